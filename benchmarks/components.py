@@ -39,7 +39,7 @@ from pipeline.grounding.claims import passage_around
 from pipeline.grounding.names import forget as forget_names
 from pipeline.grounding.quantities import forget as forget_numbers
 from pipeline.render.image import QUALITY, render
-from pipeline.render.plan import Layout, Media, Panel, Words
+from pipeline.render.plan import AvailableMedia, DrawnText, Layout, Panel
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
 from pipeline.render.video.compose import Composer
@@ -254,9 +254,9 @@ def picture(
     portrait, photo = (None, data) if what.startswith("photo") else (data, None)
     text = TEXTS[name]
     for size in engine.sizes:
-        media = Media(portrait is not None, size, date(2026, 11, 20), photo is not None)
+        media = AvailableMedia(portrait is not None, size, date(2026, 11, 20), photo is not None)
 
-        def plan(place: int, media: Media = media) -> Layout:
+        def plan(place: int, media: AvailableMedia = media) -> Layout:
             # Other words each time: their layout is not to come from a cache.
             layout = engine.plan(draft(text.format(n=1000 + place), name[:2]), PERSONA, media)
             assert layout is not None
@@ -343,13 +343,13 @@ def board(film: Film) -> Storyboard:
     chip = Overlay(
         0.0,
         seconds,
-        (Panel(90, 270, 240, 80, 38, "#10203a"), Words(112.0, 284.0, name, "#ffffff", "#ffffff")),
+        (Panel(90, 270, 240, 80, 38, "#10203a"), DrawnText(112.0, 284.0, name, "#ffffff", "#ffffff")),
     )
     title = layout("The ferries go electric", (760, 240), Style(weight=800), largest=96, smallest=60)
     hook = Overlay(
         0.0,
         min(3.0, seconds),
-        (Words(90.0, 380.0, title, "#ffffff", "#ffffff"),),
+        (DrawnText(90.0, 380.0, title, "#ffffff", "#ffffff"),),
         leave=Motion("rise", min(0.3, seconds / 10), 40.0),
     )
     return Storyboard(

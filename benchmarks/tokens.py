@@ -20,7 +20,7 @@ from pipeline.generate.model import client as model_client
 from pipeline.text.sentences import split_sentences
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from pipeline.writers.claude import prompts
-from pipeline.writers.model_calls import Ask, ModelChoice
+from pipeline.writers.model_calls import ModelChoice, ModelRequest
 from tests.writers.messages_server import MessagesServer, Recorded, Scripted, ok
 from tests.writers.metering import Meter
 
@@ -209,7 +209,7 @@ def one_by_one(
         system = prompts.draft_system(engine, PERSONA)
         if not is_kept:
             system = tuple({"type": "text", "text": block["text"]} for block in system)
-        ask = Ask(
+        ask = ModelRequest(
             step="draft",
             model=client.choice.draft,
             system=system,

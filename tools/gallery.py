@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.image import render
-from pipeline.render.plan import Media
+from pipeline.render.plan import AvailableMedia
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.film import as_jpeg
 from pipeline.render.video.planes import blank, to_rgb
@@ -163,7 +163,7 @@ def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
     content = {"caption": sample.body, "slides": slides}
     draft = Draft("Sample", sample.body, "text", content, (), sample.language)
     for size in engine.sizes:
-        layout = engine.plan(draft, sample.persona, Media(sample.has_portrait, size))
+        layout = engine.plan(draft, sample.persona, AvailableMedia(sample.has_portrait, size))
         if layout is not None:
             yield from render(layout, portrait=face if sample.has_portrait else None)
 
@@ -173,7 +173,7 @@ def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
     engine = plugins.get("engines", sample.kind, Engine)
     title = sample.body.splitlines()[0][:60].rpartition(" ")[0] if sample.clips else "Sample"
     draft = Draft(title, sample.body, "text", {"clips": list(sample.clips)}, (), sample.language)
-    media = Media(
+    media = AvailableMedia(
         sample.has_portrait,
         engine.sizes[0],
         material=gallery_footage.material() if sample.clips else None,

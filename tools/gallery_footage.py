@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from pipeline.render.video.material import Clip, Material, Shot, Still
+from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
 from pipeline.render.video.storyboard import Crop, Word
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _said() -> tuple[Word, ...]:
     )
 
 
-def material() -> Material:
+def material() -> FilmMaterial:
     upright = Crop(0.34, 0.0, 0.3164, 1.0)
     clip = Clip(
         VIDEO,
@@ -48,7 +48,7 @@ def material() -> Material:
         licence="CC BY 4.0",
         seconds=SECONDS,
     )
-    return Material((clip,), (Still(PICTURE, 1600, 1067, "Jane Doe", "CC0"),), credit="Harbour TV")
+    return FilmMaterial((clip,), (StillImage(PICTURE, 1600, 1067, "Jane Doe", "CC0"),), credit="Harbour TV")
 
 
 def files() -> dict[str, bytes]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pipeline.render.audio.narration import Script
-    from pipeline.render.plan import Layout, Media
-    from pipeline.render.video.material import Material, Span
+    from pipeline.render.audio.narration import NarrationScript
+    from pipeline.render.plan import AvailableMedia, Layout
+    from pipeline.render.video.material import FilmMaterial, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
 Bucket = Literal["video", "image", "text", "blog", "newsletter"]
@@ -55,7 +55,7 @@ class SourceText:
     language: str = ""
     published_at: datetime | None = None
     stories: tuple[Story, ...] = ()
-    material: Material | None = None
+    material: FilmMaterial | None = None
     hidden: str = ""
     """What it holds where nobody sees it, in comments and hidden nodes: no material, and looked through for orders."""
 
@@ -100,7 +100,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Lane:
+class TopicBrief:
     """A brief without a source document: what to speak of, how to come at it, and what was said already."""
 
     topic: str
@@ -133,7 +133,7 @@ class Brief:
     """The source holds what reads like orders to a machine; nothing made from it goes out without a person."""
     orders: tuple[str, ...] = ()
     """The sentences that gave orders to a machine. They were left out, so that no fact is one of them."""
-    lane: Lane | None = None
+    lane: TopicBrief | None = None
     headings: tuple[Fact, ...] = ()
     """The source's own headings, in their order; they are no statements. Found by the writer without a model."""
     characters: int = 0
@@ -142,7 +142,7 @@ class Brief:
     stories: tuple[Story, ...] = ()
     """The raw items that the facts are from, where there are several, in the order in which they are told."""
 
-    material: Material | None = None
+    material: FilmMaterial | None = None
     """Of an engine that films it: see `Engine.told`."""
 
     without_model: str = ""
@@ -365,7 +365,7 @@ class Engine(ABC):
         del one, other
         return False
 
-    def spans(self, draft: Draft) -> tuple[Span, ...]:
+    def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
         """The parts of videos that are to be filmed: somebody looks for their shots before `film` is asked."""
         del draft
         return ()
@@ -374,7 +374,7 @@ class Engine(ABC):
         """What of a draft stands in its pictures: an edit that changes it has them drawn again."""
         return draft.body
 
-    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout | None:
+    def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
         """What is to be drawn at `media.size`, one of `sizes`; None where nothing is.
 
         Raises `Refused` with a sentence for words that can't be drawn.
@@ -382,7 +382,7 @@ class Engine(ABC):
         del draft, persona, media
         return None
 
-    def script(self, draft: Draft, persona: PersonaCard) -> Script | None:
+    def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
         """What is spoken in the film of a draft; None for a silent one.
 
         It is spoken before `film` is asked, which finds the words with their times in `media.narration`. Without a
@@ -391,7 +391,7 @@ class Engine(ABC):
         del draft, persona
         return None
 
-    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard | None:
+    def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
         """What is to be filmed, of an engine whose bucket is `video`; None where nothing is.
 
         What it says is heard where the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused` with a sentence for words that can't be filmed.

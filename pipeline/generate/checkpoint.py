@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import F, Sum
 
 from pipeline import plugins
-from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, SourceText, Story
+from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import judge
 from pipeline.generate.model.account import LostLease
 from pipeline.media import footage
@@ -163,7 +163,7 @@ def brief_from(kept: Mapping[str, Any]) -> Brief:
             "orders": tuple(kept.get("orders", ())),
             "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
             "stories": tuple(Story(**story) for story in kept.get("stories", ())),
-            "lane": None if lane is None else Lane(**{**lane, "said": tuple(lane["said"])}),
+            "lane": None if lane is None else TopicBrief(**{**lane, "said": tuple(lane["said"])}),
         }
     )
 

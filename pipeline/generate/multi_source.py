@@ -11,7 +11,7 @@ from pipeline.generate.checkpoint import brief_from, store, text_of, try_to_stor
 from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
 from pipeline.writers.base import Usage
-from pipeline.writers.briefs import Part, combine
+from pipeline.writers.briefs import SourcePart, combine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,10 +103,10 @@ def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client
         store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})
 
 
-def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[Part]:
+def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[SourcePart]:
     """What is told. A raw item that was erased is left out for good; once drafts quote it, it ends the run."""
     briefs: Mapping[str, Any] = generation.answers[BRIEFS]
-    parts: list[Part] = []
+    parts: list[SourcePart] = []
     erased: list[str] = []
     for one in inputs:
         kept = briefs[one.raw_item_id.hex]
@@ -119,7 +119,7 @@ def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[Pa
                 raise
             erased.append(one.raw_item_id.hex)
             continue
-        parts.append(Part(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
+        parts.append(SourcePart(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
     if erased:
         store(generation, GenerationStage.DRAFT, **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
     return parts

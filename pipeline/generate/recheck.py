@@ -29,7 +29,7 @@ from pipeline.media import footage, pictures
 from pipeline.models import BrandPick, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
-from pipeline.writers.briefs import Part, brief_of, combine
+from pipeline.writers.briefs import SourcePart, brief_of, combine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,14 +183,14 @@ def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Bri
     return plugins.get("writers", "extractive", Writer).brief(source).brief
 
 
-def _parts_of(item: GeneratedItem) -> list[Part]:
+def _parts_of(item: GeneratedItem) -> list[SourcePart]:
     """The raw items that a digest tells, in order."""
     inputs = GenerationInput.everywhere.filter(generation=item.generation_id)
     versions = dict(inputs.values_list("raw_item_id", "raw_version"))
-    parts: list[Part] = []
+    parts: list[SourcePart] = []
     for key in map(UUID, item.raw_items):
         source = text_of(key, versions.get(key))
-        parts.append(Part(encode("raw", key), source, _brief_of(item, source, key)))
+        parts.append(SourcePart(encode("raw", key), source, _brief_of(item, source, key)))
     return parts
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft, Engine, PersonaCard
     from pipeline.generate.checkpoint import Run
     from pipeline.media.text_to_speech import Voiced
-    from pipeline.render.video.material import Shot, Span
+    from pipeline.render.video.material import Shot, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
 SHOTS: Final = "shots"
@@ -263,7 +263,7 @@ class Looker:
     def __init__(self, generation: Generation, hold: Callable[[timedelta], bool]) -> None:
         self._generation, self._hold = generation, hold
 
-    def __call__(self, path: Path, span: Span) -> tuple[Shot, ...]:
+    def __call__(self, path: Path, span: VideoSpan) -> tuple[Shot, ...]:
         seen = dict(self._generation.answers.get(SHOTS, {}))
         place = f"{span.name} {span.start} {span.end}"
         if place not in seen:

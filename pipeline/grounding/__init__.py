@@ -4,7 +4,7 @@ Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines
 """
 
 from pipeline.grounding.claims import Support, passage_around, place_in, support
-from pipeline.grounding.derived import Outcome, recompute
+from pipeline.grounding.derived import DerivedResult, recompute
 from pipeline.grounding.names import strange_names
 from pipeline.grounding.numbers import Strange, strange_numbers, ungrounded_numbers
 from pipeline.grounding.quotations import (
@@ -20,8 +20,8 @@ from pipeline.grounding.quotations import (
 __all__ = [
     "PAIRED",
     "QUOTATION_LEAST",
+    "DerivedResult",
     "Misquoted",
-    "Outcome",
     "Strange",
     "Support",
     "fold",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.kinds import Reading
+from pipeline.grounding.kinds import NumberMeaning
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _DECIMALS: Final = re.compile(r"\d[.,](\d{1,2}|\d{4,})(?!\d)")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DerivedResult:
     """What became of one declared sum: `values`, each with its unit, are what the draft may say for it, `fault` why it may not."""
 
     text: str
@@ -38,7 +38,7 @@ class Outcome:
 
 def recompute(
     declared: str, source: str, *, language: str = "", source_language: str = ""
-) -> tuple[Outcome, ...]:
+) -> tuple[DerivedResult, ...]:
     """Each `value = sum` of the declaration (several with `;` between), computed anew from numbers of the source.
 
     A sum has numbers of the source, 1 and 100, `+ - * /` and brackets. Numbers that are added or subtracted have one
@@ -48,27 +48,29 @@ def recompute(
     return tuple(_outcome(one.strip(), known, language) for one in declared.split(";") if one.strip())
 
 
-def _outcome(text: str, known: Parsed, language: str) -> Outcome:
+def _outcome(text: str, known: Parsed, language: str) -> DerivedResult:
     if len(text) > _LONGEST or text.count("=") != 1:
-        return Outcome(
+        return DerivedResult(
             text, fault="A derived number is declared as `value = sum`, for example `43 % = 92 / 214`."
         )
     said, _, expression = text.partition("=")
     values = parse(said.strip(), language or known.language).quantities
     if len(values) != 1 or not values[0].readings:
-        return Outcome(text, fault="A derived number stands alone before its `=`.")
+        return DerivedResult(text, fault="A derived number stands alone before its `=`.")
     try:
         pieces = list(_pieces(expression.translate(_OPERATORS), known, language))
         results = list(_results(pieces))
     except _Wrong as wrong:
-        return Outcome(text, fault=str(wrong))
+        return DerivedResult(text, fault=str(wrong))
     places = _DECIMALS.search(said)
     digits = len(places.group(1)) if places else 0
     for result, unit, is_ratio in results:
         for reading in values[0].readings:
             if _is_result(reading, result, unit, digits, is_ratio=is_ratio):
-                return Outcome(text, values=frozenset((one.value, one.unit) for one in values[0].readings))
-    return Outcome(text, fault=f"The sum {expression.strip()} doesn't give {said.strip()}.")
+                return DerivedResult(
+                    text, values=frozenset((one.value, one.unit) for one in values[0].readings)
+                )
+    return DerivedResult(text, fault=f"The sum {expression.strip()} doesn't give {said.strip()}.")
 
 
 class _Wrong(Exception):
@@ -116,7 +118,7 @@ def _operand(written: str, known: Parsed, language: str) -> tuple[_Term, ...]:
         found = [
             replace(
                 found[0],
-                readings=[*found[0].readings, Reading(value, "", value)],
+                readings=[*found[0].readings, NumberMeaning(value, "", value)],
                 said=found[0].said | {value},
             )
         ]
@@ -137,7 +139,7 @@ def _operand(written: str, known: Parsed, language: str) -> tuple[_Term, ...]:
     return tuple(sorted(terms, key=lambda term: (term.value, term.unit)))
 
 
-def _is_meant(written: Quantity, quantity: Quantity, its: Reading) -> bool:
+def _is_meant(written: Quantity, quantity: Quantity, its: NumberMeaning) -> bool:
     for reading in written.readings:
         if reading.unit == its.unit and reading.value == its.value:
             return True
@@ -250,7 +252,7 @@ def _add_up(one: str, other: str) -> bool:
     return "" in {one, other} and (one or other).startswith("cur:")
 
 
-def _is_result(reading: Reading, result: Fraction, unit: str, digits: int, *, is_ratio: bool) -> bool:
+def _is_result(reading: NumberMeaning, result: Fraction, unit: str, digits: int, *, is_ratio: bool) -> bool:
     """Whether what was computed, rounded to the written places, is what is said."""
     if reading.unit == "ratio":
         # A difference of two percentages is counted in points.
@@ -282,7 +284,7 @@ def _is_round(said: Fraction, result: Fraction) -> bool:
     return zeros > 0 and _rounded(result / 10**zeros, 0) * 10**zeros == said
 
 
-def _scale_of(reading: Reading) -> Fraction:
+def _scale_of(reading: NumberMeaning) -> Fraction:
     for scale in (10**12, 10**9, 10**6, 10**3):
         if reading.plain >= scale and (reading.plain / scale * 100).denominator == 1:
             return Fraction(scale)

@@ -20,7 +20,7 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f](?=\s|$)|\n")
 _WORD: Final = re.compile(r"\b[^\W\d_]{3,}")
 
 
-class Reading(NamedTuple):
+class NumberMeaning(NamedTuple):
     """One meaning of a number: `value` in the base of `unit`, `plain` as it is said without the unit."""
 
     value: Fraction
@@ -34,7 +34,7 @@ class Quantity:
 
     start: int
     end: int
-    readings: list[Reading]
+    readings: list[NumberMeaning]
     label: str = ""
     """What it is the number of, where letters stand at it: `a380`, `covid-19`."""
     is_article: bool = False
@@ -48,8 +48,8 @@ class Parsed:
     text: str
     language: str
     quantities: list[Quantity]
-    by_plain: dict[Fraction, list[tuple[Quantity, Reading]]] = field(default_factory=dict)
-    by_value: dict[Fraction, list[tuple[Quantity, Reading]]] = field(default_factory=dict)
+    by_plain: dict[Fraction, list[tuple[Quantity, NumberMeaning]]] = field(default_factory=dict)
+    by_value: dict[Fraction, list[tuple[Quantity, NumberMeaning]]] = field(default_factory=dict)
     by_said: dict[Fraction, list[Quantity]] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     rest: str = ""

@@ -86,7 +86,7 @@ class Core:
     """`digits`, `words`, `ordinal`, `part`, `ordinal_or_part`, `times`, `many` or `sign`."""
 
 
-class Words:
+class NumberWords:
     """Finds the numbers of a text in order."""
 
     def __init__(self, text: str, language: str) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from fractions import Fraction
 
-    from pipeline.grounding.kinds import Parsed, Quantity, Reading
+    from pipeline.grounding.kinds import NumberMeaning, Parsed, Quantity
 
 Reason = Literal["absent", "unit", "counted", "bound"]
 _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
@@ -144,7 +144,9 @@ class _Judge:
             return [quantity]
         return found if found or has_value else None
 
-    def _goes_with(self, quantity: Quantity, said: Reading, other: Quantity, its: Reading) -> bool:
+    def _goes_with(
+        self, quantity: Quantity, said: NumberMeaning, other: Quantity, its: NumberMeaning
+    ) -> bool:
         """Whether numbers of the same figures but of other units can say the same."""
         if said.unit == "":
             if its.unit == "times" and its.plain >= _OFTEN:

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.kinds import Quantity, Reading
+from pipeline.grounding.kinds import NumberMeaning, Quantity
 from pipeline.grounding.lexicon import (
     AFTER_A_PART,
     ARTICLES,
@@ -83,7 +83,7 @@ class Reader(SpecialNumbers):
         if core.role in {"part", "ordinal_or_part"}:
             return self._share(core.start, core.end, Fraction(1) / core.values[0])
         if core.role in {"times", "many"}:
-            return Quantity(core.start, core.end, [Reading(one, core.role, one) for one in core.values])
+            return Quantity(core.start, core.end, [NumberMeaning(one, core.role, one) for one in core.values])
         pair = self._pair(core, following)
         return pair if pair is not None else self._measured(core)
 
@@ -118,7 +118,7 @@ class Reader(SpecialNumbers):
 
     def _share(self, start: int, end: int, value: Fraction) -> Quantity:
         """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
-        found = [Reading(value, "ratio", value)]
+        found = [NumberMeaning(value, "ratio", value)]
         more = _AND_A_HALF.search(self.text[max(0, start - 24) : start]) if value == Fraction(1, 2) else None
         meaning = units().get(more.group(1).lower()) if more else None
         if more and meaning:
@@ -127,7 +127,7 @@ class Reader(SpecialNumbers):
             return Quantity(
                 start - len(more.group()),
                 end,
-                [Reading(said * factor, unit, said) for unit, factor in meaning],
+                [NumberMeaning(said * factor, unit, said) for unit, factor in meaning],
             )
         tail = re.compile(r"(?:\s+(?:of\s+)?an?|\s+d'une?|-|\s+(?:einer|eine|ein|une?|una?))?\s*").match(
             self.text, end
@@ -143,7 +143,7 @@ class Reader(SpecialNumbers):
             if not meaning:
                 meaning, unit_end = units().get(word.group().lower(), ()), word.end()
             if meaning and meaning[0][0] in {"s", "month", "m", "g", "l", "pp", "ratio"}:
-                found += [Reading(value * factor, unit, value) for unit, factor in meaning]
+                found += [NumberMeaning(value * factor, unit, value) for unit, factor in meaning]
                 end = unit_end
         return Quantity(start, end, found, said=frozenset({value}))
 
@@ -187,7 +187,7 @@ class Reader(SpecialNumbers):
         return Quantity(
             core.start,
             following.end,
-            [Reading(small / large, "ratio", small / large)],
+            [NumberMeaning(small / large, "ratio", small / large)],
             said=frozenset({small, large}),
         )
 
@@ -207,7 +207,7 @@ class Reader(SpecialNumbers):
             return None
         if re.search(r"(?:^|[.!?:\n]\s*)$", before) and tail.startswith(","):
             return None
-        return Quantity(core.start, core.end, [Reading(one, "ord", one) for one in core.values])
+        return Quantity(core.start, core.end, [NumberMeaning(one, "ord", one) for one in core.values])
 
     def _measured(self, core: Core) -> Quantity:
         text = self.text
@@ -219,7 +219,7 @@ class Reader(SpecialNumbers):
         if half:
             values, end = [one + Fraction(1, 2) for one in values], half.end()
         said = frozenset(values)
-        scaled, also_unscaled = values, list[Reading]()
+        scaled, also_unscaled = values, list[NumberMeaning]()
         if half or core.role != "words":
             scaled, end, also_unscaled = self._scale(values, end, has_prefix=prefix is not None)
         meanings: tuple[tuple[str, Fraction], ...] = ()
@@ -230,26 +230,26 @@ class Reader(SpecialNumbers):
         after, after_end = self._unit(end)
         if after and not (prefix and not after[0][0].startswith("cur")):
             meanings, end = (meanings or after), after_end
-        found = [Reading(one * factor, unit, one) for one in scaled for unit, factor in meanings]
+        found = [NumberMeaning(one * factor, unit, one) for one in scaled for unit, factor in meanings]
         found += also_unscaled
         if not meanings:
             month = self.month_at(core.start, core.end) if core.values and core.values[0] <= _DAYS else 0
-            found += [Reading(one, f"date:{month}" if month else "", one) for one in scaled]
+            found += [NumberMeaning(one, f"date:{month}" if month else "", one) for one in scaled]
             if (
                 self.language == "de"
                 and core.role == "digits"
                 and _WORD_AFTER_A_POINT.match(text, core.end)
                 and not month
             ):
-                found += [Reading(one, "ord", one) for one in scaled if one <= _HUNDRED]
+                found += [NumberMeaning(one, "ord", one) for one in scaled if one <= _HUNDRED]
             if _PLACE_BEFORE.search(before.lower()):
-                found += [Reading(one, "ord", one) for one in scaled]
+                found += [NumberMeaning(one, "ord", one) for one in scaled]
         if (
             meanings
             and meanings[0][0] in {"°C", "°F", "°"}
             and _MINUS.search(text[max(0, core.start - 7) : core.start])
         ):
-            found = [Reading(-one.value, one.unit, one.plain) for one in found]
+            found = [NumberMeaning(-one.value, one.unit, one.plain) for one in found]
         is_article = (
             core.role == "words"
             and text[core.start : core.end].lower() in ARTICLES
@@ -269,9 +269,9 @@ class Reader(SpecialNumbers):
 
     def _scale(
         self, values: list[Fraction], end: int, *, has_prefix: bool
-    ) -> tuple[list[Fraction], int, list[Reading]]:
+    ) -> tuple[list[Fraction], int, list[NumberMeaning]]:
         """Values with the scales that follow; a short one that could be a unit leaves both meanings."""
-        unscaled: list[Reading] = []
+        unscaled: list[NumberMeaning] = []
         for _ in range(_SCALES_MOST):
             match = _NEXT.match(self.text, end)
             if match is None:
@@ -299,7 +299,7 @@ class Reader(SpecialNumbers):
                     and not (word == "M" and not match["gap"])
                 ):
                     unscaled += [
-                        Reading(one * factor, unit, one) for one in values for unit, factor in meaning
+                        NumberMeaning(one * factor, unit, one) for one in values for unit, factor in meaning
                     ]
             values = [one * scale for one in values]
             end = match.end()
@@ -352,7 +352,7 @@ class Reader(SpecialNumbers):
                 self._share_unit(one, other)
 
     def _share_unit(self, one: Quantity, other: Quantity) -> None:
-        more: list[Reading] = []
+        more: list[NumberMeaning] = []
         has_own_scale = any(reading.plain not in one.said for reading in one.readings)
         for reading in other.readings:
             for said in other.said:
@@ -362,21 +362,21 @@ class Reader(SpecialNumbers):
                 if has_own_scale and scale != 1:
                     continue
                 factor = reading.value / reading.plain if reading.plain else Fraction(1)
-                more += [Reading(own * scale * factor, reading.unit, own * scale) for own in one.said]
+                more += [NumberMeaning(own * scale * factor, reading.unit, own * scale) for own in one.said]
         _add(one, more)
 
     def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:
         """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
         if _WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
             return
-        more: list[Reading] = []
+        more: list[NumberMeaning] = []
         for reading in one.readings:
             if reading.unit in {"ord", "times", "clock", "era"} or not reading.plain:
                 continue
             factor = reading.value / reading.plain
-            more += [Reading(own.plain * factor, reading.unit, own.plain) for own in other.readings]
+            more += [NumberMeaning(own.plain * factor, reading.unit, own.plain) for own in other.readings]
         _add(other, more)
 
 
-def _add(quantity: Quantity, more: list[Reading]) -> None:
+def _add(quantity: Quantity, more: list[NumberMeaning]) -> None:
     quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]

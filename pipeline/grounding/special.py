@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.kinds import Quantity, Reading
+from pipeline.grounding.kinds import NumberMeaning, Quantity
 from pipeline.grounding.lexicon import MONTHS, units
-from pipeline.grounding.number_words import Core, Words, ascii_digits
+from pipeline.grounding.number_words import Core, NumberWords, ascii_digits
 
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
 _ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")
@@ -33,7 +33,7 @@ _MONEY_BEFORE: Final = re.compile(
 )
 
 
-class SpecialNumbers(Words):
+class SpecialNumbers(NumberWords):
     read_to = 0
     """Where the last quantity that was read ends."""
 
@@ -68,18 +68,20 @@ class SpecialNumbers(Words):
         iso = _ISO.match(text, start)
         if iso:
             year, month, day = (Fraction(int(ascii_digits(one))) for one in iso.groups())
-            return Quantity(start, iso.end(), [Reading(day, f"date:{month}", day), Reading(year, "", year)])
+            return Quantity(
+                start, iso.end(), [NumberMeaning(day, f"date:{month}", day), NumberMeaning(year, "", year)]
+            )
         numeric = _DATE.match(text, start)
         if numeric:
             first, second, of = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
             days = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
             if any(day <= _DAYS and month <= 12 for day, month in days):
                 found = [
-                    Reading(Fraction(day), f"date:{month}", Fraction(day))
+                    NumberMeaning(Fraction(day), f"date:{month}", Fraction(day))
                     for day, month in days
                     if month <= 12
                 ]
-                return Quantity(start, numeric.end(), [*found, Reading(Fraction(of), "", Fraction(of))])
+                return Quantity(start, numeric.end(), [*found, NumberMeaning(Fraction(of), "", Fraction(of))])
         phone = _PHONE.match(text, start)
         if phone and len(re.findall(r"\d", phone.group())) >= _LEAST_PHONE and self._opens_phone(start):
             first = start - 1 if text[start - 1 : start] in {"+", "("} else start
@@ -89,7 +91,7 @@ class SpecialNumbers(Words):
         short = _SHORT_DATE.match(text, start) if self.reads("de") else None
         if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= _DAYS:
             day = Fraction(int(short.group(1)))
-            return Quantity(start, short.end(), [Reading(day, f"date:{int(short.group(2))}", day)])
+            return Quantity(start, short.end(), [NumberMeaning(day, f"date:{int(short.group(2))}", day)])
         clock = _CLOCK.match(text, start)
         if (
             clock
@@ -105,7 +107,7 @@ class SpecialNumbers(Words):
             options = [hours % 12 + (12 if half == "p" else 0)] if half else [hours]
             if not half and not clock["uhr"] and hours < 12:
                 options.append(hours + 12)
-            found = [Reading(Fraction(one * 60 + minutes), "clock", Fraction(hours)) for one in options]
+            found = [NumberMeaning(Fraction(one * 60 + minutes), "clock", Fraction(hours)) for one in options]
             return Quantity(start, clock.end(), found)
         return None
 
@@ -126,7 +128,9 @@ class SpecialNumbers(Words):
             name = attached.group().lower()
             name = name if name[:-1] not in {"mid", "pre", "post"} else name[:-1]
             if name == "q" and core.values and core.values[0] <= 4:
-                return Quantity(core.start - 1, core.end, [Reading(core.values[0], "ord", core.values[0])])
+                return Quantity(
+                    core.start - 1, core.end, [NumberMeaning(core.values[0], "ord", core.values[0])]
+                )
             if name not in {"v", "mid", "pre", "post"}:
                 tail = re.compile(r"[^\W_]*").match(text, core.end)
                 end = tail.end() if tail else core.end
@@ -140,13 +144,13 @@ class SpecialNumbers(Words):
         letters = tail.group().lower()
         if letters in {"s", "er"} and core.values[0] >= 10 and core.values[0] % 10 == 0:
             year = core.values[0] if core.values[0] >= _HUNDRED else 1900 + core.values[0]
-            return Quantity(core.start, tail.end(), [Reading(year, "era", year)])
+            return Quantity(core.start, tail.end(), [NumberMeaning(year, "era", year)])
         if _ORDINAL_END.fullmatch(letters):
             value = core.values[0]
             month = self.month_at(core.start, tail.end())
-            found = [Reading(value, "ord", value)]
+            found = [NumberMeaning(value, "ord", value)]
             return Quantity(
-                core.start, tail.end(), [Reading(value, f"date:{month}", value)] if month else found
+                core.start, tail.end(), [NumberMeaning(value, f"date:{month}", value)] if month else found
             )
         if letters in self.scales or letters in units() or letters.rstrip("²") in units():
             return None

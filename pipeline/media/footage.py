@@ -18,9 +18,9 @@ from pipeline import limits
 from pipeline.media import files, uploads
 from pipeline.models import Upload
 from pipeline.plugins import Refused
-from pipeline.render.audio.transcript_formats import Transcript, read_transcript
+from pipeline.render.audio.transcript_formats import TimedTranscript, read_transcript
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import ascii_url
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft, Engine
     from pipeline.models import RawItem
-    from pipeline.render.video.material import Shot, Span
+    from pipeline.render.video.material import Shot, VideoSpan
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ def body_with_words(
     return body
 
 
-def material_of(raw: RawItem) -> Material:
+def material_of(raw: RawItem) -> FilmMaterial:
     """The media of a raw item; nothing of a video is looked into."""
     keys = uploads.ids_in(raw.media)
     found = {
@@ -85,7 +85,7 @@ def material_of(raw: RawItem) -> Material:
     pair = _pair(raw.media)
     transcript, why = _read(raw.workspace_id, pair[1]) if pair is not None else (None, "")
     clips: list[Clip] = []
-    stills: list[Still] = []
+    stills: list[StillImage] = []
     for one in raw.media:
         row = found.get(key) if (key := decode("upl", one.get("upload", ""))) else None
         if row is None:
@@ -100,8 +100,8 @@ def material_of(raw: RawItem) -> Material:
             )
             clips.append(Clip(**told, **words, seconds=row.seconds or 0.0))
         elif row.mime_type in _STILLS:
-            stills.append(Still(**told, width=row.width or 0, height=row.height or 0))
-    return Material(tuple(clips), tuple(stills), why, _credit(raw))
+            stills.append(StillImage(**told, width=row.width or 0, height=row.height or 0))
+    return FilmMaterial(tuple(clips), tuple(stills), why, _credit(raw))
 
 
 def paths_of(workspace_id: UUID, names: Sequence[str]) -> dict[str, Path]:
@@ -113,17 +113,17 @@ def paths_of(workspace_id: UUID, names: Sequence[str]) -> dict[str, Path]:
 
 def looked_at(
     workspace_id: UUID,
-    material: Material,
+    material: FilmMaterial,
     engine: Engine,
     draft: Draft,
     *,
-    look: Callable[[Path, Span], tuple[Shot, ...]],
-) -> Material:
+    look: Callable[[Path, VideoSpan], tuple[Shot, ...]],
+) -> FilmMaterial:
     """With the shots of what the draft shows of each video; that takes a process and some seconds.
 
     Raises what `look` raises. No transaction may be open.
     """
-    spans: dict[str, list[Span]] = {}
+    spans: dict[str, list[VideoSpan]] = {}
     for span in engine.spans(draft):
         spans.setdefault(span.name, []).append(span)
     there = paths_of(workspace_id, list(spans))
@@ -149,7 +149,7 @@ def _pair(media: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
     return None
 
 
-def _read(workspace_id: UUID, name: str) -> tuple[Transcript | None, str]:
+def _read(workspace_id: UUID, name: str) -> tuple[TimedTranscript | None, str]:
     """The transcript, each word without a blank in it; or why there is none."""
     row = Upload.everywhere.filter(workspace_id=workspace_id, pk=decode("upl", name), kind="text").first()
     try:

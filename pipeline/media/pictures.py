@@ -18,7 +18,7 @@ from pipeline.media import files, footage, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import Media
+from pipeline.render.plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard, raw: R
     if engine.bucket == "video":
         is_shown = raw is not None and raw.deleted_at is None and "video" in engine.made_from
         material = footage.material_of(raw) if raw is not None and is_shown else None
-        engine.film(draft, persona, Media(size=engine.sizes[0], material=material))
+        engine.film(draft, persona, AvailableMedia(size=engine.sizes[0], material=material))
         return
     for size in engine.sizes:
-        engine.plan(draft, persona, Media(size=size))
+        engine.plan(draft, persona, AvailableMedia(size=size))
 
 
 def replace_files(
@@ -123,7 +123,7 @@ def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
 def _render(engine: Engine, draft: Draft, persona: PersonaCard, given: _Given) -> list[RenderedAsset]:
     rendered: list[RenderedAsset] = []
     for size in engine.sizes:
-        media = Media(
+        media = AvailableMedia(
             has_portrait=given.portrait is not None,
             size=size,
             shown_on=given.shown_on,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.models import GeneratedItem
-    from pipeline.render.audio.narration import Narration, Script
+    from pipeline.render.audio.narration import Narration, NarrationScript
     from pipeline.render.audio.speech import Speech
 
 ASSET: Final = "voice.wav"
@@ -85,13 +85,13 @@ def speak(text: str, *, language: str, rate: int = USUAL, pitch: int = 50) -> Sp
     return Spoken("", None, " ".join(notes))
 
 
-def key_of(script: Script) -> str:
+def key_of(script: NarrationScript) -> str:
     """What was spoken is used again for the same words, said in the same way."""
     said = "\0".join((*script.passages, script.language, str(script.rate), str(script.pitch)))
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def keep(item: GeneratedItem, script: Script) -> dict[str, Any]:
+def keep(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
     """Speak a script and keep its sound as a file; returns what `voiced` reads, of JSON only.
 
     Runs outside any transaction, in child processes of the voices. Raises `TryLater`.
@@ -123,12 +123,12 @@ def keep(item: GeneratedItem, script: Script) -> dict[str, Any]:
     }
 
 
-def silence(script: Script, note: str) -> dict[str, Any]:
+def silence(script: NarrationScript, note: str) -> dict[str, Any]:
     """As `keep` returns it where nobody speaks, for that reason."""
     return {"key": key_of(script), "voice": "", "note": note, "narration": None, "file": None}
 
 
-def is_kept(kept: Mapping[str, Any] | None, script: Script) -> bool:
+def is_kept(kept: Mapping[str, Any] | None, script: NarrationScript) -> bool:
     """Whether that is this script, with its sound still there."""
     if kept is None or kept["key"] != key_of(script):
         return False

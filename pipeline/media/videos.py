@@ -22,7 +22,7 @@ from pipeline.engines.base import Check
 from pipeline.media import files, footage, pictures, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
-from pipeline.render.plan import Media, Portrait
+from pipeline.render.plan import AvailableMedia, Portrait
 from pipeline.render.video import job as jobs
 from pipeline.render.video import shot_detection, storyboard_json
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.media.text_to_speech import Voiced
     from pipeline.models import GeneratedItem
     from pipeline.render.video.job import Made
-    from pipeline.render.video.material import Material, Shot, Span
+    from pipeline.render.video.material import FilmMaterial, Shot, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,7 @@ class _Order:
     persona: PersonaCard
     voiced: Voiced
     board: Storyboard | None
-    look: Callable[[Path, Span], tuple[Shot, ...]]
+    look: Callable[[Path, VideoSpan], tuple[Shot, ...]]
 
 
 def film(
@@ -71,7 +71,7 @@ def film(
     *,
     voiced: Voiced = text_to_speech.UNVOICED,
     board: Storyboard | None = None,
-    look: Callable[[Path, Span], tuple[Shot, ...]] = shot_detection.look,
+    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_detection.look,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
     """Make the film and keep its files; runs outside any transaction.
@@ -79,7 +79,7 @@ def film(
     `voiced` is what was spoken for it. A `board` is filmed as it is; else the engine's. `look` finds the shots of what
     is shown of a video; it may take minutes.
 
-    Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`,
+    Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `RenderBusy` and `NoRoom`,
     which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
     """
     reason = jobs.why_not()
@@ -130,7 +130,7 @@ def _filmed(
     """`checks` say what was found wrong with the portrait."""
     voiced, board = order.voiced, order.board
     if board is None:
-        media_of = Media(
+        media_of = AvailableMedia(
             has_portrait=portrait is not None,
             size=engine.sizes[0],
             narration=voiced.narration,
@@ -203,7 +203,7 @@ def without_portrait(board: Storyboard) -> Storyboard:
     return replace(board, overlays=tuple(overlays))
 
 
-def _material(item: GeneratedItem, engine: Engine, order: _Order) -> Material | None:
+def _material(item: GeneratedItem, engine: Engine, order: _Order) -> FilmMaterial | None:
     """What came with the raw item, its videos looked at; None for an engine that shows nothing of it."""
     if "video" not in engine.made_from:
         return None

@@ -19,7 +19,7 @@ from pipeline.media import pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import Media
+from pipeline.render.plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture, square_png
 from pipeline.text.normalization import seen_text
 from pipeline.writers.base import Writer
@@ -156,5 +156,7 @@ def _write(
 
 def _draw(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | None) -> bytes | None:
     """The last of the engine's sizes, which is the squarest."""
-    layout = engine.plan(draft, card, Media(has_portrait=portrait is not None, size=engine.sizes[-1]))
+    layout = engine.plan(
+        draft, card, AvailableMedia(has_portrait=portrait is not None, size=engine.sizes[-1])
+    )
     return render(layout, portrait=portrait)[0].bytes if layout is not None else None

@@ -28,7 +28,7 @@ from pipeline.switches import host_slots
 from pipeline.switches.availability import environment_of_source
 from pipeline.text.normalization import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
-from pipeline.writers.persona_draft import LONGEST_POST, Material, draft_without_ai, posts_in
+from pipeline.writers.persona_draft import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,14 +124,14 @@ def _refuse_unusable(url: str, pasted: list[str]) -> None:
             raise Invalid.one(field="url", code="invalid_address", message=str(invalid)) from invalid
 
 
-def gather(url: str, posts: Sequence[str], *, now: datetime) -> Material:
+def gather(url: str, posts: Sequence[str], *, now: datetime) -> PersonaMaterial:
     """Ask the site once, within the time of one fetch. Raises a `PluginError` in words for people.
 
     One page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`, which also tells
     the two apart, so a feed that robots.txt closes is never asked for as one.
     """
     if not url:
-        return Material(posts=tuple(posts))
+        return PersonaMaterial(posts=tuple(posts))
     try:
         return _of_page(_fetch("scraper", {"url": url, "max_pages": 1}, now), posts)
     except Refused as refused:
@@ -150,15 +150,15 @@ def _fetch(name: str, given: dict[str, object], now: datetime) -> Fetch:
     return found
 
 
-def _of_page(found: Fetch, posts: Sequence[str]) -> Material:
+def _of_page(found: Fetch, posts: Sequence[str]) -> PersonaMaterial:
     entry = next(iter(found.entries), None)
     if entry is None:
-        return Material(site=_line(found.title), posts=tuple(posts))
+        return PersonaMaterial(site=_line(found.title), posts=tuple(posts))
     if entry.left_out is not None and entry.left_out.code not in _HARMLESS:
         message = f"{entry.left_out.message} Give another address, or paste some posts instead."
         raise Refused(message, code=entry.left_out.code)
     text = _text(entry)
-    return Material(
+    return PersonaMaterial(
         site=_line(str(entry.metadata.get("site") or entry.title or found.title)),
         description=_line(str(entry.metadata.get("description") or "")),
         language=entry.language,
@@ -167,11 +167,11 @@ def _of_page(found: Fetch, posts: Sequence[str]) -> Material:
     )
 
 
-def _of_feed(found: Fetch, posts: Sequence[str]) -> Material:
+def _of_feed(found: Fetch, posts: Sequence[str]) -> PersonaMaterial:
     """Short entries are posts; long ones are articles, of which a post's voice isn't told."""
     entries = [entry for entry in found.entries if not entry.withdrawn][:POSTS_READ]
     said = [words for entry in entries if (words := _text(entry) or _line(entry.title))]
-    return Material(
+    return PersonaMaterial(
         site=_line(found.title),
         language=next((entry.language for entry in entries if entry.language), ""),
         posts=(*posts, *(words for words in said if len(words) <= LONGEST_POST)),
@@ -244,11 +244,11 @@ def _work(draft: PersonaDraft) -> None:
     )
 
 
-def _material(draft: PersonaDraft) -> Material | None:
+def _material(draft: PersonaDraft) -> PersonaMaterial | None:
     """What is there to draft from; None where the draft waits for its host, or has failed."""
     if draft.material is not None:
         kept: dict[str, Any] = draft.material
-        return Material(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
+        return PersonaMaterial(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
     now, host = utc_now(), host_in(draft.url)
     free_at = host_slots.take_turn(host, draft.pk, now)
     if free_at is not None:

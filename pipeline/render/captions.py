@@ -11,7 +11,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.breaks import holds_unit, number_goes_on
 from pipeline.render.typography.phrases import joined
-from pipeline.render.typography.text import DoesNotFit, layout
+from pipeline.render.typography.text import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionLook, Word
 from pipeline.text.sentences import sentence_ends
@@ -122,7 +122,7 @@ class _Measure:
         )
 
     def block(self, words: Sequence[Word], *, smallest: int) -> Block:
-        """On two lines at most. Raises `DoesNotFit`, `MissingGlyphs`."""
+        """On two lines at most. Raises `TextDoesNotFit`, `MissingGlyphs`."""
         said = joined(typeset(word.t, self._language) for word in words)
         height = self._look.size * self._style.line_height * 2 + 1
         return layout(
@@ -144,7 +144,7 @@ class _Measure:
             return False
         try:
             lines = self.block(words, smallest=self._look.smallest).lines
-        except DoesNotFit:
+        except TextDoesNotFit:
             return False
         return len(lines) == 1 or all(len(line.text.split()) <= WORDS_OF_TWO_LINES for line in lines)
 
@@ -155,7 +155,7 @@ def _share_of_line(texts: tuple[str, ...], look: CaptionLook, language: str) -> 
     measure = _Measure(look, language)
     try:
         block = measure.block([Word(text, 0.0, 0.0) for text in texts], smallest=look.size)
-    except DoesNotFit:
+    except TextDoesNotFit:
         return None
     return max(line.width for line in block.lines) / measure.width if len(block.lines) == 1 else None
 

@@ -22,7 +22,7 @@ from pipeline.render.typography.text import draw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.render.plan import Layout, Picture, Words
+    from pipeline.render.plan import DrawnText, Layout, PicturePlan
 
 _POINTS: Final = 0.5
 """Of a pixel: a page of 1080 by 1350 pixels is 7.5 by 9.4 inches, at 144 pixels an inch."""
@@ -173,7 +173,7 @@ def render(
     return (*pictures, bind(pictures, name=plan.document, title=plan.title, language=plan.language))
 
 
-def _encode(picture: Picture, drawn: Image.Image) -> RenderedAsset:
+def _encode(picture: PicturePlan, drawn: Image.Image) -> RenderedAsset:
     out = BytesIO()
     drawn.save(out, "JPEG", quality=QUALITY, subsampling=_FULL_COLOUR, icc_profile=_srgb())
     return rendered(
@@ -195,7 +195,7 @@ def _srgb() -> bytes:
 
 
 def draw_picture(
-    picture: Picture, *, portrait: bytes | None = None, photo: bytes | None = None
+    picture: PicturePlan, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> Image.Image:
     """As an RGB image; see `render`."""
     image = Image.new("RGB", (picture.width, picture.height), picture.background)
@@ -216,7 +216,10 @@ def _draw_photo(image: Image.Image, item: Photo, photo: bytes | None) -> None:
 
 
 def _draw_item(
-    image: Image.Image, item: Wash | Panel | Disc | Portrait | Words, background: str, portrait: bytes | None
+    image: Image.Image,
+    item: Wash | Panel | Disc | Portrait | DrawnText,
+    background: str,
+    portrait: bytes | None,
 ) -> None:
     if isinstance(item, Wash):
         image.paste(_wash(item, image.height).resize(image.size, Image.Resampling.NEAREST))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import date  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.render.typography.blocks import Block, Line, Run
+from pipeline.render.typography.blocks import Block, TextLine, TextRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.render.audio.narration import Narration
-    from pipeline.render.video.material import Material
+    from pipeline.render.video.material import FilmMaterial
 
 UPRIGHT: Final = (1080, 1350)
 SQUARE: Final = (1080, 1080)
@@ -22,7 +22,7 @@ MARGIN: Final = 96
 
 
 @dataclass(frozen=True)
-class Media:
+class AvailableMedia:
     """What an engine may count on when it plans: files by their presence, the size, the day that is shown."""
 
     has_portrait: bool = False
@@ -31,7 +31,7 @@ class Media:
     has_photo: bool = False
     narration: Narration | None = None
     """What `Engine.script` gave, as it was spoken; None where it wasn't yet, and in a silent film."""
-    material: Material | None = None
+    material: FilmMaterial | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Portrait:
 
 
 @dataclass(frozen=True)
-class Words:
+class DrawnText:
     x: float
     y: float
     block: Block
@@ -97,11 +97,11 @@ class Words:
     kind: Literal["words"] = "words"
 
 
-Item = Wash | Photo | Panel | Disc | Portrait | Words
+Item = Wash | Photo | Panel | Disc | Portrait | DrawnText
 
 
 @dataclass(frozen=True)
-class Picture:
+class PicturePlan:
     """One file: `items` from back to front, in pixels from the top left corner.
 
     The `role` is `image`, or `alternative` for one that says the same in another size and is never posted beside it.
@@ -123,7 +123,7 @@ class Layout:
     `document` names a PDF that has each picture as a page, `title` what it is called; none where it is empty.
     """
 
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PicturePlan, ...]
     version: int = 1
     document: str = ""
     title: str = ""
@@ -151,8 +151,8 @@ def from_json(data: Mapping[str, Any]) -> Layout:
     return Layout(**{**data, "pictures": tuple(_picture(one) for one in data["pictures"])})
 
 
-def _picture(data: Mapping[str, Any]) -> Picture:
-    return Picture(**{**data, "items": tuple(_item(one) for one in data["items"])})
+def _picture(data: Mapping[str, Any]) -> PicturePlan:
+    return PicturePlan(**{**data, "items": tuple(_item(one) for one in data["items"])})
 
 
 def _item(data: Mapping[str, Any]) -> Item:
@@ -164,12 +164,12 @@ def _item(data: Mapping[str, Any]) -> Item:
         "portrait": Portrait,
     }
     if data["kind"] == "words":
-        return Words(**{**data, "block": _block(data["block"])})
+        return DrawnText(**{**data, "block": _block(data["block"])})
     return kinds[data["kind"]](**data)
 
 
 def _block(data: Mapping[str, Any]) -> Block:
     lines = tuple(
-        Line(**{**line, "runs": tuple(Run(**run) for run in line["runs"])}) for line in data["lines"]
+        TextLine(**{**line, "runs": tuple(TextRun(**run) for run in line["runs"])}) for line in data["lines"]
     )
     return Block(**{**data, "lines": lines})

@@ -44,7 +44,7 @@ class _No(Exception):
         self.told = told
 
 
-class Held(io.RawIOBase):
+class OpenInput(io.RawIOBase):
     """The open file at the input, read without moving the place at which our parent has it open too."""
 
     def __init__(self) -> None:
@@ -280,7 +280,7 @@ def main(demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
     from pipeline.render.rlimits import confine  # noqa: PLC0415  it stands on a path of the arguments
 
     confine(memory=limits["memory"], seconds=limits["clock"])
-    file = io.BufferedReader(Held(), _BUFFER)
+    file = io.BufferedReader(OpenInput(), _BUFFER)
     try:
         return picture(file, limits) if demuxer == "picture" else media(file, demuxer, limits)
     except _No as no:

@@ -32,7 +32,7 @@ from pipeline.review import storyboards
 from pipeline.review.rerender import draw_again, write, write_revision
 from pipeline.review.rerender import locked as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
-from pipeline.text.content import Said, in_step, refuse_unless_typed
+from pipeline.text.content import ItemWords, in_step, refuse_unless_typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,7 +132,7 @@ def edit(
             # Nothing was said, so nothing is written and the version stays.
             return row
         _check_changes(row, changes)
-        said = Said(row.body, row.body_format, row.title, row.content, row.language)
+        said = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
         changes = in_step(row.bucket, said, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         if "body" in values:

@@ -25,7 +25,7 @@ from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_
 from pipeline.render.video.storyboard import faults, outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE
-from pipeline.text.content import Said, in_step
+from pipeline.text.content import ItemWords, in_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -202,7 +202,7 @@ def _values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[s
     body = followed(row.body, before, after, language=language)
     values: dict[str, Any] = {}
     if body != row.body:
-        said = Said(row.body, row.body_format, row.title, row.content, row.language)
+        said = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
         values = in_step(row.bucket, said, {"body": body})
         values["excerpt"] = generate.excerpt_of(body, row.body_format)
     return values

@@ -71,7 +71,7 @@ def _is_of_kind(value: Any, kind: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Said:
+class ItemWords:
     """The words of an item as they are, before a change."""
 
     body: str
@@ -85,7 +85,7 @@ class Said:
 _ADDRESS_AFTER: Final = re.compile(r"\s+https?://\S+\s*|")
 
 
-def follower(bucket: str, said: Said) -> str:
+def follower(bucket: str, said: ItemWords) -> str:
     """The text of the content that says the body's words by itself, empty where none does.
 
     A film's `script`; a picture's `caption` that is the body, with an address after it or without.
@@ -99,7 +99,7 @@ def follower(bucket: str, said: Said) -> str:
     return name if is_same else ""
 
 
-def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+def in_step(bucket: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Where body and content say the same words, whichever was changed, the other follows; what `content` leaves out stays.
 
     A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words, a film
@@ -118,7 +118,7 @@ def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, An
     return dict(changes)
 
 
-def _text_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _text_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
     parts = changes.get("content", {}).get("parts")
     if parts is None:
         body = changes.get("body", said.body)
@@ -137,7 +137,7 @@ def _text_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**changes, "body": body}
 
 
-def _follower_in_step(name: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _follower_in_step(name: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
     """What is given for it as something else than it was is a text of its own from then on."""
     content = changes.get("content", said.content)
     old = said.content[name]
@@ -146,7 +146,7 @@ def _follower_in_step(name: str, said: Said, changes: Mapping[str, Any]) -> dict
     return {**changes, "content": {**content, name: changes["body"] + old[len(said.body) :]}}
 
 
-def _newsletter_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _newsletter_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A new title is the headline of the one story that had the old one."""
     title = changes.get("title", said.title)
     kept = {**said.content, **changes.get("content", {})}
@@ -171,7 +171,7 @@ def _refuse_too_long(name: str, what: str, body: str) -> None:
         raise Invalid.one(field=name, code="too_long", message=message)
 
 
-def _article_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _article_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
     content = article.renewed(
         changes.get("content", said.content),
         said.content,

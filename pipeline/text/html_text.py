@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Reading(NamedTuple):
+class HtmlText(NamedTuple):
     """What a body says to a person who sees it, and what it says where nobody sees it."""
 
     seen: str
@@ -152,7 +152,7 @@ class _RunInHeading:
         return "\n" if is_heading and _OPENS_SENTENCE.match(text) else ""
 
 
-def read_html(html: str, *, marks_blocks: bool) -> Reading:
+def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()
@@ -179,8 +179,8 @@ def read_html(html: str, *, marks_blocks: bool) -> Reading:
             hidden.append(_break_of(token))
     lines = tidy("".join(pieces))
     if not marks_blocks:
-        return Reading(lines, "")
-    return Reading(tidy("\n".join(map(_marked, lines.split("\n")))), tidy("".join(hidden)))
+        return HtmlText(lines, "")
+    return HtmlText(tidy("\n".join(map(_marked, lines.split("\n")))), tidy("".join(hidden)))
 
 
 def _marked(line: str) -> str:

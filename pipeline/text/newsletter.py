@@ -55,7 +55,7 @@ _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 @dataclass(frozen=True)
-class Section:
+class NewsletterSection:
     """One story. `text` is Markdown, paragraphs a blank line apart; `link` leads to the whole of it, or is empty."""
 
     headline: str
@@ -72,7 +72,7 @@ def escape_markdown(words: str) -> str:
     )
 
 
-def as_content(sections: Iterable[Section]) -> list[dict[str, str]]:
+def as_content(sections: Iterable[NewsletterSection]) -> list[dict[str, str]]:
     return [{"headline": one.headline, "text": one.text, "link": one.link} for one in sections]
 
 
@@ -81,17 +81,19 @@ def leads_somewhere(link: str) -> bool:
     return _SAFE.match(link) is not None
 
 
-def from_content(content: Mapping[str, Any]) -> tuple[Section, ...]:
+def from_content(content: Mapping[str, Any]) -> tuple[NewsletterSection, ...]:
     """The sections of an item's `content`; what isn't text in them is left out."""
     found = content.get("sections")
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     return tuple(
-        Section(**{name: value if isinstance(value := row.get(name), str) else "" for name in _NAMES})
+        NewsletterSection(
+            **{name: value if isinstance(value := row.get(name), str) else "" for name in _NAMES}
+        )
         for row in rows
     )
 
 
-def with_safe_links(sections: Iterable[Section]) -> tuple[Section, ...]:
+def with_safe_links(sections: Iterable[NewsletterSection]) -> tuple[NewsletterSection, ...]:
     """Without the links that lead nowhere."""
     return tuple(one if leads_somewhere(one.link) else replace(one, link="") for one in sections)
 
@@ -99,7 +101,7 @@ def with_safe_links(sections: Iterable[Section]) -> tuple[Section, ...]:
 _NAMES: Final = ("headline", "text", "link")
 
 
-def body_of(title: str, sections: Sequence[Section], *, language: str = "") -> str:
+def body_of(title: str, sections: Sequence[NewsletterSection], *, language: str = "") -> str:
     """The sections as one Markdown body. The one that has the item's title for its headline has none of its own."""
     label = read_more(language)
     return "\n\n".join(
@@ -112,13 +114,13 @@ def read_more(language: str) -> str:
     return for_language(READ_MORE, language) or READ_MORE["en"]
 
 
-def sections_of(title: str, body: str) -> tuple[Section, ...]:
+def sections_of(title: str, body: str) -> tuple[NewsletterSection, ...]:
     """The sections that a Markdown body holds: one for each heading of the second rank, and one for what stands before.
 
     A link that is the last paragraph of a section is the section's; one that a mail can't lead to stays a word. Words before the first heading are the story of
     the title where there is no other, and else an introduction without a headline.
     """
-    found: list[Section] = []
+    found: list[NewsletterSection] = []
     headings = list(_HEADING.finditer(body))
     before = body[: headings[0].start()] if headings else body
     if before.strip():
@@ -131,7 +133,7 @@ def sections_of(title: str, body: str) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _parts(section: Section, title: str, label: str) -> Iterable[str]:
+def _parts(section: NewsletterSection, title: str, label: str) -> Iterable[str]:
     if section.headline and section.headline != title:
         yield f"## {escape_markdown(section.headline)}"
     if section.text:
@@ -141,9 +143,9 @@ def _parts(section: Section, title: str, label: str) -> Iterable[str]:
         yield f"[{label}]({section.link})" if is_bare else f"[{label}](<{section.link}>)"
 
 
-def _section(headline: str, words: str) -> Section:
+def _section(headline: str, words: str) -> NewsletterSection:
     blocks = [block.strip() for block in _BLANK.split(words.strip("\n"))]
     last = _LINK.fullmatch(blocks[-1]) if blocks else None
     if last is None or not leads_somewhere(last["held"] or last["bare"]):
-        return Section(headline, words.strip())
-    return Section(headline, "\n\n".join(blocks[:-1]), last["held"] or last["bare"])
+        return NewsletterSection(headline, words.strip())
+    return NewsletterSection(headline, "\n\n".join(blocks[:-1]), last["held"] or last["bare"])

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
 
-from pipeline.text.html_text import DROPPED, ELEMENTS, Reading, html_to_text, read_html, strip_invisible, tidy
+from pipeline.text.html_text import (
+    DROPPED,
+    ELEMENTS,
+    HtmlText,
+    html_to_text,
+    read_html,
+    strip_invisible,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +80,7 @@ def seen_text(body: str, body_format: str) -> str:
     return read_body(body, body_format).seen
 
 
-def read_body(body: str, body_format: str) -> Reading:
+def read_body(body: str, body_format: str) -> HtmlText:
     """The text of a body from outside, in one of the formats `text`, `markdown` and `html`.
 
     As `plain_text`, and: comments and hidden text are none in all three, for HTML inside Markdown is markup too.
@@ -113,7 +121,7 @@ def title_in(body: str, body_format: str) -> str:
     return ""
 
 
-def _read_words(text: str) -> Reading:
+def _read_words(text: str) -> HtmlText:
     """A comment that is never closed is none where nothing else is markup."""
     seen: list[str] = []
     hidden: list[str] = []
@@ -123,7 +131,7 @@ def _read_words(text: str) -> Reading:
         hidden.append(text[opening + len("<!--") : closing])
         at = closing + len("-->")
     seen.append(text[at:])
-    return Reading(tidy(strip_invisible(" ".join(seen))), tidy(strip_invisible("\n\n".join(hidden))))
+    return HtmlText(tidy(strip_invisible(" ".join(seen))), tidy(strip_invisible("\n\n".join(hidden))))
 
 
 def markdown_to_text(md: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, Lane, SourceText, Story
+from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, SourceText, Story, TopicBrief
 from pipeline.engines.newsletter_digest import story_name
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders, without_orders
@@ -68,7 +68,7 @@ def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]
         language=persona.language,
         url="",
         facts=tuple(parts.facts[:MAX_FACTS]),
-        lane=Lane(title, angle, subject.said),
+        lane=TopicBrief(title, angle, subject.said),
     )
     shown = (title, angle, *(words for words, _ in written))
     orders = (*ordering, *(order for _, found in written for order in found))
@@ -108,7 +108,7 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class Part:
+class SourcePart:
     """One raw item by its id, with its words and what was found in them."""
 
     id: str
@@ -116,13 +116,13 @@ class Part:
     brief: Brief
 
 
-def _shared_reason(parts: Sequence[Part]) -> str:
+def _shared_reason(parts: Sequence[SourcePart]) -> str:
     """Facts of a model in one story are enough for it to write from."""
     reasons = [part.brief.without_model for part in parts]
     return reasons[0] if reasons and all(reasons) else ""
 
 
-def combine(parts: Sequence[Part]) -> tuple[Brief, SourceText]:
+def combine(parts: Sequence[SourcePart]) -> tuple[Brief, SourceText]:
     """The stories in the order given; a fact's name begins with its story's, and its place is that in the one text."""
     text = ""
     stories: list[Story] = []

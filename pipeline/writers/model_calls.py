@@ -25,7 +25,7 @@ class ModelChoice:
 
 
 @dataclass(frozen=True)
-class Ask:
+class ModelRequest:
     """One call. `system` holds nothing that a third party wrote; `schema` describes the JSON that is answered."""
 
     step: str
@@ -41,7 +41,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelReply:
     """What came back with a 200: `record` is complete, whatever the text turns out to be."""
 
     text: str
@@ -65,7 +65,7 @@ class ModelClient(Protocol):
     @property
     def choice(self) -> ModelChoice: ...
 
-    def ask(self, ask: Ask) -> Reply:
+    def ask(self, ask: ModelRequest) -> ModelReply:
         """Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`; and
         `Awaited`, which no writer catches.
         """

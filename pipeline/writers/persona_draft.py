@@ -30,7 +30,7 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
-class Material:
+class PersonaMaterial:
     """What a draft rests on: `posts` are whole past posts, `texts` longer pages; all of it was written by strangers."""
 
     site: str = ""
@@ -45,7 +45,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class PersonaDraft:
+class DraftedPersona:
     """Five sections and what a new persona is called; empty where the material says nothing of it."""
 
     name: str = ""
@@ -64,13 +64,13 @@ def posts_in(pasted: str) -> list[str]:
     return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
 
 
-def draft_without_ai(material: Material) -> PersonaDraft:
+def draft_without_ai(material: PersonaMaterial) -> DraftedPersona:
     """Words of the source as they stand there, and what can be counted; nothing is concluded from it."""
     # A persona stands in the system prompt of every draft, whoever wrote its words.
     about = (material.site, material.description)
     said = dict.fromkeys(words for words in about if words and not gives_orders(words))
     posts = (post for post in material.posts if len(post) <= LONGEST_POST and not gives_orders(post))
-    return PersonaDraft(
+    return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language,
         who_you_are="\n".join(said)[: limits.PERSONA_TEXT_CHARACTERS],
@@ -79,7 +79,7 @@ def draft_without_ai(material: Material) -> PersonaDraft:
     )
 
 
-def _measured(material: Material) -> str:
+def _measured(material: PersonaMaterial) -> str:
     """Typical length, sentences, hashtags and emoji of the posts; of the pages only where there are no posts."""
     if not material.posts and not material.texts:
         return ""

@@ -18,7 +18,7 @@ from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import Media, Words
+from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.text.markup import to_html
 from pipeline.text.normalization import plain_text
 from pipeline.writers.extractive import PLUGIN as WRITER
@@ -380,10 +380,10 @@ def test_topic_without_a_source_needs_no_sources() -> None:
 
 
 def test_picture_shows_the_title_and_says_it_to_who_can_not_see_it() -> None:
-    layout = PLUGIN.plan(article(), PERSONA, Media(size=SIZE))
+    layout = PLUGIN.plan(article(), PERSONA, AvailableMedia(size=SIZE))
     assert layout is not None
     (picture,) = layout.pictures
-    texts = [item for item in picture.items if isinstance(item, Words)]
+    texts = [item for item in picture.items if isinstance(item, DrawnText)]
 
     assert (picture.role, picture.width, picture.height) == ("hero", 1200, 630)
     assert picture.alt_text == "What a repair café learned when it stopped counting – Quay Letters"
@@ -408,20 +408,20 @@ def test_picture_shows_the_title_and_says_it_to_who_can_not_see_it() -> None:
     ids=["wide", "arabic", "nameless", "long-name", "grey"],
 )
 def test_every_title_fits_into_the_picture(title: str, persona: PersonaCard) -> None:
-    layout = PLUGIN.plan(dataclasses.replace(article(), title=title), persona, Media(size=SIZE))
+    layout = PLUGIN.plan(dataclasses.replace(article(), title=title), persona, AvailableMedia(size=SIZE))
 
     assert layout is not None
     (file,) = render(layout)
     assert (file.width, file.height, file.mime_type) == (1200, 630, "image/jpeg")
     for item in layout.pictures[0].items:
-        if isinstance(item, Words):
+        if isinstance(item, DrawnText):
             assert item.y + item.block.height <= 630 - 60
 
 
 def test_article_whose_title_no_font_has_goes_without_a_picture() -> None:
     chinese = dataclasses.replace(article(), title="東京の電車")
 
-    assert PLUGIN.plan(chinese, PERSONA, Media(size=SIZE)) is None
+    assert PLUGIN.plan(chinese, PERSONA, AvailableMedia(size=SIZE)) is None
     (told,) = [one for one in check(chinese) if one.code == "hero"]
     assert told.outcome == "warning"
     assert told.message.startswith("The article has no picture: The fonts for pictures have no glyphs for 東")
@@ -429,7 +429,7 @@ def test_article_whose_title_no_font_has_goes_without_a_picture() -> None:
 
 def test_other_size_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="1200, 630"):
-        PLUGIN.plan(article(), PERSONA, Media())
+        PLUGIN.plan(article(), PERSONA, AvailableMedia())
 
 
 def test_picture_is_drawn_again_for_another_title_alone() -> None:

@@ -16,7 +16,18 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
-from pipeline.render.plan import MARGIN, UPRIGHT, Disc, Layout, Media, Panel, Picture, Portrait, Wash, Words
+from pipeline.render.plan import (
+    MARGIN,
+    UPRIGHT,
+    AvailableMedia,
+    Disc,
+    DrawnText,
+    Layout,
+    Panel,
+    PicturePlan,
+    Portrait,
+    Wash,
+)
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.text import ink, seen
 
@@ -73,14 +84,14 @@ def failures(draft: Draft, persona: PersonaCard = ANN) -> dict[str, str]:
 
 
 def layout_of(slides: Any = GOOD, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> Layout:
-    return ENGINE.plan(draft_of(slides, language), persona, Media(**media))
+    return ENGINE.plan(draft_of(slides, language), persona, AvailableMedia(**media))
 
 
-def blocks(picture: Picture) -> list[Words]:
-    return [item for item in picture.items if isinstance(item, Words)]
+def blocks(picture: PicturePlan) -> list[DrawnText]:
+    return [item for item in picture.items if isinstance(item, DrawnText)]
 
 
-def said(item: Words) -> str:
+def said(item: DrawnText) -> str:
     return " ".join(line.text for line in item.block.lines)
 
 

@@ -14,8 +14,8 @@ from pipeline.engines.clipped_short.spans import SHOWN_MOST, is_on_edges, senten
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.plan import Media
-from pipeline.render.video.material import Clip, Material, Shot, Span
+from pipeline.render.plan import AvailableMedia
+from pipeline.render.video.material import Clip, FilmMaterial, Shot, VideoSpan
 from pipeline.render.video.storyboard import Crop, Word, outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.writers.claude import PLUGIN as CLAUDE
@@ -52,7 +52,7 @@ def words_of(sentences, each=0.4, rest=0.5):
 
 def source_of(sentences=SENTENCES, **changes):
     words = words_of(sentences)
-    material = Material((Clip(NAME, words, **changes),), (), "", "Lindholm Times")
+    material = FilmMaterial((Clip(NAME, words, **changes),), (), "", "Lindholm Times")
     text = f"Notes.\n\n{text_of(words)}"
     return SourceText("Quiet harbour", text, "https://times.example/a", language="en", material=material)
 
@@ -157,7 +157,7 @@ def test_film_shows_the_span_with_title_captions_and_credit():
     middle = round((span.start + span.end) / 2, 2)
     shots = (Shot(span.start, middle, Crop(0.3, 0.0, 0.3164, 1.0)), Shot(middle, span.end, None))
     material = dataclasses.replace(SOURCE.material, clips=(dataclasses.replace(clip, shots=shots),))
-    board = PLUGIN.film(one, ANN, Media(material=material))
+    board = PLUGIN.film(one, ANN, AvailableMedia(material=material))
     assert from_json(json.loads(json.dumps(as_json(board)))) == board
     assert outside(board) == ()
     assert [scene.visual.fit for scene in board.scenes] == ["cover", "pad"]
@@ -174,9 +174,9 @@ def test_film_shows_the_span_with_title_captions_and_credit():
 
 def test_video_that_is_gone_is_named():
     one = PLUGIN.draft_from(answer("s2", "s5"), BRIEF, ANN, "story")
-    assert PLUGIN.film(one, ANN, Media()) is None
+    assert PLUGIN.film(one, ANN, AvailableMedia()) is None
     with pytest.raises(Refused, match="isn't there any more"):
-        PLUGIN.film(one, ANN, Media(material=Material()))
+        PLUGIN.film(one, ANN, AvailableMedia(material=FilmMaterial()))
 
 
 def test_short_talk_is_declined():
@@ -206,7 +206,7 @@ def test_span_is_no_longer_than_its_pad_where_somebody_speaks():
     one = PLUGIN.draft_from(answer("s2", "s5"), BRIEF, ANN, "story")
     [span] = PLUGIN.spans(one)
     said = sentences_in(SOURCE)
-    assert span == Span(NAME, round(said[1].seconds[0] - 0.15, 3), round(said[4].seconds[1] + 0.15, 3))
+    assert span == VideoSpan(NAME, round(said[1].seconds[0] - 0.15, 3), round(said[4].seconds[1] + 0.15, 3))
 
 
 def test_claude_chooses_by_number_and_stretches_that_overlap_are_one():

@@ -14,18 +14,18 @@ from pipeline.engines.composite_short.footage import chosen, things_in
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.plan import Media
-from pipeline.render.video.material import Clip, Material, Shot, Still
+from pipeline.render.plan import AvailableMedia
+from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
 from pipeline.render.video.storyboard import Crop, Word, faults, outside
 from pipeline.render.video.storyboard_json import as_json, from_json
-from pipeline.render.video.templates.composite import PIECE, Shown, cut
+from pipeline.render.video.templates.composite import PIECE, VisualSource, cut
 from pipeline.render.video.templates.story import Telling
 from tests.engines.test_persona_short import ANN, SENTENCES, TEXT, TITLE, brief
 
 LONG, SHORT, WIDE, TALL = (f"upl_01jd000000000000000000000{number}" for number in range(1, 5))
-MATERIAL = Material(
+MATERIAL = FilmMaterial(
     clips=(Clip(LONG, seconds=60.0, author="Harbour TV", licence="CC BY 4.0"), Clip(SHORT, seconds=4.0)),
-    stills=(Still(WIDE, 1600, 900, "Jane Doe", "CC0"), Still(TALL, 900, 1600)),
+    stills=(StillImage(WIDE, 1600, 900, "Jane Doe", "CC0"), StillImage(TALL, 900, 1600)),
     credit="Lindholm Times",
 )
 SOURCE = SourceText(
@@ -89,7 +89,7 @@ def test_it_tells_word_for_word_and_shows_everything_once():
 
 def test_film_changes_its_picture_every_three_to_five_seconds():
     one = draft()
-    board = PLUGIN.film(one, ANN, Media(material=MATERIAL))
+    board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
     assert faults(board) == outside(board) == ()
     assert from_json(json.loads(json.dumps(as_json(board)))) == board
@@ -129,12 +129,12 @@ def test_moment_at_which_it_was_said_is_shown_while_it_is_told():
             at += 0.5
         at += 1.0
     words = tuple(said)
-    material = Material((Clip(LONG, words, seconds=at + 5),), ())
+    material = FilmMaterial((Clip(LONG, words, seconds=at + 5),), ())
     source = dataclasses.replace(SOURCE, text=text_of(words), material=material)
     found = PLUGIN.told(brief(), source)
     assert found.material.words_at == 0
     one = PLUGIN.offline(found, ANN, variants=1, seed="s")[0]
-    board = PLUGIN.film(one, ANN, Media(material=material))
+    board = PLUGIN.film(one, ANN, AvailableMedia(material=material))
 
     shown = {
         round(scene.visual.since + 0.3, 2): scene for scene in board.scenes if scene.visual.kind == "clip"
@@ -152,14 +152,14 @@ def test_piece_begins_with_a_cut_that_would_come_at_once():
     begun = first["start"] + 0.4
     shots = (Shot(first["start"], begun, None), Shot(begun, first["end"], Crop(0.3, 0.0, 0.3164, 1.0)))
     clips = (dataclasses.replace(MATERIAL.clips[0], shots=shots), MATERIAL.clips[1])
-    board = PLUGIN.film(one, ANN, Media(material=dataclasses.replace(MATERIAL, clips=clips)))
+    board = PLUGIN.film(one, ANN, AvailableMedia(material=dataclasses.replace(MATERIAL, clips=clips)))
     assert board.scenes[0].visual.since == pytest.approx(begun)
     assert board.scenes[0].visual.fit == "cover"
 
 
 def test_cards_stand_where_nothing_is_left_to_show():
     one = showing(*draft().content["clips"][:3])
-    board = PLUGIN.film(one, ANN, Media(material=MATERIAL))
+    board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
     assert faults(board) == outside(board) == ()
     kinds = [scene.visual.kind for scene in board.scenes]
@@ -204,7 +204,7 @@ def test_cards_stand_where_nothing_is_left_to_show():
 def test_what_cannot_be_shown_is_refused_in_words(clips, says):
     one = showing(*clips)
     with pytest.raises(Refused, match=says) as refused:
-        PLUGIN.film(one, ANN, Media(material=MATERIAL))
+        PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
     assert refused.value.field == "content.clips"
     assert set(outcomes(one, "failed")) == {"footage"}
     PLUGIN.spans(one)
@@ -214,8 +214,8 @@ def test_what_cannot_be_shown_is_refused_in_words(clips, says):
     ("material", "count"),
     [
         (None, 0),
-        (Material((Clip(LONG, seconds=2.0),), (Still(WIDE, 200, 900),)), 0),
-        (Material((Clip(LONG, seconds=12.0),)), 2),
+        (FilmMaterial((Clip(LONG, seconds=2.0),), (StillImage(WIDE, 200, 900),)), 0),
+        (FilmMaterial((Clip(LONG, seconds=12.0),)), 2),
     ],
 )
 def test_too_little_to_show_is_declined(material, count):
@@ -253,11 +253,11 @@ def test_nobody_named_is_a_warning():
 
 
 def test_without_material_only_the_words_are_judged():
-    assert PLUGIN.film(draft(), ANN, Media()) is None
+    assert PLUGIN.film(draft(), ANN, AvailableMedia()) is None
     one = draft()
     bad = dataclasses.replace(one, body=one.body.replace(TITLE, f"{TITLE} " * 8))
     with pytest.raises(Refused, match="doesn't fit"):
-        PLUGIN.film(bad, ANN, Media())
+        PLUGIN.film(bad, ANN, AvailableMedia())
 
 
 def test_edit_of_words_or_pictures_is_filmed_again():
@@ -309,5 +309,5 @@ def test_pieces_follow_one_another_without_a_gap(rooms, until):
 
 
 def test_still_and_part_of_a_video_have_their_room():
-    assert Shown(WIDE).room == PIECE[1]
-    assert Shown(LONG, 2.0, 5.5).room == 3.5
+    assert VisualSource(WIDE).room == PIECE[1]
+    assert VisualSource(LONG, 2.0, 5.5).room == 3.5

@@ -27,7 +27,7 @@ from pipeline.engines.base import (
     SourceText,
     Story,
 )
-from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -55,7 +55,7 @@ def sample(engine: Engine) -> dict[str, Any]:
     return loaded
 
 
-def material_of(kept: dict[str, Any]) -> Material | None:
+def material_of(kept: dict[str, Any]) -> FilmMaterial | None:
     """The videos and pictures of a sample; its words are `[word, start, end]`."""
     told = kept.get("material")
     if told is None:
@@ -63,8 +63,8 @@ def material_of(kept: dict[str, Any]) -> Material | None:
     clips = [
         Clip(**{**clip, "words": tuple(Word(*word) for word in clip["words"])}) for clip in told["clips"]
     ]
-    stills = [Still(**still) for still in told["stills"]]
-    return Material(**{**told, "clips": tuple(clips), "stills": tuple(stills)})
+    stills = [StillImage(**still) for still in told["stills"]]
+    return FilmMaterial(**{**told, "clips": tuple(clips), "stills": tuple(stills)})
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.generate.model import client as model_client
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.normalization import plain_text
 from pipeline.writers.claude import PLUGIN as CLAUDE
@@ -65,16 +65,16 @@ def spoken(text: str) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def material(words: tuple[Word, ...]) -> Material:
+def material(words: tuple[Word, ...]) -> FilmMaterial:
     """What came with each of them: a long video and a short one, a wide picture and a tall one."""
-    return Material(
+    return FilmMaterial(
         clips=(
             Clip("upl_01jd0000000000000000000001", words, seconds=180.0),
             Clip("upl_01jd0000000000000000000002", seconds=7.5, author="Quay TV", licence="CC BY 4.0"),
         ),
         stills=(
-            Still("upl_01jd0000000000000000000003", 1600, 1067, "Ines Duarte", "CC0"),
-            Still("upl_01jd0000000000000000000004", 1080, 1620),
+            StillImage("upl_01jd0000000000000000000003", 1600, 1067, "Ines Duarte", "CC0"),
+            StillImage("upl_01jd0000000000000000000004", 1080, 1620),
         ),
         credit="Night Desk",
     )

@@ -15,7 +15,7 @@ from pipeline.generate.checks import judge
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.newsletter import from_content
-from pipeline.writers.briefs import FACTS_MOST, Part, combine
+from pipeline.writers.briefs import FACTS_MOST, SourcePart, combine
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, PLAIN
@@ -51,7 +51,7 @@ def told(*texts: str, title: str = "Something happened") -> tuple[Brief, SourceT
     parts = []
     for place, text in enumerate(texts):
         source = SourceText(title, text, f"https://news.example.org/{place}", language="en")
-        parts.append(Part(f"raw_{place}", source, EXTRACTIVE.brief(source).brief))
+        parts.append(SourcePart(f"raw_{place}", source, EXTRACTIVE.brief(source).brief))
     return combine(parts)
 
 
@@ -69,7 +69,7 @@ def test_nothing_found_in_nothing() -> None:
 
 def test_suspicion_of_one_is_suspicion_of_all() -> None:
     source = SourceText("T", PLAIN, "https://a.example/")
-    plain = Part("raw_1", source, EXTRACTIVE.brief(source).brief)
+    plain = SourcePart("raw_1", source, EXTRACTIVE.brief(source).brief)
     brief, _ = combine((plain, replace(plain, brief=replace(plain.brief, is_suspect=True))))
     assert brief.is_suspect
 

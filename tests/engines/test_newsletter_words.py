@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.core.errors import Invalid
-from pipeline.text.content import Said, in_step
-from pipeline.text.newsletter import Section, as_content, body_of, escape_markdown, from_content, sections_of
+from pipeline.text.content import ItemWords, in_step
+from pipeline.text.newsletter import (
+    NewsletterSection,
+    as_content,
+    body_of,
+    escape_markdown,
+    from_content,
+    sections_of,
+)
 from pipeline.text.normalization import markdown_to_text
 
 PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).map(
@@ -16,7 +23,7 @@ PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, 
 )
 WORDS = PLAIN.filter(lambda words: bool(words.strip()))
 LINKS = st.sampled_from(["", "https://a.example/x", "https://a.example/x_(y)", "https://a.example/?a=1&b=2"])
-SECTIONS = st.builds(Section, WORDS, WORDS.map(escape_markdown), LINKS)
+SECTIONS = st.builds(NewsletterSection, WORDS, WORDS.map(escape_markdown), LINKS)
 
 
 @given(WORDS)
@@ -34,14 +41,14 @@ def test_words_that_look_like_markdown_are_none(words: str) -> None:
 
 
 @given(st.lists(SECTIONS, min_size=2, max_size=4))
-def test_sections_are_read_back_from_their_body(sections: list[Section]) -> None:
+def test_sections_are_read_back_from_their_body(sections: list[NewsletterSection]) -> None:
     assert sections_of("A title of its own, apart", body_of("A title of its own, apart", sections)) == tuple(
         sections
     )
 
 
 @given(SECTIONS)
-def test_story_of_the_title_is_read_back_without_a_heading_of_its_own(section: Section) -> None:
+def test_story_of_the_title_is_read_back_without_a_heading_of_its_own(section: NewsletterSection) -> None:
     body = body_of(section.headline, [section])
     assert "## " not in body.replace("\\#\\# ", "")
     assert sections_of(section.headline, body) == (section,)
@@ -51,14 +58,14 @@ def test_words_before_the_first_heading_are_an_introduction() -> None:
     assert sections_of(
         "T", "Hello.\n\n## One\n\nWords.\n\n### Part\n\nMore.\n\n[On](https://a.example/)"
     ) == (
-        Section("", "Hello."),
-        Section("One", "Words.\n\n### Part\n\nMore.", "https://a.example/"),
+        NewsletterSection("", "Hello."),
+        NewsletterSection("One", "Words.\n\n### Part\n\nMore.", "https://a.example/"),
     )
 
 
 def test_what_is_no_text_in_the_content_is_left_out() -> None:
     content = {"sections": [{"headline": "One", "text": 1, "more": []}, "x"]}
-    assert from_content(content) == (Section("One", ""),)
+    assert from_content(content) == (NewsletterSection("One", ""),)
     assert from_content({"sections": "x"}) == ()
 
 
@@ -66,20 +73,20 @@ def test_what_is_no_text_in_the_content_is_left_out() -> None:
     ("language", "label"), [("de-AT", "Weiterlesen"), ("", "Read more"), ("xx", "Read more")]
 )
 def test_the_way_on_is_in_the_language_of_the_words(language: str, label: str) -> None:
-    body = body_of("T", [Section("T", "x", "https://a.example/")], language=language)
+    body = body_of("T", [NewsletterSection("T", "x", "https://a.example/")], language=language)
     assert body == f"x\n\n[{label}](https://a.example/)"
 
 
 # --- In step ---------------------------------------------------------------------------------------------------------
 
-STORIES = (Section("One", "Words."), Section("Two", "More.", "https://a.example/"))
+STORIES = (NewsletterSection("One", "Words."), NewsletterSection("Two", "More.", "https://a.example/"))
 CONTENT = {"subject": "S", "preheader": "P", "sections": as_content(STORIES)}
-SAID = Said(body_of("T", STORIES), "markdown", "T", CONTENT, "en")
+SAID = ItemWords(body_of("T", STORIES), "markdown", "T", CONTENT, "en")
 
 
 def test_changed_body_changes_the_sections() -> None:
     changes = in_step("newsletter", SAID, {"body": "## Other\n\nWords."})
-    assert changes["content"] == {**CONTENT, "sections": as_content([Section("Other", "Words.")])}
+    assert changes["content"] == {**CONTENT, "sections": as_content([NewsletterSection("Other", "Words.")])}
 
 
 def test_changed_sections_change_the_body() -> None:
@@ -100,7 +107,7 @@ def test_changed_sections_change_the_body() -> None:
     "link", ["javascript:alert(1)", "data:text/html,x", "JavaScript:x", "//e.example", "x"]
 )
 def test_section_leads_to_no_script(link: str) -> None:
-    said = Said("## One\n\nWords.", "markdown", "T", {})
+    said = ItemWords("## One\n\nWords.", "markdown", "T", {})
     content = {"sections": [{"headline": "One", "text": "Words.", "link": link}]}
     changed = in_step("newsletter", said, {"content": content})
     assert changed["content"]["sections"] == [{"headline": "One", "text": "Words.", "link": ""}]
@@ -111,14 +118,16 @@ def test_section_leads_to_no_script(link: str) -> None:
 
 @pytest.mark.parametrize("link", ["https://a.example/", "HTTP://a.example/", "mailto:ann@a.example"])
 def test_section_leads_to_pages_and_people(link: str) -> None:
-    assert sections_of("T", f"## One\n\nWords.\n\n[On]({link})") == (Section("One", "Words.", link),)
+    assert sections_of("T", f"## One\n\nWords.\n\n[On]({link})") == (
+        NewsletterSection("One", "Words.", link),
+    )
 
 
 def test_new_title_is_the_headline_of_the_one_story() -> None:
-    one = (Section("Old", "Words."),)
-    said = Said(body_of("Old", one), "markdown", "Old", {"sections": as_content(one)}, "en")
+    one = (NewsletterSection("Old", "Words."),)
+    said = ItemWords(body_of("Old", one), "markdown", "Old", {"sections": as_content(one)}, "en")
     assert in_step("newsletter", said, {"title": "New"})["content"] == {
-        "sections": as_content([Section("New", "Words.")])
+        "sections": as_content([NewsletterSection("New", "Words.")])
     }
 
 
@@ -133,6 +142,6 @@ def test_both_may_be_given_where_they_say_the_same() -> None:
 
 
 def test_other_words_and_other_changes_are_left_alone() -> None:
-    assert in_step("newsletter", Said("<p>x</p>", "html"), {"body": "<p>y</p>"}) == {"body": "<p>y</p>"}
+    assert in_step("newsletter", ItemWords("<p>x</p>", "html"), {"body": "<p>y</p>"}) == {"body": "<p>y</p>"}
     assert in_step("newsletter", SAID, {"outlets": []}) == {"outlets": []}
     assert in_step("video", SAID, {"body": "x"}) == {"body": "x"}

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.engines.base import APPROVED, Brief, Fact, Lane, PersonaCard, SourceText
+from pipeline.engines.base import APPROVED, Brief, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.persona_short import PLUGIN
 from pipeline.engines.persona_short.lines import WORDS, telling_of
 from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.plan import Media, Words
+from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import HOOK, faults, outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.story import CALL_SECONDS, HOOK_SECONDS, SLOTS
@@ -149,7 +149,7 @@ def test_what_leads_to_strangers_is_not_told(words):
 
 
 def lane(lines, kind=APPROVED):
-    made = brief(lines, title="Ferries and boats", url="", lane=Lane("Ferries and boats"))
+    made = brief(lines, title="Ferries and boats", url="", lane=TopicBrief("Ferries and boats"))
     return dataclasses.replace(made, facts=tuple(dataclasses.replace(one, kind=kind) for one in made.facts))
 
 
@@ -162,7 +162,7 @@ def test_a_hook_is_cut_at_words_where_nothing_is_short_enough(title):
     assert hook.endswith("\u2026")
     assert len(hook) <= SLOTS["hook"].characters
     assert hook[:-1] in (title or " ".join(long))
-    assert PLUGIN.film(one, ANN, Media()).scenes
+    assert PLUGIN.film(one, ANN, AvailableMedia()).scenes
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_hook_is_cut_at_words_where_nothing_is_short_enough(title):
     ],
 )
 def test_a_hook_fits_in_every_script(language, hook):
-    assert PLUGIN.film(draft(body=lines((0, hook)), language=language), ANN, Media()).scenes
+    assert PLUGIN.film(draft(body=lines((0, hook)), language=language), ANN, AvailableMedia()).scenes
 
 
 def test_a_brand_lane_is_told_from_approved_lines_or_needs_a_model():
@@ -282,7 +282,7 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
     one = draft()
     heard, _ = spoken(one)
 
-    board = PLUGIN.film(one, ANN, Media(narration=heard))
+    board = PLUGIN.film(one, ANN, AvailableMedia(narration=heard))
 
     assert faults(board) == outside(board) == ()
     hook, *passages, end = board.scenes
@@ -312,7 +312,7 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
 
 
 def test_without_a_voice_the_same_film_is_read_in_silence():
-    board = PLUGIN.film(draft(), ANN, Media())
+    board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
     assert (board.audio.voice, faults(board), outside(board)) == ("", (), ())
     shown = " ".join(word.t for card in board.captions for word in card.words)
@@ -325,7 +325,7 @@ def test_a_hook_that_is_too_long_to_say_is_shown_while_the_voice_begins():
 
     assert PLUGIN.script(one, ANN).passages[0].startswith("Forty-two boats")
     heard, _ = spoken(one)
-    board = PLUGIN.film(one, ANN, Media(narration=heard))
+    board = PLUGIN.film(one, ANN, AvailableMedia(narration=heard))
     assert 1.6 <= board.scenes[0].end <= HOOK_SECONDS
     starts = [word.start for word in heard.words]
     assert min(abs(board.scenes[0].end + 0.08 - start) for start in starts) <= 1 / 30
@@ -336,7 +336,7 @@ def test_a_hook_stays_until_it_is_said():
     heard, _ = spoken(one)
     hook = heard.passages[0]
 
-    board = PLUGIN.film(one, ANN, Media(narration=heard))
+    board = PLUGIN.film(one, ANN, AvailableMedia(narration=heard))
 
     assert hook[-1].t == "engines"
     assert hook[-1].end - 0.15 <= board.scenes[0].end <= HOOK_SECONDS
@@ -344,7 +344,7 @@ def test_a_hook_stays_until_it_is_said():
 
 @pytest.mark.parametrize("has_portrait", [False, True])
 def test_the_persona_shows_its_face_and_the_hook_stands_there_at_once(has_portrait):
-    board = PLUGIN.film(draft(), ANN, Media(has_portrait=has_portrait))
+    board = PLUGIN.film(draft(), ANN, AvailableMedia(has_portrait=has_portrait))
 
     assert board.needs_portrait is has_portrait
     assert {"face", "person"} <= {one.name for one in board.overlays}
@@ -357,12 +357,12 @@ def test_the_persona_shows_its_face_and_the_hook_stands_there_at_once(has_portra
 
 def test_nothing_that_is_read_lies_under_a_caption():
     """Wherever a card may stand, no other words are: both would be lost."""
-    board = PLUGIN.film(draft(), ANN, Media(has_portrait=True))
+    board = PLUGIN.film(draft(), ANN, AvailableMedia(has_portrait=True))
     look = board.caption_look
     top, bottom = look.y - look.size * 1.12, look.y + look.size * 1.12
     for overlay in board.overlays:
         for item in overlay.items:
-            if isinstance(item, Words):
+            if isinstance(item, DrawnText):
                 assert item.y + item.block.height <= top or item.y >= bottom, overlay.name
 
 
@@ -376,7 +376,7 @@ def test_the_pace_is_the_personas():
 
 def test_the_film_is_as_recorded():
     """Every number of the silent storyboard; it is written anew only after a look at the film."""
-    board = PLUGIN.film(draft(), ANN, Media())
+    board = PLUGIN.film(draft(), ANN, AvailableMedia())
     path = Path(__file__).parent / "samples" / "persona_short.storyboard"
     made = as_json(board)
     assert made == json.loads(path.read_text())
@@ -391,7 +391,7 @@ def test_a_story_from_right_to_left_is_told_on_the_right_edge():
         "المصدر: news.example",
     )
     one = draft(body="\n".join(said), language="ar")
-    board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), Media())
+    board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), AvailableMedia())
 
     assert faults(board) == outside(board) == ()
 
@@ -401,4 +401,4 @@ def test_passage_without_a_word_is_told():
     silent = draft(body="\n".join([hook, passages[0], "—", call, end]))
     assert told(silent)["fits"] == "Passage 2 has no word that can be said."
     with pytest.raises(Refused, match=r"^Passage 2 has no word"):
-        PLUGIN.film(silent, ANN, Media(has_portrait=False, size=PLUGIN.sizes[0]))
+        PLUGIN.film(silent, ANN, AvailableMedia(has_portrait=False, size=PLUGIN.sizes[0]))

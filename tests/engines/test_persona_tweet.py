@@ -24,16 +24,16 @@ from pipeline.render.plan import (
     MARGIN,
     SQUARE,
     UPRIGHT,
+    AvailableMedia,
     Disc,
-    Media,
+    DrawnText,
     Panel,
-    Picture,
+    PicturePlan,
     Portrait,
-    Words,
     as_json,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text import DoesNotFit, ink
+from pipeline.render.typography.text import TextDoesNotFit, ink
 from pipeline.text.weighted_length import LIMIT
 
 ENGINE = PersonaTweet()
@@ -92,8 +92,10 @@ def draft_of(words: str, language: str = "en", **content: Any) -> Draft:
     return Draft("Title", words, "text", {"caption": words, "slides": [], **content}, (), language)
 
 
-def card(words: str, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> Picture:
-    (picture,) = ENGINE.plan(draft_of(words, language), persona, Media(**{"shown_on": DAY, **media})).pictures
+def card(words: str, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> PicturePlan:
+    (picture,) = ENGINE.plan(
+        draft_of(words, language), persona, AvailableMedia(**{"shown_on": DAY, **media})
+    ).pictures
     return picture
 
 
@@ -109,15 +111,15 @@ def failures(
     return [(check.code, check.message) for check in checks if check.outcome == "failed"]
 
 
-def blocks(picture: Picture) -> list[Words]:
-    return [item for item in picture.items if isinstance(item, Words)]
+def blocks(picture: PicturePlan) -> list[DrawnText]:
+    return [item for item in picture.items if isinstance(item, DrawnText)]
 
 
-def the_words(picture: Picture) -> Words:
+def the_words(picture: PicturePlan) -> DrawnText:
     return max(blocks(picture), key=lambda item: item.block.height * (item.block.size >= LEAST_SIZE))
 
 
-def said(item: Words) -> str:
+def said(item: DrawnText) -> str:
     return " ".join(line.text for line in item.block.lines)
 
 
@@ -270,7 +272,7 @@ def test_model_is_asked_for_words_and_gets_no_address() -> None:
 def test_card_is_as_recorded(name: str, size: tuple[int, int]) -> None:
     """Recorded with `as_json`; look at the picture before recording anew."""
     persona, words, language, has_portrait = CARDS[name]
-    plan = ENGINE.plan(draft_of(words.strip(), language), persona, Media(has_portrait, size, DAY))
+    plan = ENGINE.plan(draft_of(words.strip(), language), persona, AvailableMedia(has_portrait, size, DAY))
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[f"{name} {size[0]}x{size[1]}"]
 
     assert json.loads(json.dumps(as_json(plan))) == recorded["plan"]
@@ -297,9 +299,9 @@ def portrait() -> bytes:
 
 
 def test_card_is_the_same_each_time() -> None:
-    plan = ENGINE.plan(draft_of(SENTENCES[0]), ANN, Media(shown_on=DAY))
+    plan = ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(shown_on=DAY))
 
-    assert render(plan) == render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, Media(shown_on=DAY)))
+    assert render(plan) == render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(shown_on=DAY)))
 
 
 def test_card_says_who_and_what_and_when() -> None:
@@ -313,7 +315,7 @@ def test_card_says_who_and_what_and_when() -> None:
 
 
 def test_alt_text_is_the_words_and_the_name() -> None:
-    (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, Media()))
+    (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia()))
 
     assert asset.alt_text == f"{SENTENCES[0]} – Ann Whitfield"
     assert (asset.name, asset.role, asset.mime_type) == ("persona-tweet-1080x1350.jpg", "image", "image/jpeg")
@@ -440,7 +442,7 @@ def test_everything_stands_inside_the_margins(
 ) -> None:
     try:
         picture = card(words, PersonaCard(name, "ann", language), language, size=size)
-    except (DoesNotFit, MissingGlyphs):
+    except (TextDoesNotFit, MissingGlyphs):
         return
     panel = next(item for item in picture.items if isinstance(item, Panel))
     assert 0 <= panel.y <= panel.y + panel.height <= size[1]
@@ -457,7 +459,7 @@ def test_everything_stands_inside_the_margins(
 def test_no_pixel_of_the_words_leaves_the_margins(words: str, size: tuple[int, int]) -> None:
     try:
         picture = card(words, size=size)
-    except (DoesNotFit, MissingGlyphs):
+    except (TextDoesNotFit, MissingGlyphs):
         return
     bare = dataclasses.replace(
         picture, items=tuple(item for item in picture.items if isinstance(item, Panel))
@@ -473,7 +475,7 @@ def test_no_pixel_of_the_words_leaves_the_margins(words: str, size: tuple[int, i
 def test_files_have_the_sizes_that_are_promised() -> None:
     assert SIZES == (UPRIGHT, SQUARE) == ((1080, 1350), (1080, 1080))
     for size in SIZES:
-        (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, Media(size=size)))
+        (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(size=size)))
         with Image.open(BytesIO(asset.bytes)) as image:
             assert image.size == size
         assert len(asset.bytes) < 500_000

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ImageChops
 
-from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES
 from pipeline.engines.quote_graphic.quotation import MOST, Quotation, quotation_in
@@ -18,9 +18,19 @@ from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import MARGIN, Disc, Media, Panel, Photo, Picture, Portrait, Wash, Words
+from pipeline.render.plan import (
+    MARGIN,
+    AvailableMedia,
+    Disc,
+    DrawnText,
+    Panel,
+    Photo,
+    PicturePlan,
+    Portrait,
+    Wash,
+)
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text import DoesNotFit, ink, seen
+from pipeline.render.typography.text import TextDoesNotFit, ink, seen
 from pipeline.writers.extractive import brief_of as brief_of_source
 
 ENGINE = QuoteGraphic()
@@ -66,16 +76,18 @@ def offline(*quotes: str, persona: PersonaCard = ANN, variants: int = 1, **chang
     return [draft.body for draft in ENGINE.offline(brief, persona, variants=variants, seed="s")]
 
 
-def picture_of(body: str = QUOTE, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> Picture:
-    (picture,) = ENGINE.plan(draft_of(body, language), persona, Media(**media)).pictures
+def picture_of(
+    body: str = QUOTE, persona: PersonaCard = ANN, language: str = "en", **media: Any
+) -> PicturePlan:
+    (picture,) = ENGINE.plan(draft_of(body, language), persona, AvailableMedia(**media)).pictures
     return picture
 
 
-def blocks(picture: Picture) -> list[Words]:
-    return [item for item in picture.items if isinstance(item, Words)]
+def blocks(picture: PicturePlan) -> list[DrawnText]:
+    return [item for item in picture.items if isinstance(item, DrawnText)]
 
 
-def said(item: Words) -> str:
+def said(item: DrawnText) -> str:
     return " ".join(line.text for line in item.block.lines)
 
 
@@ -231,14 +243,14 @@ def test_what_is_quoted_in_a_text_is_shown_without_an_address_and_passes(languag
 
 def test_line_without_a_source_is_the_personas_own() -> None:
     brief, _ = brief_of(VOTE)
-    lane = dataclasses.replace(brief, lane=Lane("tram"))
+    lane = dataclasses.replace(brief, lane=TopicBrief("tram"))
 
     assert ENGINE.offline(lane, ANN, variants=1, seed="s")[0].body.endswith("\n– Ann Whitfield")
 
 
 def test_a_brands_own_line_is_signed_by_nobody_as_if_a_person_had_said_it() -> None:
     brief, source = brief_of(VOTE, MAYOR, url="")
-    lane = dataclasses.replace(brief, lane=Lane("tram"))
+    lane = dataclasses.replace(brief, lane=TopicBrief("tram"))
     brand = PersonaCard("Demo", is_brand=True)
 
     spoken, own = ENGINE.offline(lane, brand, variants=2, seed="s")
@@ -572,7 +584,7 @@ def test_right_to_left_is_mirrored() -> None:
     assert handle.x + handle.block.lines[0].x == pytest.approx(MARGIN, abs=1)
 
 
-def quote_block(picture: Picture) -> Words:
+def quote_block(picture: PicturePlan) -> DrawnText:
     return blocks(picture)[1]
 
 
@@ -648,7 +660,7 @@ def test_everything_stands_inside_the_margins(
 ) -> None:
     try:
         picture = picture_of(f"“{words}”\n– {by}", PersonaCard(name, "ann", language), language, size=size)
-    except (DoesNotFit, MissingGlyphs):
+    except (TextDoesNotFit, MissingGlyphs):
         return
     for item in blocks(picture):
         left, top, right, bottom = seen(item.block) if said(item) in {"“", "”"} else ink(item.block)
@@ -665,7 +677,7 @@ def test_everything_stands_inside_the_margins(
 def test_no_pixel_leaves_the_margins(words: str, size: tuple[int, int]) -> None:
     try:
         picture = picture_of(f"“{words}”\n– K", size=size)
-    except (DoesNotFit, MissingGlyphs):
+    except (TextDoesNotFit, MissingGlyphs):
         return
     bare = dataclasses.replace(picture, items=picture.items[:1])
     drawn = ImageChops.difference(draw_picture(picture), draw_picture(bare)).getbbox()

@@ -11,7 +11,7 @@ import pytest
 from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.template_short import PLUGIN, values_of
 from pipeline.plugins import Refused
-from pipeline.render.plan import Media, Words
+from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import HOOK, SAFE_AREA, faults, outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.points import POINTS, SLOTS
@@ -231,12 +231,12 @@ def test_words_too_wide_for_their_slot_are_refused_and_never_cut(monkeypatch):
 
     assert failed(one)["fits"].startswith("The title doesn't fit into 810 × 60 pixels at 40 pixels")
     with pytest.raises(Refused, match="The title doesn't fit"):
-        PLUGIN.film(one, ANN, Media())
+        PLUGIN.film(one, ANN, AvailableMedia())
 
 
 def test_longer_words_are_set_smaller_down_to_the_floor():
     def size(title):
-        board = PLUGIN.film(draft(body=lines((0, title))), ANN, Media())
+        board = PLUGIN.film(draft(body=lines((0, title))), ANN, AvailableMedia())
         return next(one.items[0].block.size for one in board.overlays if one.name == "title")
 
     sizes = [
@@ -250,7 +250,7 @@ def test_longer_words_are_set_smaller_down_to_the_floor():
 
 def test_the_film_is_as_recorded():
     """Every number of the storyboard; `UPDATE` below writes it anew after a look at the film."""
-    board = PLUGIN.film(draft(), ANN, Media())
+    board = PLUGIN.film(draft(), ANN, AvailableMedia())
     path = Path(__file__).parent / "samples" / "template_short.storyboard"
     made = as_json(board)
     assert made == json.loads(path.read_text())
@@ -258,7 +258,7 @@ def test_the_film_is_as_recorded():
 
 
 def test_the_film_has_the_shape_of_its_template():
-    board = PLUGIN.film(draft(), ANN, Media())
+    board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
     assert faults(board) == ()
     assert outside(board) == ()
@@ -275,7 +275,7 @@ def test_the_film_has_the_shape_of_its_template():
         " ".join(line.text for line in item.block.lines)
         for one in board.overlays
         for item in one.items
-        if isinstance(item, Words)
+        if isinstance(item, DrawnText)
     ]
     for sentence in (TITLE, "Source", "lindholm-times.example", "Ann Whitfield", "@annwhitfield"):
         assert sentence in shown
@@ -284,7 +284,7 @@ def test_the_film_has_the_shape_of_its_template():
 
 @pytest.mark.parametrize("has_portrait", [False, True])
 def test_the_persona_shows_its_face(has_portrait):
-    board = PLUGIN.film(draft(), ANN, Media(has_portrait=has_portrait))
+    board = PLUGIN.film(draft(), ANN, AvailableMedia(has_portrait=has_portrait))
 
     assert board.needs_portrait is has_portrait
     assert outside(board) == ()
@@ -299,13 +299,13 @@ def test_a_film_from_right_to_left_stands_on_the_right_edge():
         "المصدر: news.example",
     )
     one = draft(body="\n".join(said), language="ar")
-    board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), Media())
+    board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), AvailableMedia())
 
     assert outside(board) == ()
     for overlay in board.overlays:
         for item in overlay.items:
             if (
-                isinstance(item, Words)
+                isinstance(item, DrawnText)
                 and item.block.size > 30
                 and overlay.name.startswith(("title", "point", "end"))
             ):
@@ -315,6 +315,8 @@ def test_a_film_from_right_to_left_stands_on_the_right_edge():
 
 
 def test_two_personas_without_colours_look_each_their_own():
-    boards = [PLUGIN.film(draft(), PersonaCard(name), Media()) for name in ("Ann", "Ben", "Cleo", "Dora")]
+    boards = [
+        PLUGIN.film(draft(), PersonaCard(name), AvailableMedia()) for name in ("Ann", "Ben", "Cleo", "Dora")
+    ]
 
     assert len({board.scenes[0].visual.colour for board in boards}) > 1

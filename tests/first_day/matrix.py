@@ -12,10 +12,10 @@ from pipeline.generate.acceptance import ask_writer, refusal_by_rules
 from pipeline.generate.checks import judge
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.normalization import seen_text
-from pipeline.writers.briefs import Part, combine
+from pipeline.writers.briefs import SourcePart, combine
 from pipeline.writers.extractive import PLUGIN as WRITER
 from pipeline.writers.screen import screened
 from tests.first_day.texts import Text, texts
@@ -97,7 +97,7 @@ def _digest(text: Text, language: str) -> tuple[SourceText, Brief]:
     every = texts()
     at = every.index(text)
     told = [text, every[(at + 1) % len(every)], every[(at + 2) % len(every)]]
-    brief, source = combine([Part(one.name, *briefed(one, language)) for one in told])
+    brief, source = combine([SourcePart(one.name, *briefed(one, language)) for one in told])
     return source, brief
 
 
@@ -118,16 +118,16 @@ def spoken(text: str) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def material(words: tuple[Word, ...]) -> Material:
+def material(words: tuple[Word, ...]) -> FilmMaterial:
     """What came with it: a video in which it is said, a short silent one, two pictures."""
-    return Material(
+    return FilmMaterial(
         clips=(
             Clip("upl_01jd0000000000000000000001", words, seconds=words[-1].end + 1.0),
             Clip("upl_01jd0000000000000000000002", seconds=7.5, author="Quay TV", licence="CC BY 4.0"),
         ),
         stills=(
-            Still("upl_01jd0000000000000000000003", 1600, 1067, "Ines Duarte", "CC0"),
-            Still("upl_01jd0000000000000000000004", 1080, 1620),
+            StillImage("upl_01jd0000000000000000000003", 1600, 1067, "Ines Duarte", "CC0"),
+            StillImage("upl_01jd0000000000000000000004", 1080, 1620),
         ),
         credit="Night Desk",
     )

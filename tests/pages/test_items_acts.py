@@ -420,7 +420,8 @@ def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, 
     GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
     answer = editor.get(at(item, "item_page"))
     told = [
-        (one.message, one.outlets, one.action.address, one.action.is_post) for one in answer.context["obstacles"]
+        (one.message, one.outlets, one.action.address, one.action.is_post)
+        for one in answer.context["obstacles"]
     ]
     assert told == [
         ("It is promised for later.", "Stage", at(item, "item_publish"), False),

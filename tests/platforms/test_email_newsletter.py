@@ -29,7 +29,7 @@ from pipeline.platforms.email_newsletter.session import judge
 from pipeline.platforms.payload import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
-from pipeline.text.newsletter import Section, as_content, body_of
+from pipeline.text.newsletter import NewsletterSection, as_content, body_of
 from pipeline.text.normalization import plain_text
 from tests.pipeline.mailing.conftest import certified
 from tests.pipeline.mailing.mail_server import PASSWORD, MailServer
@@ -355,13 +355,13 @@ def test_words_and_pictures_are_written_safely():
 # --- The frame -------------------------------------------------------------------------------------------------------
 
 STORIES = (
-    Section(
+    NewsletterSection(
         "Trams approved",
         "The council voted *14 to 9*.\n\nIt opens in 2029.",
         "https://a.example/trams?x=1#top",
     ),
-    Section("Bread & butter", "A bakery opens.", "https://www.b.example/bread"),
-    Section("No link", "Nobody knows more."),
+    NewsletterSection("Bread & butter", "A bakery opens.", "https://www.b.example/bread"),
+    NewsletterSection("No link", "Nobody knows more."),
 )
 
 
@@ -416,7 +416,7 @@ def test_a_newsletter_has_its_subject_preheader_and_stories_in_one_frame():
 
 
 def test_a_single_story_is_told_once_with_one_way_on():
-    story = Section("Trams approved", "The council voted.", "https://a.example/trams")
+    story = NewsletterSection("Trams approved", "The council voted.", "https://a.example/trams")
     _, text, html = parts_of(newsletter((story,), "Trams approved", link="https://a.example/trams"))
     assert re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html) == ["Trams approved"]
     assert html.count("https://a.example/trams") == 1
@@ -425,7 +425,7 @@ def test_a_single_story_is_told_once_with_one_way_on():
 
 @pytest.mark.parametrize("where", ["body", "link"])
 def test_no_way_on_leads_to_a_script(where):
-    one = Section("Trams", "They roll.", "javascript:alert(1)" if where == "body" else "")
+    one = NewsletterSection("Trams", "They roll.", "javascript:alert(1)" if where == "body" else "")
     given = {"link": "javascript:alert(1)"} if where == "link" else {}
     _subject, text, html = parts_of(newsletter([one], title="Trams", **given))
     assert ["They roll." in text, 'href="javascript' in html] == [True, False]
@@ -448,7 +448,7 @@ def test_words_that_a_person_or_an_outlet_changed_are_the_words_of_the_mail():
 
 def test_links_name_the_campaign_where_the_outlet_wants_it():
     body = "[own](https://c.example/?utm_source=x) [mail](mailto:a@b.example) [here](https://d.example/p?q=1)"
-    stories = (STORIES[0], Section("More", body))
+    stories = (STORIES[0], NewsletterSection("More", body))
     _, text, html = parts_of(newsletter(stories), utm_source="harbour-news")
     added = "utm_source=harbour-news&utm_medium=email&utm_campaign=trams-and-two-more"
     links = {unescape(one) for one in re.findall(r'href="([^"]*)"', html)}
@@ -478,7 +478,7 @@ def test_every_picture_has_an_alternative_text():
         PayloadAsset("https://p.example/a.jpg", "image/jpeg", width=1200),
         PayloadAsset("x", "video/mp4"),
     )
-    stories = (Section("One", "![A tram](https://p.example/b.jpg)"), STORIES[1])
+    stories = (NewsletterSection("One", "![A tram](https://p.example/b.jpg)"), STORIES[1])
     _, _, html = parts_of(newsletter(stories, assets=pictures))
     images = re.findall(r"<img[^>]*>", html)
     assert [re.search(r'alt="([^"]*)"', one)[1] for one in images] == ["", "A tram"]
@@ -487,7 +487,7 @@ def test_every_picture_has_an_alternative_text():
 
 def test_a_newsletter_that_mail_programs_would_cut_off_is_refused():
     def problems(words):
-        payload = newsletter((Section("Long", "word " * words), STORIES[1]))
+        payload = newsletter((NewsletterSection("Long", "word " * words), STORIES[1]))
         return [(one.field, one.code) for one in PLUGIN.validate(account(), PLUGIN.adapt(account(), payload))]
 
     assert problems(18_000) == []
@@ -496,7 +496,7 @@ def test_a_newsletter_that_mail_programs_would_cut_off_is_refused():
 
 def test_the_whole_mail_of_the_longest_newsletter_stays_below_the_line():
     config = {"imprint": "x" * 500, "from_name": "n" * 120, "accent": "#b5476d"}
-    fits = newsletter((Section("Long", "word " * 18_000), STORIES[1]))
+    fits = newsletter((NewsletterSection("Long", "word " * 18_000), STORIES[1]))
     _, _, html = parts_of(fits, **config)
     assert len(html.encode()) <= 100 * 1024
 

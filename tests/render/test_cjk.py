@@ -7,7 +7,7 @@ import pytest
 from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import SQUARE, Media
+from pipeline.render.plan import SQUARE, AvailableMedia
 from pipeline.render.typography import clusters, fonts
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
@@ -80,7 +80,7 @@ def test_heavy_text_is_drawn_heavier():
 def test_a_quote_graphic_is_made(language):
     words = f"“{TEXTS[language]}”\n– 東京"
     draft = Draft("", words, "text", {"caption": words, "slides": []}, (), language)
-    planned = QuoteGraphic().plan(draft, PersonaCard("東京 Daily"), Media(size=SQUARE))
+    planned = QuoteGraphic().plan(draft, PersonaCard("東京 Daily"), AvailableMedia(size=SQUARE))
     picture = draw_picture(planned.pictures[0])
     # A box for what is missing has straight edges only; letters leave greys on a flat ground.
     assert len(picture.convert("L").getcolors(256) or []) > 50

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from pipeline.render.image import RenderedAsset, bind, render, rendered
-from pipeline.render.plan import Layout, Picture, Wash, as_json, from_json
+from pipeline.render.plan import Layout, PicturePlan, Wash, as_json, from_json
 
 
 class Read(NamedTuple):
@@ -103,7 +103,7 @@ def test_same_pictures_make_the_same_bytes() -> None:
 
 
 def test_layout_with_a_document_is_bound_and_kept() -> None:
-    one = Picture("1.jpg", "image", 40, 50, "#ffffff", (Wash("#ffffff", "#aa0000"),), "One")
+    one = PicturePlan("1.jpg", "image", 40, 50, "#ffffff", (Wash("#ffffff", "#aa0000"),), "One")
     layout = Layout((one,), document="slides.pdf", title="T", language="en")
     picture, document = render(layout)
 

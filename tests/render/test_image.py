@@ -14,13 +14,13 @@ from PIL import Image, ImageCms
 from pipeline.render.image import RenderedAsset, draw_picture, render
 from pipeline.render.plan import (
     Disc,
+    DrawnText,
     Layout,
     Panel,
     Photo,
-    Picture,
+    PicturePlan,
     Portrait,
     Wash,
-    Words,
     as_json,
     from_json,
 )
@@ -29,13 +29,13 @@ from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
 
 
-def words() -> Words:
+def words() -> DrawnText:
     block = layout("Hello 🔥 #tram", (200, 80), Style(), largest=24, smallest=12, accents=[(8, 13)])
-    return Words(20, 150, block, "#000000", "#aa0000")
+    return DrawnText(20, 150, block, "#000000", "#aa0000")
 
 
-def picture(*items: Panel | Disc | Portrait | Words) -> Picture:
-    return Picture("card.jpg", "image", 240, 300, "#204060", items, "Hello – Ann")
+def picture(*items: Panel | Disc | Portrait | DrawnText) -> PicturePlan:
+    return PicturePlan("card.jpg", "image", 240, 300, "#204060", items, "Hello – Ann")
 
 
 FLAT = Layout(
@@ -154,7 +154,7 @@ def test_no_pictures_make_no_files() -> None:
 
 
 def test_wash_runs_from_one_colour_to_the_other() -> None:
-    image = draw_picture(Picture("w.jpg", "image", 40, 101, "#000000", (Wash("#000000", "#c86432"),), ""))
+    image = draw_picture(PicturePlan("w.jpg", "image", 40, 101, "#000000", (Wash("#000000", "#c86432"),), ""))
 
     assert [image.getpixel((20, y)) for y in (0, 50, 100)] == [(0, 0, 0), (100, 50, 25), (200, 100, 50)]
     assert image.getpixel((0, 30)) == image.getpixel((39, 30))
@@ -162,7 +162,7 @@ def test_wash_runs_from_one_colour_to_the_other() -> None:
 
 def test_panel_may_be_all_corners_or_have_none() -> None:
     items = (Panel(0, 10, 60, 6, 3, "#ffffff"), Panel(0, 30, 60, 6, 0, "#ffffff"))
-    image = draw_picture(Picture("p.jpg", "image", 60, 40, "#000000", items, ""))
+    image = draw_picture(PicturePlan("p.jpg", "image", 60, 40, "#000000", items, ""))
 
     assert [image.getpixel((30, y)) for y in (9, 10, 15, 16)] == [
         (0, 0, 0),
@@ -175,17 +175,17 @@ def test_panel_may_be_all_corners_or_have_none() -> None:
 
 def test_large_disc_may_leave_the_picture() -> None:
     image = draw_picture(
-        Picture("d.jpg", "image", 60, 60, "#000000", (Disc(-500, -500, 1000, "#ffffff"),), "")
+        PicturePlan("d.jpg", "image", 60, 60, "#000000", (Disc(-500, -500, 1000, "#ffffff"),), "")
     )
 
     assert image.getpixel((0, 0)) == (255, 255, 255)
     far = Disc(-1000, -1000, 1000, "#ffffff")
-    bare = draw_picture(Picture("d.jpg", "image", 60, 60, "#000000", (far,), ""))
+    bare = draw_picture(PicturePlan("d.jpg", "image", 60, 60, "#000000", (far,), ""))
     assert bare.getcolors() == [(3600, (0, 0, 0))]
 
 
 def test_photo_lies_under_its_veil() -> None:
-    layout = Layout((Picture("q.jpg", "image", 40, 50, "#000000", (Photo("#000000", 0.6),), ""),))
+    layout = Layout((PicturePlan("q.jpg", "image", 40, 50, "#000000", (Photo("#000000", 0.6),), ""),))
     image = draw_picture(layout.pictures[0], photo=portrait())
 
     assert from_json(as_json(layout)) == layout

@@ -6,10 +6,10 @@ import pytest
 
 from pipeline.media import text_to_speech
 from pipeline.render.audio import narration
-from pipeline.render.audio.narration import Script
+from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.audio.speech import tokens
 
-SCRIPT = Script(
+SCRIPT = NarrationScript(
     (
         "Harbour ferries go electric",
         "They carry nine million people. “Quiet,” says Ann – the skipper.",
@@ -39,7 +39,7 @@ def test_each_passage_is_heard_to_end_and_shown_as_it_is_written():
 
 def test_the_pace_of_silence_is_that_of_speech():
     """Within a fifth: a draft is judged by it before anybody has spoken."""
-    said = Script(
+    said = NarrationScript(
         (
             "The council voted 14 to 9 on Tuesday to build the tram line to the harbour.",
             "Retailers in Mill Street fear for their sales while the works go on, and construction begins next spring.",
@@ -64,10 +64,10 @@ def test_the_pace_of_silence_is_that_of_speech():
 )
 def test_the_pace_of_silence_is_that_of_speech_where_a_sign_is_a_syllable(language, text):
     heard = text_to_speech.speak(text, language=language).speech.seconds
-    assert narration.seconds_of(Script((text,), language)) == pytest.approx(heard, rel=0.3)
+    assert narration.seconds_of(NarrationScript((text,), language)) == pytest.approx(heard, rel=0.3)
 
 
 def test_a_faster_voice_reads_faster():
-    quick = Script(SCRIPT.passages, "en", rate=200)
+    quick = NarrationScript(SCRIPT.passages, "en", rate=200)
 
     assert narration.seconds_of(quick) < narration.seconds_of(SCRIPT)

@@ -18,7 +18,7 @@ from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import SQUARE, UPRIGHT, Media, Words
+from pipeline.render.plan import SQUARE, UPRIGHT, AvailableMedia, DrawnText
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
-    from pipeline.render.plan import Picture
+    from pipeline.render.plan import PicturePlan
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -74,23 +74,23 @@ def tesseract() -> str:
     return program
 
 
-def pictures() -> Iterator[Picture]:
+def pictures() -> Iterator[PicturePlan]:
     for persona, quote, size in zip(PERSONAS, QUOTES, (UPRIGHT, SQUARE, UPRIGHT, SQUARE), strict=True):
         draft = Draft("", quote, "text", {"caption": quote, "slides": []}, (), "en")
-        yield from QUOTE.plan(draft, persona, Media(size=size)).pictures
+        yield from QUOTE.plan(draft, persona, AvailableMedia(size=size)).pictures
         words = quote.partition("\n")[0].strip("“”")
         tweet = Draft("", words, "text", {"caption": words, "slides": []}, (), "en")
-        yield from TWEET.plan(tweet, persona, Media(size=size)).pictures
+        yield from TWEET.plan(tweet, persona, AvailableMedia(size=size)).pictures
     for persona in PERSONAS[:2]:
         draft = Draft("Tram", "Tram", "text", {"caption": "Tram", "slides": SLIDES}, (), "en")
-        yield from CAROUSEL.plan(draft, persona, Media()).pictures
+        yield from CAROUSEL.plan(draft, persona, AvailableMedia()).pictures
 
 
-def blocks(picture: Picture) -> list[tuple[Words, str]]:
+def blocks(picture: PicturePlan) -> list[tuple[DrawnText, str]]:
     """The texts with what they say; ornaments and initials aren't text."""
     found = []
     for item in picture.items:
-        if isinstance(item, Words) and item.block.size >= READ_FROM:
+        if isinstance(item, DrawnText) and item.block.size >= READ_FROM:
             words = " ".join(line.text for line in item.block.lines)
             if len(words) > 3:
                 found.append((item, words))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.audio.speech import Event, Pause, as_written, tokens
+from pipeline.render.audio.speech import Pause, SpeechEvent, as_written, tokens
 from pipeline.render.typography.phrases import LONGEST_PIECE, joined
 
 
 def timed(text, events, pauses=(), seconds=4.0):
-    words = as_written(text, [Event(*one) for one in events], [Pause(*one) for one in pauses], seconds)
+    words = as_written(text, [SpeechEvent(*one) for one in events], [Pause(*one) for one in pauses], seconds)
     return [(word.t, word.start, word.end) for word in words]
 
 

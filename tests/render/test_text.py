@@ -16,7 +16,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography import shape
 from pipeline.render.typography.blocks import Block, Style
 from pipeline.render.typography.clusters import MissingGlyphs, missing, split
-from pipeline.render.typography.text import DoesNotFit, draw, ink, layout
+from pipeline.render.typography.text import TextDoesNotFit, draw, ink, layout
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "blocks.json"
 BOX = (800, 400)
@@ -61,7 +61,7 @@ def test_largest_size_that_fits_is_taken() -> None:
     block = lay(ENGLISH, (800, 300), style=Style(line_height=1.25), largest=200)
 
     assert block.height <= 300
-    with pytest.raises(DoesNotFit):
+    with pytest.raises(TextDoesNotFit):
         lay(ENGLISH, (800, 300), style=Style(line_height=1.25), largest=200, smallest=block.size + 2)
 
 
@@ -209,7 +209,7 @@ def test_endless_word_is_broken_anywhere() -> None:
 
 
 def test_too_much_text_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DoesNotFit) as refusal:
+    with pytest.raises(TextDoesNotFit) as refusal:
         lay("word " * 400, (300, 200), smallest=40)
 
     assert refusal.value.code == "does_not_fit"
@@ -219,7 +219,7 @@ def test_too_much_text_is_refused_in_a_sentence() -> None:
 
 
 def test_piled_marks_are_refused() -> None:
-    with pytest.raises(DoesNotFit):
+    with pytest.raises(TextDoesNotFit):
         lay("Z" + "\u0301\u0302\u0303" * 12 + "algo")
 
 
@@ -365,7 +365,7 @@ def stands_inside(block: Block, width: float) -> None:
 def test_any_text_stays_in_its_box_or_is_refused(text: str, language: str) -> None:
     try:
         block = lay(text, (500, 600), language=language)
-    except (MissingGlyphs, DoesNotFit):
+    except (MissingGlyphs, TextDoesNotFit):
         return
     assert block.height <= 600.5
     stands_inside(block, 500)

@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.transcript_formats import Transcript, from_cues, read_transcript
+from pipeline.render.audio.transcript_formats import TimedTranscript, from_cues, read_transcript
 from pipeline.render.captions import cards, to_srt, to_vtt
 from pipeline.render.video.storyboard import Word
 
@@ -85,7 +85,7 @@ def test_words_with_times_keep_them_and_are_told_once():
 def test_json_is_read_in_the_shapes_of_tools(shape, name):
     words = [{name: " Bakers", "start": 0, "end": 0.4}, {name: "sold.", "start": 0.5, "end": 0.9}]
     found = read_transcript(json.dumps(shape(words)))
-    assert found == Transcript((Word("Bakers", 0.0, 0.4), Word("sold.", 0.5, 0.9)), is_word_timed=True)
+    assert found == TimedTranscript((Word("Bakers", 0.0, 0.4), Word("sold.", 0.5, 0.9)), is_word_timed=True)
 
 
 def test_cues_of_a_source_are_words():

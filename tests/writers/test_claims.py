@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writers.claude.answers import Unreadable
+from pipeline.writers.claude.answers import AnswerUnreadable
 from pipeline.writers.claude.quotes import spelled_out
 
 TEXT = "The council voted 14 to 9 for the line, and the mayor “could not wait longer”. It costs £214 million."
@@ -53,6 +53,6 @@ def test_what_a_summary_says_too_is_claimed_where_it_says_most():
     "words", ["Nobody said this…", "cil voted…", "…"], ids=["absent", "half a word", "empty"]
 )
 def test_words_that_the_draft_does_not_hold_are_told(words):
-    with pytest.raises(Unreadable) as failure:
+    with pytest.raises(AnswerUnreadable) as failure:
         told(words)
     assert failure.value.problems == [f"Variant 1: `{words}` of a claim has to stand in the draft."]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.engines.base import SourceText
-from pipeline.writers.claude.answers import Unreadable, read
+from pipeline.writers.claude.answers import AnswerUnreadable, read
 from pipeline.writers.claude.quotes import FoldedText, Haystack
 from pipeline.writers.claude.source_text import LEFT_OUT, readable
 
@@ -116,7 +116,7 @@ def test_answer_is_read_by_its_schema() -> None:
     ],
 )
 def test_problems_are_named(text: str, problems: list[str]) -> None:
-    with pytest.raises(Unreadable) as failure:
+    with pytest.raises(AnswerUnreadable) as failure:
         read(text, SCHEMA)
 
     assert failure.value.problems == problems

@@ -35,7 +35,7 @@ from pipeline.engines.blog_article.draft import (
     excerpts,
 )
 from pipeline.engines.blog_article.hero_picture import SIZE, hero
-from pipeline.engines.blog_article.markdown import Section, compose, phrases, take_apart
+from pipeline.engines.blog_article.markdown import ArticleSection, compose, phrases, take_apart
 from pipeline.engines.checks.allow_list import (
     check_accounts,
     check_addresses,
@@ -48,7 +48,7 @@ from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.posts import check_characters, check_claims, check_hashtags
 from pipeline.engines.shared.verbatim import MAX_HASHTAGS, says_anything
 from pipeline.plugins import Refused
-from pipeline.render.plan import Layout, Media
+from pipeline.render.plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.sentence_edits import collapse, count_words, is_clean
 
@@ -166,7 +166,8 @@ class BlogArticle(Engine):
         language = persona.language or brief.language
         url = ascii_url(brief.url)
         sections = [
-            Section(collapse(one["heading"]).lstrip("# "), one["text"].strip()) for one in answer["sections"]
+            ArticleSection(collapse(one["heading"]).lstrip("# "), one["text"].strip())
+            for one in answer["sections"]
         ]
         title = collapse(answer["title"])
         body = compose(
@@ -193,7 +194,7 @@ class BlogArticle(Engine):
     def drawn(self, draft: Draft) -> object:
         return draft.title
 
-    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout | None:
+    def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
         """The hero picture; none where the fonts lack the title's letters. An article is one without it too.
 
         Raises `ValueError` for a size that isn't in `sizes`.
@@ -215,7 +216,7 @@ def _source_title(brief: Brief, persona: PersonaCard) -> str:
 
 def _check_hero(draft: Draft, persona: PersonaCard) -> Check:
     try:
-        hero(draft.title, draft.language, persona, Media(size=SIZE))
+        hero(draft.title, draft.language, persona, AvailableMedia(size=SIZE))
     except Refused as refused:
         return Check("hero", "warning", f"The article has no picture: {refused.message}")
     return Check("hero", "passed", "The title fits into the article's picture.")

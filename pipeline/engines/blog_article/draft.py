@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engines.base import Brief, Claim, Fact, PersonaCard
-    from pipeline.engines.shared.verbatim import Sentence
+    from pipeline.engines.shared.verbatim import FactSentence
 
 SHARE: Final = 0.1
 """Of the source's characters, the most that may be quoted of it; of a short one see `quotable`."""
@@ -106,9 +106,9 @@ def excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, 
     return tuple(drafts)
 
 
-def _within(left: Sequence[Sentence], brief: Brief, room: int) -> list[Sentence]:
+def _within(left: Sequence[FactSentence], brief: Brief, room: int) -> list[FactSentence]:
     """The best that the room holds, one of each part of the source first; in the order of the source."""
-    taken: list[Sentence] = []
+    taken: list[FactSentence] = []
     parts: set[str] = set()
     used = 0
     for one in spread(left, brief):
@@ -129,7 +129,7 @@ def _within(left: Sequence[Sentence], brief: Brief, room: int) -> list[Sentence]
     return sorted(taken, key=lambda one: one.fact.start)
 
 
-def _draft(taken: Sequence[Sentence], brief: Brief, persona: PersonaCard) -> Draft:
+def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
     given = title_of(brief, persona, "")
     # What can't be an address or be shown can't be a title.
     name = given if is_clean(given) and slug_of(given) else ""
@@ -160,8 +160,8 @@ def _draft(taken: Sequence[Sentence], brief: Brief, persona: PersonaCard) -> Dra
     )
 
 
-def _by_heading(taken: Sequence[Sentence], brief: Brief) -> list[tuple[Fact | None, list[Sentence]]]:
-    groups: list[tuple[Fact | None, list[Sentence]]] = []
+def _by_heading(taken: Sequence[FactSentence], brief: Brief) -> list[tuple[Fact | None, list[FactSentence]]]:
+    groups: list[tuple[Fact | None, list[FactSentence]]] = []
     for one in taken:
         heading = part_of(one.fact, brief)
         if not groups or groups[-1][0] != heading:
@@ -170,7 +170,7 @@ def _by_heading(taken: Sequence[Sentence], brief: Brief) -> list[tuple[Fact | No
     return groups
 
 
-def _description(taken: Sequence[Sentence]) -> str:
+def _description(taken: Sequence[FactSentence]) -> str:
     """The excerpt's first sentences, as many as search engines show whole; one that is longer ends at a clause's edge."""
     first = taken[0].words
     if len(first) > META_MOST:

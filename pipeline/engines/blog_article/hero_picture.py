@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.shared.picture_parts import at_leading_edge, brand_colours, face, handle_of
 from pipeline.render import colour
-from pipeline.render.plan import Panel, Picture, Words
+from pipeline.render.plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit
+from pipeline.render.typography.text import TextDoesNotFit
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
-    from pipeline.render.plan import Item, Media
+    from pipeline.render.plan import AvailableMedia, Item
     from pipeline.render.typography.blocks import Block
 
 SIZE: Final = (1200, 630)
@@ -36,15 +36,15 @@ _NAME: Final = Style(weight=600, optical=22, line_height=1.2)
 _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
-def hero(title: str, language: str, persona: PersonaCard, media: Media) -> Picture:
-    """Raises `MissingGlyphs` or `DoesNotFit`."""
+def hero(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
+    """Raises `MissingGlyphs` or `TextDoesNotFit`."""
     return _Hero(title, language, persona, media).picture()
 
 
 class _Hero:
     """A bar, the title, and under it who speaks; mirrored where the title runs from right to left."""
 
-    def __init__(self, title: str, language: str, persona: PersonaCard, media: Media) -> None:
+    def __init__(self, title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> None:
         self.title = " ".join(title.split())
         self.language = language
         self.persona = persona
@@ -65,7 +65,7 @@ class _Hero:
         # A bar that can't be told from the ground is none.
         self.accent = colour.readable(accent, self.ground, 1.8)
 
-    def picture(self) -> Picture:
+    def picture(self) -> PicturePlan:
         foot = self.height - _BOTTOM - _PORTRAIT
         top = _TOP + _BAR[1] + _UNDER_BAR
         title = self._line(
@@ -82,7 +82,7 @@ class _Hero:
             *self._signature(foot),
         ]
         name = self.persona.name.strip()
-        return Picture(
+        return PicturePlan(
             name=f"article-{self.width}x{self.height}.jpg",
             role="hero",
             width=self.width,
@@ -112,7 +112,7 @@ class _Hero:
         handle = handle_of(self.persona)
         try:
             block = self._line(name, (room, 40), _NAME, (32, 24), self.persona.language)
-        except DoesNotFit:
+        except TextDoesNotFit:
             block = self._line(name, (room, _PORTRAIT + 8), _NAME, (26, 12), self.persona.language)
             handle = ""
         below = self._line(handle, (room, 40), _HANDLE, (26, 14), "en") if handle else None
@@ -129,5 +129,5 @@ class _Hero:
         """Text at the leading edge, whichever way it runs itself."""
         return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
-    def _words(self, block: Block, x: float, y: float, ink: str) -> Words:
-        return Words(round(x, 2), round(y, 2), block, ink, self.accent)
+    def _words(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
+        return DrawnText(round(x, 2), round(y, 2), block, ink, self.accent)

@@ -204,7 +204,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
 
 
 @dataclass(frozen=True)
-class Section:
+class ArticleSection:
     heading: str
     text: str
     """Plain words; a blank line parts paragraphs, lines that begin with a hyphen are a list."""
@@ -250,7 +250,7 @@ def listed(items: Iterable[str]) -> str:
 def compose(
     introduction: str,
     points: Sequence[str],
-    sections: Sequence[Section],
+    sections: Sequence[ArticleSection],
     claims: Sequence[Claim],
     *,
     source: tuple[str, str],

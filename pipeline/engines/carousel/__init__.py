@@ -34,7 +34,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.shared.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
-from pipeline.render.plan import UPRIGHT, Layout, Media
+from pipeline.render.plan import UPRIGHT, AvailableMedia, Layout
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.sentence_edits import (
     clause_cuts,
@@ -191,7 +191,7 @@ class Carousel(Engine):
             check_suspicion(brief),
         )
 
-    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout:
+    def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
         """A picture for each slide, and a document of them all. Raises `Refused` for slides that can't be drawn."""
         if media.size not in SIZES:
             message = f"A Carousel is {SIZES[0]} pixels, not {media.size}."
@@ -349,7 +349,7 @@ def _check_body(draft: Draft) -> Check:
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:
     fault = None
     try:
-        draw_slides(slides, persona, Media(size=UPRIGHT), language=draft.language)
+        draw_slides(slides, persona, AvailableMedia(size=UPRIGHT), language=draft.language)
     except Refused as refused:
         fault = refused.message
     return judged("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.engines.shared.picture_parts import (
     SIGNATURE_HEIGHT,
-    Board,
+    PictureLayout,
     face,
     full_tones,
     handle_of,
@@ -17,7 +17,7 @@ from pipeline.engines.shared.picture_parts import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.colour import mix
-from pipeline.render.plan import MARGIN, Disc, Panel, Picture, Wash, Words
+from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.sentence_edits import count_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import PersonaCard
-    from pipeline.render.plan import Item, Media
+    from pipeline.render.plan import AvailableMedia, Item
     from pipeline.render.typography.blocks import Block
 
 HOOK: Final = "hook"
@@ -105,8 +105,8 @@ def _slide(given: Any, place: int) -> Slide:
 
 
 def draw_slides(
-    slides: Sequence[Slide], persona: PersonaCard, media: Media, *, language: str
-) -> tuple[Picture, ...]:
+    slides: Sequence[Slide], persona: PersonaCard, media: AvailableMedia, *, language: str
+) -> tuple[PicturePlan, ...]:
     """One picture for each. Raises `Refused` that names the slide whose words can't be drawn."""
     pictures = []
     # All run the way of the most of their words, or the frame would jump from slide to slide.
@@ -120,7 +120,7 @@ def draw_slides(
     return tuple(pictures)
 
 
-class _Page(Board):
+class _Page(PictureLayout):
     """One slide: a head with the persona and the count, its words, what leads on."""
 
     def __init__(
@@ -128,7 +128,7 @@ class _Page(Board):
         slides: Sequence[Slide],
         place: int,
         persona: PersonaCard,
-        media: Media,
+        media: AvailableMedia,
         *,
         spoken: str,
         language: str,
@@ -142,11 +142,11 @@ class _Page(Board):
         super().__init__(persona, media, tones, words=spoken, language=language)
         self.fixed = fixed_words(language)
 
-    def picture(self) -> Picture:
+    def picture(self) -> PicturePlan:
         tones = self.tones
         draw = {HOOK: self._hook, POINT: self._point, RECAP: self._recap, CALL: self._call}[self.slide.kind]
         items: list[Item] = [Wash(tones.top, tones.bottom), *self._head(), *draw(), *self._progress()]
-        return Picture(
+        return PicturePlan(
             name=f"carousel-{self.place + 1:02d}.jpg",
             role="image",
             width=self.width,
@@ -219,7 +219,7 @@ class _Page(Board):
         items += self._placed(title, text, y + _BAR[1] + _GAP)
         return [*items, pill, swipe]
 
-    def _swipe(self) -> tuple[Words, Panel]:
+    def _swipe(self) -> tuple[DrawnText, Panel]:
         """The cue, in a pill of the accent at the lower edge where the next slide is."""
         size, side, height = _SWIPE
         arrow = "\u2190" if self.is_rtl else "\u2192"
@@ -232,7 +232,9 @@ class _Page(Board):
         pill = Panel(x, y, width, height, height // 2, tones.accent)
         start = min(line.x for line in block.lines)
         ink = tones.bottom
-        words = Words(round(x + side - start, 2), round(y + (height - block.height) / 2, 2), block, ink, ink)
+        words = DrawnText(
+            round(x + side - start, 2), round(y + (height - block.height) / 2, 2), block, ink, ink
+        )
         return words, pill
 
     def _point(self) -> list[Item]:

@@ -15,7 +15,7 @@ from pipeline.engines.shared.fixed_words import source_word
 from pipeline.engines.shared.picture_parts import initials_of
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
-from pipeline.render.plan import Media, Words
+from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.render.typography.phrases import joined
 from pipeline.render.video import storyboard_edits
 
@@ -45,9 +45,11 @@ def drawn_words(engine: Engine, draft: Draft, source: SourceText, persona: Perso
         return ()
     try:
         if engine.bucket == "video":
-            board = engine.film(draft, persona, Media(size=engine.sizes[0], material=source.material))
+            board = engine.film(
+                draft, persona, AvailableMedia(size=engine.sizes[0], material=source.material)
+            )
             return () if board is None else board_words(board, persona)
-        layout = engine.plan(draft, persona, Media(size=engine.sizes[0]))
+        layout = engine.plan(draft, persona, AvailableMedia(size=engine.sizes[0]))
     except Refused:
         return ()
     return (
@@ -79,7 +81,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
 def _layout_words(layout: Layout) -> Iterator[str]:
     for picture in layout.pictures:
         for item in picture.items:
-            if isinstance(item, Words):
+            if isinstance(item, DrawnText):
                 yield " ".join(line.text for line in item.block.lines)
 
 

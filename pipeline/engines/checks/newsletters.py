@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.engines.base import Brief, Draft, Fact, PersonaCard, SourceText
-    from pipeline.text.newsletter import Section
+    from pipeline.text.newsletter import NewsletterSection
 
 SUBJECT_MOST: Final = 50
 """Telephones show about so many characters of a subject."""
@@ -182,7 +182,7 @@ def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     return (judge("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),)
 
 
-def is_verbatim(section: Section, claims: Iterable[Claim]) -> bool:
+def is_verbatim(section: NewsletterSection, claims: Iterable[Claim]) -> bool:
     """Whether the section's words are sentences of the source and nothing else."""
     left = markdown_to_text(section.text)
     for claim in sorted(claims, key=lambda claim: -len(claim.text)):
@@ -190,7 +190,7 @@ def is_verbatim(section: Section, claims: Iterable[Claim]) -> bool:
     return not left.strip()
 
 
-def words_in(section: Section) -> int:
+def words_in(section: NewsletterSection) -> int:
     return count_words(markdown_to_text(section.text))
 
 

@@ -36,7 +36,7 @@ from pipeline.engines.shared.fixed_words import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.material import Span
+from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped
 from pipeline.text.links import ascii_url
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, Fact, SourceText
-    from pipeline.render.plan import Media
+    from pipeline.render.plan import AvailableMedia
     from pipeline.render.video.material import Clip
     from pipeline.render.video.storyboard import Storyboard
 
@@ -207,16 +207,16 @@ class ClippedShort(Engine):
     def drawn(self, draft: Draft) -> object:
         return draft.title, draft.body, draft.content.get("clips")
 
-    def spans(self, draft: Draft) -> tuple[Span, ...]:
+    def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
         """One; none where the content names none that could be, or several."""
         clips = clips_in(draft)
         if len(clips) != 1 or not is_span(clips[0]):
             return ()
         [one] = clips
-        return (Span(one["upload"], float(one["start"]), float(one["end"])),)
+        return (VideoSpan(one["upload"], float(one["start"]), float(one["end"])),)
 
-    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard | None:
-        """Without material only the words are judged. Raises `Refused`, `MissingGlyphs`, `DoesNotFit`."""
+    def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
+        """Without material only the words are judged. Raises `Refused`, `MissingGlyphs`, `TextDoesNotFit`."""
         if len(clips := clips_in(draft)) > 1:
             message = f"The content names {len(clips)} clips; a Clipped Short is one stretch of one video."
             raise Refused(message, code="no_span", field="content.clips")
@@ -241,13 +241,13 @@ class ClippedShort(Engine):
             _worded(clip, span, draft.body),
             title=draft.title,
             credit=credit_of(material.credit, persona, draft.language),
-            look=clipped.Look(persona.brand.get("primary"), persona.brand.get("accent")),
+            look=clipped.ClipColours(persona.brand.get("primary"), persona.brand.get("accent")),
             language=draft.language,
             alt_text=f"{draft.title}. {draft.body}"[:1000],
         )
 
 
-def _worded(clip: Clip, span: Span, body: str) -> tuple[Word, ...]:
+def _worded(clip: Clip, span: VideoSpan, body: str) -> tuple[Word, ...]:
     """The captions' words: those of the text, at the times of those that were heard."""
     heard = clipped.words_within(clip.words, span)
     said = body.split()

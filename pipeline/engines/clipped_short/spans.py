@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Fact
 from pipeline.engines.checks.allow_list import is_allowed
 from pipeline.render.audio.transcript_sentences import sentences, text_of
-from pipeline.render.video.material import Span
+from pipeline.render.video.material import VideoSpan
 from pipeline.text.links import find_links
 from pipeline.text.sentence_edits import collapse, is_balanced, is_clean, opens_dangling
 
@@ -46,14 +46,14 @@ _QUICK: Final = 0.3
 
 
 @dataclass(frozen=True)
-class Stretch:
+class FactRange:
     """`facts[first:last]` of a brief."""
 
     first: int
     last: int
     score: float = 0.0
 
-    def overlaps(self, other: Stretch) -> bool:
+    def overlaps(self, other: FactRange) -> bool:
         return self.first < other.last and other.first < self.last
 
 
@@ -119,10 +119,10 @@ def _found(one: Fact, telling: dict[int, Fact]) -> float:
     return 0.0
 
 
-def stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[Stretch]:
+def stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
     """Every stretch that may be a film, best first. Sentences that lead elsewhere are in none of them."""
     usable = [_is_usable(one.text, brief, persona) for one in said]
-    found: list[Stretch] = []
+    found: list[FactRange] = []
     for first in range(len(said)):
         worth = 0.0
         for last in range(first + 1, len(said) + 1):
@@ -133,7 +133,7 @@ def stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[
                 break
             worth += said[last - 1].score
             if seconds >= LEAST:
-                found.append(Stretch(first, last, round(_score(said, first, last, worth), 4)))
+                found.append(FactRange(first, last, round(_score(said, first, last, worth), 4)))
     return sorted(found, key=lambda one: (-one.score, one.first, one.last))
 
 
@@ -170,9 +170,9 @@ def _rest(said: Sequence[Fact], edge: int) -> float:
     return _start(said[edge]) - _end(said[edge - 1])
 
 
-def chosen(found: Sequence[Stretch], most: int) -> list[Stretch]:
+def chosen(found: Sequence[FactRange], most: int) -> list[FactRange]:
     """The best, none of which has a sentence of another."""
-    taken: list[Stretch] = []
+    taken: list[FactRange] = []
     for one in found:
         if len(taken) == most:
             break
@@ -195,7 +195,7 @@ def _number(one: Fact) -> int:
     return int(one.id[1:])
 
 
-def shown(said: Sequence[Fact], found: Sequence[Stretch]) -> tuple[Fact, ...]:
+def shown(said: Sequence[Fact], found: Sequence[FactRange]) -> tuple[Fact, ...]:
     """Of a long talk the sentences of its best stretches."""
     kept: set[int] = set()
     left = SHOWN_MOST
@@ -213,19 +213,19 @@ def seconds_of(said: Sequence[Fact], first: int, last: int) -> float:
     return _end(said[last - 1]) - _start(said[first]) + 2 * PAD
 
 
-def span_of(name: str, said: Sequence[Fact], first: int, last: int) -> Span:
+def span_of(name: str, said: Sequence[Fact], first: int, last: int) -> VideoSpan:
     """With the pad at both ends, as far as nobody else's words are in it."""
     start, end = _start(said[first]), _end(said[last - 1])
     before = _end(said[first - 1]) if first else 0.0
     after = _start(said[last]) if last < len(said) else end + PAD
-    return Span(
+    return VideoSpan(
         name,
         round(max(start - PAD, min(before, start), 0.0), 3),
         round(min(end + PAD, max(after, end)), 3),
     )
 
 
-def is_on_edges(span: Span, said: Sequence[Fact]) -> bool:
+def is_on_edges(span: VideoSpan, said: Sequence[Fact]) -> bool:
     """Whether it begins with a sentence and ends with one, but for the pad."""
     slack = PAD + 0.002
     begins = any(-0.002 <= _start(one) - span.start <= slack for one in said)

@@ -23,15 +23,15 @@ from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
-from pipeline.render.video.templates.composite import SECONDS, Shown
+from pipeline.render.video.templates.composite import SECONDS, VisualSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.render.audio.narration import Script
-    from pipeline.render.plan import Media
-    from pipeline.render.video.material import Clip, Material, Shot, Span, Still
+    from pipeline.render.audio.narration import NarrationScript
+    from pipeline.render.plan import AvailableMedia
+    from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
 _LEAST_WORDS: Final = 60
@@ -146,14 +146,14 @@ class CompositeShort(Engine):
     def drawn(self, draft: Draft) -> object:
         return draft.body, draft.content.get("clips")
 
-    def spans(self, draft: Draft) -> tuple[Span, ...]:
+    def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
         return spans_in(clips_in(draft))
 
-    def script(self, draft: Draft, persona: PersonaCard) -> Script | None:
+    def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
         return self._told.script(draft, persona)
 
-    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard | None:
-        """Without material only the words are judged. Raises `Refused`, `MissingGlyphs`, `DoesNotFit`."""
+    def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
+        """Without material only the words are judged. Raises `Refused`, `MissingGlyphs`, `TextDoesNotFit`."""
         shown = clips_in(draft)
         fault = fault_in(shown, media.material)
         if fault is not None:
@@ -192,7 +192,7 @@ def _seconds(draft: Draft, persona: PersonaCard) -> float:
     return composite.outline(telling_of(draft), cast_of(persona, has_portrait=False), draft.language).end
 
 
-def _shown(draft: Draft, material: Material | None, persona: PersonaCard) -> Iterator[Shown]:
+def _shown(draft: Draft, material: FilmMaterial | None, persona: PersonaCard) -> Iterator[VisualSource]:
     """What the content names; whose it is is said by the media, not by the content."""
     clips = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name: still for still in material.stills} if material is not None else {}
@@ -203,7 +203,7 @@ def _shown(draft: Draft, material: Material | None, persona: PersonaCard) -> Ite
         asset = clip or still
         whose = credit_of((asset.author if asset else "") or credit, persona, draft.language)
         licence = asset.licence if asset else ""
-        yield Shown(
+        yield VisualSource(
             name,
             float(one.get("start", 0.0)),
             float(one.get("end", 0.0)),
@@ -248,7 +248,7 @@ def _check_credits(draft: Draft, source: SourceText) -> Check:
     material = source.material
     unnamed = []
     if material is not None and not material.credit:
-        assets: tuple[Clip | Still, ...] = (*material.clips, *material.stills)
+        assets: tuple[Clip | StillImage, ...] = (*material.clips, *material.stills)
         named = {one.name for one in assets if one.author}
         used = [one.get("upload") for one in clips_in(draft) if isinstance(one, dict)]
         unnamed = [name for name in dict.fromkeys(used) if name not in named]
@@ -274,7 +274,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     )
 
 
-def _shown_or_none(draft: Draft, material: Material | None, persona: PersonaCard) -> list[Shown]:
+def _shown_or_none(draft: Draft, material: FilmMaterial | None, persona: PersonaCard) -> list[VisualSource]:
     """Nothing where the content names what can't be shown, which is told elsewhere."""
     return [] if fault_in(clips_in(draft), None) else list(_shown(draft, material, persona))
 

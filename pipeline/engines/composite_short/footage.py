@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.shared.fixed_words import is_span
 from pipeline.render.audio.speech import tokens
-from pipeline.render.video.material import Span
+from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.engines.base import Claim
-    from pipeline.render.audio.narration import Script
-    from pipeline.render.video.material import Clip, Material, Still
+    from pipeline.render.audio.narration import NarrationScript
+    from pipeline.render.video.material import Clip, FilmMaterial, StillImage
     from pipeline.render.video.templates.composite import Outline
 
 Thing = TypeVar("Thing")
@@ -40,13 +40,13 @@ _PICTURES: Final = 3
 """Every third thing is a picture, where there are so many."""
 
 
-def things_in(material: Material) -> int:
+def things_in(material: FilmMaterial) -> int:
     """How many there are to show."""
     return len(_stills(material)) + sum(len(_parts(clip)) for clip in material.clips)
 
 
 def moments(
-    outline: Outline, script: Script, claims: Sequence[Claim], material: Material
+    outline: Outline, script: NarrationScript, claims: Sequence[Claim], material: FilmMaterial
 ) -> list[float | None]:
     """For each piece of the film the second of the spoken video at which is said what is told then."""
     words = outline.heard.words
@@ -60,7 +60,7 @@ def moments(
     return found
 
 
-def chosen(material: Material, wanted: Sequence[float | None], turn: int = 0) -> list[dict[str, Any]]:
+def chosen(material: FilmMaterial, wanted: Sequence[float | None], turn: int = 0) -> list[dict[str, Any]]:
     """As `content.clips` names them, as many as are wanted where there are so many.
 
     Variants have another `turn` each: where nothing says which moment to show, they show other parts, as far as there are.
@@ -73,13 +73,13 @@ def chosen(material: Material, wanted: Sequence[float | None], turn: int = 0) ->
     return plain if len(plain) > len(shown) else shown
 
 
-def _chosen(material: Material, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
+def _chosen(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
     parts, stills = _turned([_parts(clip) for clip in material.clips], turn), _turned(_stills(material), turn)
     of_videos = sum(map(len, parts))
     count = min(len(wanted), of_videos + len(stills))
     pictures = min(len(stills), max(count - of_videos, count // _PICTURES))
     of_pictures = {(2 * number + 1) * count // (2 * pictures) for number in range(pictures)}
-    of_moments: dict[int, Span] = {}
+    of_moments: dict[int, VideoSpan] = {}
     for place in range(count):
         span = _around(wanted[place], material, of_moments.values()) if place not in of_pictures else None
         if span is not None:
@@ -101,21 +101,23 @@ def _chosen(material: Material, wanted: Sequence[float | None], turn: int) -> li
     return shown
 
 
-def spans_in(shown: Sequence[Any]) -> tuple[Span, ...]:
+def spans_in(shown: Sequence[Any]) -> tuple[VideoSpan, ...]:
     """The parts of videos among what is shown; whatever can't be one is left out."""
     found = (
-        Span(one["upload"], float(one["start"]), float(one["end"])) for one in shown[:MOST] if is_span(one)
+        VideoSpan(one["upload"], float(one["start"]), float(one["end"]))
+        for one in shown[:MOST]
+        if is_span(one)
     )
     return tuple(span for span in found if span.end - span.start <= LONGEST)
 
 
-def fault_in(shown: Sequence[Any], material: Material | None) -> str | None:
+def fault_in(shown: Sequence[Any], material: FilmMaterial | None) -> str | None:
     """The sentence for what can't be shown, None where all can; without material nothing is asked of it."""
     if not LEAST <= len(shown) <= MOST:
         return f"The content names {len(shown)} clips and pictures; {LEAST} to {MOST} can be shown."
     known = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name for still in material.stills} if material is not None else set()
-    before: list[Span] = []
+    before: list[VideoSpan] = []
     for one in shown:
         name = one.get("upload") if isinstance(one, dict) else None
         if not isinstance(name, str):
@@ -133,16 +135,16 @@ def fault_in(shown: Sequence[Any], material: Material | None) -> str | None:
     return None
 
 
-def _span_of(one: Mapping[str, Any], name: str) -> Span | None:
+def _span_of(one: Mapping[str, Any], name: str) -> VideoSpan | None:
     """A still has no length; None for what is neither."""
     if "start" not in one and "end" not in one:
-        return Span(name, 0.0, 0.0)
+        return VideoSpan(name, 0.0, 0.0)
     if not is_span(one) or not PIECE[0] <= one["end"] - one["start"] <= LONGEST:
         return None
-    return Span(name, float(one["start"]), float(one["end"]))
+    return VideoSpan(name, float(one["start"]), float(one["end"]))
 
 
-def _gone(span: Span, clip: Clip | None, stills: set[str]) -> str | None:
+def _gone(span: VideoSpan, clip: Clip | None, stills: set[str]) -> str | None:
     if not span.end:
         return None if span.name in stills else f"The picture {span.name} isn't among the item's media."
     if clip is None:
@@ -153,7 +155,7 @@ def _gone(span: Span, clip: Clip | None, stills: set[str]) -> str | None:
     return None
 
 
-def _overlap(one: Span, other: Span) -> bool:
+def _overlap(one: VideoSpan, other: VideoSpan) -> bool:
     """A still overlaps with itself alone."""
     if one.name != other.name:
         return False
@@ -164,7 +166,7 @@ def _seconds(clip: Clip) -> float:
     return clip.seconds or (clip.words[-1].end if clip.words else 0.0)
 
 
-def _parts(clip: Clip) -> list[Span]:
+def _parts(clip: Clip) -> list[VideoSpan]:
     """From all over it, in order, each as long as any piece of a film takes."""
     seconds = _seconds(clip) - _EDGE
     if seconds < PIECE[0]:
@@ -173,17 +175,17 @@ def _parts(clip: Clip) -> list[Span]:
     each = seconds / number
     length = min(each, ROOM)
     starts = (place * each + (each - length) / 2 for place in range(number))
-    return [Span(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
+    return [VideoSpan(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
 
 
-def _stills(material: Material) -> list[Still]:
+def _stills(material: FilmMaterial) -> list[StillImage]:
     """A size that isn't known is no reason against one."""
     return [
         one for one in material.stills if min(one.width or _SMALLEST, one.height or _SMALLEST) >= _SMALLEST
     ]
 
 
-def _in_turn(parts: Sequence[Sequence[Span]]) -> list[Span]:
+def _in_turn(parts: Sequence[Sequence[VideoSpan]]) -> list[VideoSpan]:
     """One of each video, then the next of each."""
     return [span for row in zip_longest(*parts) for span in row if span is not None]
 
@@ -194,7 +196,7 @@ def _turned(things: Sequence[Thing], turn: int) -> list[Thing]:
     return [*things[first:], *things[:first]]
 
 
-def _spread(parts: Sequence[Sequence[Span]], count: int, turn: int) -> list[Span]:
+def _spread(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -> list[VideoSpan]:
     """So many, of every video some, from all over each and in its order; behind them those between."""
     shares = [0] * len(parts)
     while sum(shares) < count:
@@ -212,24 +214,24 @@ def _spread(parts: Sequence[Sequence[Span]], count: int, turn: int) -> list[Span
     return [*taken, *(span for span in _in_turn(parts) if span not in taken)]
 
 
-def _around(second: float | None, material: Material, taken: Iterable[Span]) -> Span | None:
+def _around(second: float | None, material: FilmMaterial, taken: Iterable[VideoSpan]) -> VideoSpan | None:
     clip = material.spoken
     if second is None or clip is None:
         return None
     start = round(min(max(second - _BEFORE, 0.0), _seconds(clip) - _EDGE - ROOM), 2)
-    span = Span(clip.name, start, round(start + ROOM, 2))
+    span = VideoSpan(clip.name, start, round(start + ROOM, 2))
     return span if start >= 0 and not any(_overlap(span, other) for other in taken) else None
 
 
-def _whose(asset: Clip | Still, material: Material) -> dict[str, str]:
+def _whose(asset: Clip | StillImage, material: FilmMaterial) -> dict[str, str]:
     return {"author": asset.author or material.credit, "licence": asset.licence}
 
 
-def _whose_clip(span: Span, material: Material) -> dict[str, str]:
+def _whose_clip(span: VideoSpan, material: FilmMaterial) -> dict[str, str]:
     return _whose(next(clip for clip in material.clips if clip.name == span.name), material)
 
 
-def _told(script: Script, claims: Sequence[Claim]) -> Iterator[Claim | None]:
+def _told(script: NarrationScript, claims: Sequence[Claim]) -> Iterator[Claim | None]:
     """For each word of the script the claim that it is part of."""
     for passage in script.passages:
         places = [
@@ -241,7 +243,7 @@ def _told(script: Script, claims: Sequence[Claim]) -> Iterator[Claim | None]:
             yield next((claim for start, end, claim in places if start <= token.start < end), None)
 
 
-def _second_of(claim: Claim, material: Material) -> float | None:
+def _second_of(claim: Claim, material: FilmMaterial) -> float | None:
     clip = material.spoken
     at = claim.start - material.words_at
     if clip is None or material.words_at < 0 or at < 0:

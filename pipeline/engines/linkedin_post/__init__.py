@@ -10,7 +10,7 @@ from pipeline.engines.checks.allow_list import is_allowed, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_link_count, check_one_part, check_words
 from pipeline.engines.shared.verbatim import (
-    Sentence,
+    FactSentence,
     angle_of,
     is_postable,
     leans_back,
@@ -162,27 +162,27 @@ class LinkedInPost(Engine):
         )
 
 
-def _followers(brief: Brief, persona: PersonaCard) -> dict[int, Sentence]:
+def _followers(brief: Brief, persona: PersonaCard) -> dict[int, FactSentence]:
     """Sentences that lean on the one before them, by where that one ends: with it they are understood."""
-    found: dict[int, Sentence] = {}
+    found: dict[int, FactSentence] = {}
     for fact in brief.facts:
         words = collapse(fact.quote)
         is_fit = is_postable(words) and len(words) <= _LONGEST_SENTENCE and is_balanced(words)
         leans = leans_back(words) and words[:1].isupper() and not brief.is_heading(fact)
         if leans and is_fit and not find_links(words) and is_allowed(words, brief, persona):
             # One space, or one line break, lies between two sentences of a paragraph.
-            found[fact.start - 1] = Sentence(words, fact)
+            found[fact.start - 1] = FactSentence(words, fact)
     return found
 
 
 def _chosen(
-    left: Sequence[Sentence], followers: Mapping[int, Sentence], url: str
-) -> tuple[tuple[Sentence, ...], ...]:
+    left: Sequence[FactSentence], followers: Mapping[int, FactSentence], url: str
+) -> tuple[tuple[FactSentence, ...], ...]:
     """The paragraphs of the next draft; none where what is left makes no post."""
     opening = next((one for one in left if _carries(one.words)), None)
     if opening is None:
         return ()
-    taken: list[tuple[Sentence, ...]] = [(opening,)]
+    taken: list[tuple[FactSentence, ...]] = [(opening,)]
     length = drawn_length(opening.words) + (len(url) + len(_BREAK) if url else 0)
     for one in left:
         if one is opening or length >= (LEAST if one.leans else _ENOUGH):
@@ -203,18 +203,18 @@ def _chosen(
     return (taken[0], *rest)
 
 
-def _with_follower(one: Sentence, followers: Mapping[int, Sentence]) -> tuple[Sentence, ...]:
+def _with_follower(one: FactSentence, followers: Mapping[int, FactSentence]) -> tuple[FactSentence, ...]:
     following = followers.get(one.fact.end)
     # What was cut doesn't end where its follower begins.
     is_whole = one.words[-1:] == one.fact.quote.rstrip()[-1:]
     return (one,) if following is None or not is_whole else (one, following)
 
 
-def _joined(paragraph: Sequence[Sentence]) -> str:
+def _joined(paragraph: Sequence[FactSentence]) -> str:
     return paragraph_of(one.words for one in paragraph)
 
 
-def _draft(taken: Sequence[Sequence[Sentence]], url: str, brief: Brief, persona: PersonaCard) -> Draft:
+def _draft(taken: Sequence[Sequence[FactSentence]], url: str, brief: Brief, persona: PersonaCard) -> Draft:
     opening = taken[0][0].words
     body = _BREAK.join([*map(_joined, taken), *([url] if url else [])])
     return Draft(

@@ -11,7 +11,7 @@ from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.grounding import ungrounded_numbers
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url
-from pipeline.text.newsletter import Section, as_content, body_of, escape_markdown, from_content
+from pipeline.text.newsletter import NewsletterSection, as_content, body_of, escape_markdown, from_content
 from pipeline.text.sentence_edits import collapse, count_words, first_words, paragraph_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class NewsletterDigest(Engine):
             message = f"Each entry names another one of the stories {', '.join(known)}."
             raise Refused(message, code="unknown_story")
         sections = [
-            Section(
+            NewsletterSection(
                 collapse(entry["headline"]),
                 escape_markdown(collapse(entry["text"])),
                 ascii_url(known[entry["story"]].url),
@@ -147,7 +147,7 @@ def story_name(place: int) -> str:
 def _draft(
     title: str,
     inbox: tuple[str, str],
-    sections: Sequence[Section],
+    sections: Sequence[NewsletterSection],
     *,
     claims: tuple[Claim, ...],
     language: str,
@@ -168,7 +168,7 @@ def _excerpts(
     said: Sequence[tuple[Story, Sequence[tuple[str, Fact]]]], place: int, brief: Brief, persona: PersonaCard
 ) -> Draft | None:
     """The draft of each story's sentences at that place; None for too few stories, or no words for a preheader."""
-    sections: list[Section] = []
+    sections: list[NewsletterSection] = []
     claims: list[Claim] = []
     for story, sentences in said:
         taken = _pair(sentences[place * _SENTENCES : (place + 1) * _SENTENCES])
@@ -177,7 +177,7 @@ def _excerpts(
         ordered = sorted(taken, key=lambda pair: pair[1].start)
         text = paragraph_of(sentence for sentence, _ in ordered)
         headline = _headline(story, ordered[0][0], brief, persona)
-        sections.append(Section(headline, escape_markdown(text), ascii_url(story.url)))
+        sections.append(NewsletterSection(headline, escape_markdown(text), ascii_url(story.url)))
         claims += [rules.claim_of(sentence, fact) for sentence, fact in ordered]
     if len(sections) < STORIES_LEAST:
         return None
@@ -249,7 +249,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     return Check("length", "passed", f"Each story has {WORDS_LEAST} to {WORDS_MOST} words.")
 
 
-def _held(section: Section, brief: Brief) -> int:
+def _held(section: NewsletterSection, brief: Brief) -> int:
     """How many words the facts of a section's story have; many where it isn't known which one that is."""
     story = next((one for one in brief.stories if section.link and ascii_url(one.url) == section.link), None)
     if story is None:

@@ -11,7 +11,7 @@ from pipeline.engines.checks.allow_list import title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url
-from pipeline.text.newsletter import Section, as_content, body_of, escape_markdown, from_content
+from pipeline.text.newsletter import NewsletterSection, as_content, body_of, escape_markdown, from_content
 from pipeline.text.sentence_edits import collapse, count_words, paragraph_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _draft(
     angle: str = "",
 ) -> Draft:
     text = "\n\n".join(map(escape_markdown, paragraphs))
-    sections = (Section(headline, text, url),)
+    sections = (NewsletterSection(headline, text, url),)
     return Draft(
         title=headline,
         body=body_of(headline, sections, language=language),

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.shared.verbatim import Sentence
-    from pipeline.render.audio.narration import Script
-    from pipeline.render.plan import Media
+    from pipeline.engines.shared.verbatim import FactSentence
+    from pipeline.render.audio.narration import NarrationScript
+    from pipeline.render.plan import AvailableMedia
     from pipeline.render.video.storyboard import Storyboard
 
 GOOD_SECONDS: Final = (20.0, 45.0)
@@ -184,7 +184,7 @@ class PersonaShort(Engine):
             _check_fits(draft, persona),
         )
 
-    def script(self, draft: Draft, persona: PersonaCard) -> Script | None:
+    def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
         """None for a body that isn't a story: `film` says what is wrong with it."""
         try:
             told = telling_of(draft)
@@ -197,8 +197,8 @@ class PersonaShort(Engine):
             pitch=int(persona.brand.get("voice_pitch") or narration.PITCH),
         )
 
-    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard:
-        """Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` for a body that can't be told."""
+    def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
+        """Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body that can't be told."""
         return story.plan(
             telling_of(draft),
             cast_of(persona, has_portrait=media.has_portrait),
@@ -208,7 +208,7 @@ class PersonaShort(Engine):
         )
 
 
-def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[Sentence]) -> Draft:
+def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[FactSentence]) -> Draft:
     fixed = known_words(brief.language)
     told = Telling(
         hook=title,

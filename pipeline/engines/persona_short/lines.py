@@ -11,10 +11,10 @@ from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.shared.fixed_words import (
     title_from,
 )
-from pipeline.engines.shared.verbatim import Sentence, polished, standing_alone
+from pipeline.engines.shared.verbatim import FactSentence, polished, standing_alone
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.audio.narration import Script
+from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.templates.story import (
@@ -70,7 +70,7 @@ def fault_of_call(line: str) -> str | None:
     words = len(line.split())
     if words > CALL_WORDS:
         return f"The call to action has {words} words; {CALL_WORDS} are the most."
-    said = narration.silent(Script((line,), "")).words
+    said = narration.silent(NarrationScript((line,), "")).words
     if not said:
         return "The call to action has no word that can be said."
     if said[-1].end > CALL_SECONDS:
@@ -98,7 +98,7 @@ def _is_tellable(sentence: str) -> bool:
     )
 
 
-def usable_sentences(brief: Brief, persona: PersonaCard) -> list[Sentence]:
+def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
     """What can be told, best first; what says “I” is told of the persona's own alone."""
     return [
         one
@@ -108,7 +108,7 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[Sentence]:
     ]
 
 
-def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[Sentence]) -> str | None:
+def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[FactSentence]) -> str | None:
     """The source's title, or else a short sentence; one that says “I” is the author's."""
     said = [one.words for one in usable]
     most = SLOTS["hook"].characters
@@ -118,9 +118,9 @@ def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[Sentence]) -> s
     return title
 
 
-def chosen_sentences(usable: Sequence[Sentence], *, least: int) -> list[Sentence]:
+def chosen_sentences(usable: Sequence[FactSentence], *, least: int) -> list[FactSentence]:
     """The best that together are as long as a story is told; none where even all are too short."""
-    chosen: list[Sentence] = []
+    chosen: list[FactSentence] = []
     count = 0
     for one in usable:
         words = count_words(one.words)
@@ -132,7 +132,7 @@ def chosen_sentences(usable: Sequence[Sentence], *, least: int) -> list[Sentence
     return chosen if count >= least else []
 
 
-def passages_of(chosen: Sequence[Sentence]) -> tuple[str, ...]:
+def passages_of(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
     """The sentences in at most three runs, of which the longest is as short as can be."""
     words = [count_words(one.words) for one in chosen]
 

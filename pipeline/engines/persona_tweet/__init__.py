@@ -20,10 +20,19 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Words
+from pipeline.render.plan import (
+    MARGIN,
+    SQUARE,
+    UPRIGHT,
+    AvailableMedia,
+    DrawnText,
+    Layout,
+    Panel,
+    PicturePlan,
+)
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit, layout
+from pipeline.render.typography.text import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.weighted_length import LIMIT
@@ -172,8 +181,8 @@ class PersonaTweet(Engine):
             _check_fits(draft, persona),
         )
 
-    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout:
-        """One picture. Raises `MissingGlyphs` or `DoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
+    def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
+        """One picture. Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
         if media.size not in SIZES:
             message = f"A Persona Tweet is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
@@ -205,7 +214,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     fault = None
     for size in SIZES:
         try:
-            _Card(draft, persona, Media(size=size)).picture()
+            _Card(draft, persona, AvailableMedia(size=size)).picture()
         except Refused as refused:
             fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
             break
@@ -234,7 +243,7 @@ class _Colours:
 class _Card:
     """One card: a header, the words, a day. Everything is mirrored where the words run from right to left."""
 
-    def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
+    def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
         self.draft = draft
         self.persona = persona
         self.media = media
@@ -246,7 +255,7 @@ class _Card:
         self.room = self.width - 2 * self.left
         self.right = self.left + self.room
 
-    def picture(self) -> Picture:
+    def picture(self) -> PicturePlan:
         name, handle, header = self._header()
         day = self._day()
         below = _BEFORE_DATE + day.height if day else 0.0
@@ -269,7 +278,7 @@ class _Card:
         items.append(self._placed(words, self.left, y_words, colours.words))
         if day:
             items.append(self._placed(day, self.left, y_words + words.height + _BEFORE_DATE, colours.faint))
-        return Picture(
+        return PicturePlan(
             name=f"persona-tweet-{self.width}x{self.height}.jpg",
             role="image" if self.media.size == SIZES[0] else "alternative",
             width=self.width,
@@ -279,8 +288,8 @@ class _Card:
             alt_text=f"{self.draft.body} – {self.persona.name}",
         )
 
-    def _placed(self, block: Block, x: float, y: float, ink: str) -> Words:
-        return Words(round(x, 2), round(y, 2), block, ink, self.colours.marked)
+    def _placed(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
+        return DrawnText(round(x, 2), round(y, 2), block, ink, self.colours.marked)
 
     def _line(
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
@@ -294,7 +303,7 @@ class _Card:
         name = typeset(" ".join(self.persona.name.split()), language)
         try:
             name_block = self._line(name, (beside, 52), _NAME, (42, 34), language)
-        except DoesNotFit:
+        except TextDoesNotFit:
             name_block = self._line(name, (beside, 132), _NAME, (36, 24), language)
         handle = handle_of(self.persona)
         handle_block = self._line(handle, (beside, 84), _HANDLE, (34, 24), "en") if handle else None
@@ -314,7 +323,7 @@ class _Card:
         height = min(most, self.height * _PREFERRED_SHARE)
         try:
             return self._words_in(said, height, marked)
-        except DoesNotFit:
+        except TextDoesNotFit:
             return self._words_in(said, most, marked)
 
     def _words_in(self, said: str, height: float, marked: list[tuple[int, int]]) -> Block:

@@ -31,7 +31,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
-from pipeline.render.plan import Layout, Media
+from pipeline.render.plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.sentence_edits import (
     collapse,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.quote_graphic.speakers import Reading
+    from pipeline.engines.quote_graphic.speakers import NamedSpeaker
 
 _LONGEST_NAME: Final = 90
 _LIKENESS: Final = 0.4
@@ -164,8 +164,8 @@ class QuoteGraphic(Engine):
             _check_fits(draft, persona),
         )
 
-    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout:
-        """One picture. Raises `MissingGlyphs` or `DoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
+    def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
+        """One picture. Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
         if media.size not in SIZES:
             message = f"A Quote Graphic is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
@@ -291,7 +291,7 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
     return Check("attribution", "passed", message)
 
 
-def _other_speakers(quote: Quotation, source: SourceText) -> tuple[Reading, ...]:
+def _other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker, ...]:
     """Whom the source names for the quotation, where it is nobody who may be meant."""
     readings = who_said(quote.words, source.text)
     is_meant = any(is_same_person(one.speaker, quote.by, source.text) for one in readings)
@@ -318,7 +318,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     fault = None
     for size in SIZES:
         try:
-            Graphic(draft, persona, Media(size=size)).picture()
+            Graphic(draft, persona, AvailableMedia(size=size)).picture()
         except Refused as refused:
             fault = f"At {size[0]} \u00d7 {size[1]} pixels: {refused.message}"
             break

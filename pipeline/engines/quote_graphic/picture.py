@@ -11,13 +11,13 @@ from pipeline.engines.quote_graphic.quotation import (
 )
 from pipeline.engines.shared.picture_parts import (
     SIGNATURE_HEIGHT,
-    Board,
+    PictureLayout,
     full_tones,
     photo_tones,
 )
-from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Media, Panel, Picture, Wash
+from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit
+from pipeline.render.typography.text import TextDoesNotFit
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ _ABOVE_SIGNATURE: Final = 48
 _OPTICAL_CENTRE: Final = 0.44
 
 
-class Graphic(Board):
+class Graphic(PictureLayout):
     """A mark, the quotation, who said it; at the foot the persona. All is mirrored where it runs right to left."""
 
-    def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
+    def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
         self.quote = quotation_in(draft.body)
         self.tones = full_tones(persona)
         self.ground: Item = Wash(self.tones.top, self.tones.bottom)
@@ -53,7 +53,7 @@ class Graphic(Board):
             self.tones, self.ground = photo_tones(persona)
         super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
 
-    def picture(self) -> Picture:
+    def picture(self) -> PicturePlan:
         tones, size = self.tones, self.media.size
         foot = float(self.height - MARGIN)
         floor = foot - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
@@ -73,7 +73,7 @@ class Graphic(Board):
             items += self._by_line(by, y + words.height + _BEFORE_BY)
         items += self.signature(foot)
         said = f"\u2013 {self.quote.by}" if self.quote.by else ""
-        return Picture(
+        return PicturePlan(
             name=f"quote-graphic-{self.width}x{self.height}.jpg",
             role="image" if size == SIZES[0] else "alternative",
             width=self.width,
@@ -94,7 +94,7 @@ class Graphic(Board):
         by = typeset(self.quote.by, self.language)
         try:
             return self.text(by, (width, 54), _BY, (40, 32))
-        except DoesNotFit:
+        except TextDoesNotFit:
             return self.text(by, (width, 130), _BY, (34, 24))
 
     def _by_line(self, by: Block, y: float) -> list[Item]:

@@ -160,20 +160,20 @@ _LONGEST_NAME: Final = 6
 
 
 @dataclass(frozen=True)
-class Speech:
+class QuotedSpeech:
     """`words` as the sentence has them, without its marks and the comma before the closing one."""
 
     words: str
     speaker: str
 
 
-def speech_in(sentence: str) -> Iterator[Speech]:
+def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
     """The quoted stretches of a sentence that also names who said them, in its order."""
     signature = signature_in(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
         spoken = PAIRED.fullmatch(without_gershayim(words))
-        yield Speech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
+        yield QuotedSpeech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
         return
     for match in PAIRED.finditer(without_gershayim(sentence)):
         words = _within(match, sentence).rstrip(",\uff0c").rstrip()
@@ -187,7 +187,7 @@ def speech_in(sentence: str) -> Iterator[Speech]:
                 _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
             )
         if words and speaker:
-            yield Speech(words, speaker)
+            yield QuotedSpeech(words, speaker)
 
 
 def _within(match: re.Match[str], text: str) -> str:
@@ -279,7 +279,7 @@ def _name(words: str, *, is_whole: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Reading:
+class NamedSpeaker:
     """Whom a text names as the speaker of some words; `is_plain` where a clause with a verb has a name alone."""
 
     speaker: str
@@ -287,7 +287,7 @@ class Reading:
 
 
 @lru_cache(maxsize=32)
-def who_said(words: str, text: str) -> tuple[Reading, ...]:
+def who_said(words: str, text: str) -> tuple[NamedSpeaker, ...]:
     """Whom the text names for these words, wherever it has them.
 
     That is the sentence that holds them; where nothing but the speech stands there, the one before that ends with a
@@ -297,7 +297,7 @@ def who_said(words: str, text: str) -> tuple[Reading, ...]:
     if not wanted:
         return ()
     spans = split_sentences(text)
-    found: list[Reading] = []
+    found: list[NamedSpeaker] = []
     for place, (start, end) in enumerate(spans):
         if not _has(text[start:end], wanted):
             continue
@@ -308,30 +308,31 @@ def who_said(words: str, text: str) -> tuple[Reading, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted: bool) -> list[Reading]:
+def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted: bool) -> list[NamedSpeaker]:
     named = _named_for(wanted, sentence)
     if named:
-        return [Reading(name, is_plain=name[0].isupper()) for name in named]
+        return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in named]
     label = _LABEL.match(sentence)
     if label is not None and _has(sentence[label.end() :], wanted):
-        return [Reading(label["name"], is_plain=False)]
+        return [NamedSpeaker(label["name"], is_plain=False)]
     if not PAIRED.fullmatch(without_gershayim(sentence.strip())):
         return []
     if before.rstrip().endswith(":"):
         label = _LABEL.fullmatch(f"{before.strip()} ")
         if label is not None:
-            return [Reading(label["name"], is_plain=False)]
+            return [NamedSpeaker(label["name"], is_plain=False)]
         return [
-            Reading(name, is_plain=name[0].isupper()) for name in _named_for(wanted, f"{before} {sentence}")
+            NamedSpeaker(name, is_plain=name[0].isupper())
+            for name in _named_for(wanted, f"{before} {sentence}")
         ]
     if _SAYS_WORD.search(after) and not _QUOTES.search(after):
         named = _named_for(wanted, f"{sentence} {after}")
         if named:
-            return [Reading(name, is_plain=False) for name in named]
+            return [NamedSpeaker(name, is_plain=False) for name in named]
     if is_parted:
         return []
     return [
-        Reading(one.speaker, is_plain=False)
+        NamedSpeaker(one.speaker, is_plain=False)
         for one in speech_in(collapse(before))
         if not _is_role(one.speaker)
     ][-1:]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Check, judged
 from pipeline.engines.checks.allow_list import strange_addresses
 from pipeline.render import colour
-from pipeline.render.plan import MARGIN, Disc, Panel, Photo, Portrait, Words
+from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import missing, named, split
-from pipeline.render.typography.text import DoesNotFit, ink, layout, seen
+from pipeline.render.typography.text import TextDoesNotFit, ink, layout, seen
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
-    from pipeline.render.plan import Item, Media
+    from pipeline.render.plan import AvailableMedia, Item
     from pipeline.render.typography.blocks import Block, Direction
 
 _PALETTES: Final = (
@@ -177,7 +177,7 @@ def face(
     # What is drawn stands in the middle of the disc, not its line.
     left, top, right, bottom = ink(block)
     place = (at[0] + (size - left - right) / 2, at[1] + (size - top - bottom) / 2)
-    return [circle, Words(round(place[0], 2), round(place[1], 2), block, on_disc, on_disc)]
+    return [circle, DrawnText(round(place[0], 2), round(place[1], 2), block, on_disc, on_disc)]
 
 
 def at_leading_edge(
@@ -192,7 +192,7 @@ def at_leading_edge(
 ) -> Block:
     """Words at the leading edge of a picture that runs as `is_rtl` says, whichever way they run themselves.
 
-    `sizes` are the largest and the smallest. Raises `DoesNotFit` and `MissingGlyphs`.
+    `sizes` are the largest and the smallest. Raises `TextDoesNotFit` and `MissingGlyphs`.
     """
     strong = first_strong_is_rtl(words)
     runs_rtl = is_rtl if strong is None else strong
@@ -211,11 +211,11 @@ def at_leading_edge(
     )
 
 
-class Board:
+class PictureLayout:
     """One picture that is being laid out: its margins, which way it runs, its colours."""
 
     def __init__(
-        self, persona: PersonaCard, media: Media, tones: Tones, *, words: str, language: str
+        self, persona: PersonaCard, media: AvailableMedia, tones: Tones, *, words: str, language: str
     ) -> None:
         self.persona = persona
         self.media = media
@@ -254,19 +254,19 @@ class Board:
             words, box, style, sizes, language=spoken, is_rtl=self.is_rtl, accents=accents or ()
         )
 
-    def words(self, block: Block, x: float, y: float, ink_colour: str) -> Words:
+    def words(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
         """The block at a place; where a letter's curve would reach into the margin, all of it stands aside."""
         left, _, right, _ = ink(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
-        return Words(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
+        return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
 
-    def ornament(self, sign: str, size: int, y: float, *, weight: int = 800) -> tuple[Words, float]:
+    def ornament(self, sign: str, size: int, y: float, *, weight: int = 800) -> tuple[DrawnText, float]:
         """A large sign whose ink, not its line, begins at the leading margin and at `y`; and the ink's height."""
         block = layout(sign, (self.room, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size)
         left, top, right, bottom = seen(block)
         x = self.leading(right - left) - left
         accent = self.tones.accent
-        return Words(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
+        return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
     def signature(self, bottom: float) -> list[Item]:
         """Under a thin line, portrait and name at the leading edge, the handle at the trailing one; it ends at `bottom`."""
@@ -305,7 +305,7 @@ class Board:
     def _name(self, name: str, width: float) -> Block:
         try:
             return self.text(name, (width, 48), _SIGNED, (34, 26), language=self.persona.language)
-        except DoesNotFit:
+        except TextDoesNotFit:
             return self.text(name, (width, 2.9 * 28), _SIGNED, (28, 14), language=self.persona.language)
 
 

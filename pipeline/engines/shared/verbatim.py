@@ -80,7 +80,7 @@ _ANGLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 
 @dataclass(frozen=True)
-class Sentence:
+class FactSentence:
     """A fact's sentence as it can be said; its words differ from the quote by the allowed edits only."""
 
     words: str
@@ -111,13 +111,13 @@ def leans_back(sentence: str) -> bool:
 
 def standing_alone(
     brief: Brief, persona: PersonaCard, room: int, *, count: Callable[[str], int] = weighted_length
-) -> tuple[Sentence, ...]:
+) -> tuple[FactSentence, ...]:
     """The sentences that can be understood by themselves and fit, best first, none like another and none a heading.
 
     Those that lean on what was said before come last, and those with an address aren't there: it isn't theirs to say
     where readers go.
     """
-    found: list[Sentence] = []
+    found: list[FactSentence] = []
     ends = {fact.end for fact in brief.facts}
     said: list[frozenset[str]] = []
     for fact in brief.facts:
@@ -129,14 +129,14 @@ def standing_alone(
             continue
         bag = words_of(words)
         if not any(are_alike(bag, other) for other in said):
-            found.append(Sentence(words, fact, leans=_leans(words, fact, ends)))
+            found.append(FactSentence(words, fact, leans=_leans(words, fact, ends)))
             said.append(bag)
     return tuple(sorted(found, key=lambda one: one.leans))
 
 
-def spread(sentences: Sequence[Sentence], brief: Brief) -> tuple[Sentence, ...]:
+def spread(sentences: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
     """The best of each part of the source first, then the others; in their order where it has no headings."""
-    firsts: dict[str, Sentence] = {}
+    firsts: dict[str, FactSentence] = {}
     for one in sentences:
         part = part_of(one.fact, brief)
         if one.leans:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
-    from pipeline.render.plan import Media
+    from pipeline.render.plan import AvailableMedia
     from pipeline.render.video.storyboard import Storyboard
 
 SECONDS: Final = (6.0, 20.0)
@@ -150,8 +150,8 @@ class TemplateShort(Engine):
             _check_fits(draft, persona),
         )
 
-    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard:
-        """Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` for a body that isn't title, points and end card."""
+    def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
+        """Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body that isn't title, points and end card."""
         return points.plan(
             values_of(draft),
             cast_of(persona, has_portrait=media.has_portrait),

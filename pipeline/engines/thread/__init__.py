@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.shared.verbatim import Sentence
+    from pipeline.engines.shared.verbatim import FactSentence
 
 LEAST_POSTS: Final = 3
 MOST_POSTS: Final = 8
@@ -142,7 +142,7 @@ class Thread(Engine):
         )
 
 
-def _best(left: Sequence[Sentence], brief: Brief) -> tuple[Sentence, ...]:
+def _best(left: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
     """The next thread's sentences, in the order of the source; one of each part of it first."""
     most = MOST_VERBATIM if brief.headings else _USUAL
     best = [
@@ -151,7 +151,7 @@ def _best(left: Sequence[Sentence], brief: Brief) -> tuple[Sentence, ...]:
     return tuple(sorted(best, key=lambda one: one.fact.start))
 
 
-def _draft(taken: Sequence[Sentence], ending: str, brief: Brief, persona: PersonaCard) -> Draft:
+def _draft(taken: Sequence[FactSentence], ending: str, brief: Brief, persona: PersonaCard) -> Draft:
     parts = [one.words for one in taken]
     parts[-1] += ending
     return Draft(

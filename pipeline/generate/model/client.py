@@ -15,7 +15,7 @@ from pipeline.generate.model.call_timeout import CallLimit
 from pipeline.generate.model.replies import milliseconds_since, read_reply, unanswered
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers.base import Accounted, CallRecord, accounted
-from pipeline.writers.model_calls import Ask, ModelChoice, Reply
+from pipeline.writers.model_calls import ModelChoice, ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ _SPEAKS_OF_MODEL: Final = re.compile(
 )
 _READ_OF_REFUSAL: Final = 4_000
 _VENDOR_WORDS: Final = 200
-_NO_ASK: Final = Ask("", "", (), (), {}, 0, "", "")
+_NO_ASK: Final = ModelRequest("", "", (), (), {}, 0, "", "")
 Cache = Literal["5m", "1h"] | None
 Owner = Literal["workspace", "operator"]
 """Whose key it is: who is told what to do about it."""
@@ -95,7 +95,7 @@ class Client:
     def __post_init__(self) -> None:
         self._limit = CallLimit(self.timeout)
 
-    def ask(self, ask: Ask) -> Reply:
+    def ask(self, ask: ModelRequest) -> ModelReply:
         """One call and its record. Raises the writers' three failures; `before_call` may raise them too."""
         if self.before_call is not None:
             try:
@@ -174,7 +174,7 @@ class Client:
             )
         return self._sdk
 
-    def _send(self, ask: Ask, started: float) -> Reply:
+    def _send(self, ask: ModelRequest, started: float) -> ModelReply:
         import anthropic  # noqa: PLC0415 - see _ready
 
         request = request_of(ask)
@@ -207,7 +207,7 @@ def _tls_context() -> Any:
     return httpx2.create_ssl_context()
 
 
-def request_of(ask: Ask, *, cache: Cache = "5m") -> dict[str, Any]:
+def request_of(ask: ModelRequest, *, cache: Cache = "5m") -> dict[str, Any]:
     """What is sent for one call, live or in a batch. `cache` is how long the service may keep the marked prefix,
     None for not at all.
     """
@@ -265,7 +265,7 @@ def connect(
 
 
 def _status_failure(
-    ask: Ask, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
+    ask: ModelRequest, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
 ) -> Exception:
     """Told by status, type and code. The vendor's sentences change, so they are looked into only for a 400, by which
     gateways mean keys, models and money too.
@@ -327,6 +327,6 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
 
 
 def _failed(
-    ask: Ask, outcome: str, started: float, request_id: str = "", http_status: int | None = None
+    ask: ModelRequest, outcome: str, started: float, request_id: str = "", http_status: int | None = None
 ) -> CallRecord:
     return unanswered(ask, outcome, request_id, http_status, latency_ms=milliseconds_since(started))

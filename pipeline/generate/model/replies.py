@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import TryLater
 from pipeline.writers.base import CallRecord, accounted
-from pipeline.writers.model_calls import Ask, Reply
+from pipeline.writers.model_calls import ModelReply, ModelRequest
 from pipeline.writers.prices import Mode, Tokens, cost_micro_usd, is_priced, table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _OUTCOMES: Final = {
 
 
 def unanswered(
-    ask: Ask,
+    ask: ModelRequest,
     outcome: str,
     request_id: str = "",
     http_status: int | None = None,
@@ -48,8 +48,8 @@ def unanswered(
 
 
 def read_reply(
-    ask: Ask, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
-) -> Reply:
+    ask: ModelRequest, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
+) -> ModelReply:
     """Read by hand: the package's own reading loses the usage where the words don't fit its types."""
     answer = _object(body)
     usage = _mapping(answer.get("usage"))
@@ -87,7 +87,7 @@ def read_reply(
     blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
     text = "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text")
     category = _text(_mapping(answer.get("stop_details")).get("category"))
-    return Reply(text=text, stop_reason=stop_reason, refusal_category=category, record=record)
+    return ModelReply(text=text, stop_reason=stop_reason, refusal_category=category, record=record)
 
 
 def _tokens(usage: Mapping[str, Any]) -> Tokens:

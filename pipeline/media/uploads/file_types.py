@@ -255,7 +255,7 @@ def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
         with jobs.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
-    except jobs.Busy as busy:
+    except jobs.RenderBusy as busy:
         message = "Other files are being looked at; send it again in some seconds."
         raise Busy(message) from busy
     except Refused as refused:

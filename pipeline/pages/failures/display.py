@@ -239,7 +239,9 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
         advice=_what_helps(error),
         token="" if is_final else _token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        action=NextAction(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        action=NextAction(
+            _("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False
+        )
         if retry_rules.can_variant_differ(error)
         else None,
         call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),

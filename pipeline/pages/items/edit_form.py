@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.text.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
+from pipeline.text.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, ItemWords, follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -303,7 +303,7 @@ def _body_label(item: GeneratedItem) -> str:
 
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     # What follows the body has no field: no platform is sent what would be written there.
-    left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, Said(item.body, content=item.content))}
+    left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, ItemWords(item.body, content=item.content))}
     for name, kind in FIELDS[item.bucket].items():
         if kind in {NUMBER, OBJECT} or name in left_out or _leads(item, name):
             continue

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.pages.items.scenes import SceneSeen
     from pipeline.render.video.storyboard import Storyboard
-    from pipeline.render.video.storyboard_edits import Text
+    from pipeline.render.video.storyboard_edits import SceneText
 
 _HIDDEN: Final = frozenset({"version", "began"})
 _CHARACTERS: Final = 500
@@ -217,7 +217,7 @@ class StoryboardForm(VersionedForm):
         return None
 
 
-def _name_of(board: Storyboard, text: Text) -> str:
+def _name_of(board: Storyboard, text: SceneText) -> str:
     """The scene, and which of its texts: the same after an edit of words."""
     before = [
         one

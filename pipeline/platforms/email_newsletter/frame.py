@@ -22,7 +22,7 @@ from pipeline.render import colour
 from pipeline.render.typography.bidi import is_rtl_language
 from pipeline.text.links import is_same_address
 from pipeline.text.markup import to_html
-from pipeline.text.newsletter import Section, leads_somewhere, read_more, sections_of
+from pipeline.text.newsletter import NewsletterSection, leads_somewhere, read_more, sections_of
 from pipeline.text.normalization import plain_text
 
 if TYPE_CHECKING:
@@ -230,12 +230,12 @@ class _Tag:
         return nh3.clean(html, url_schemes=_SCHEMES, attribute_filter=filtered, link_rel=None)
 
 
-def _sections(payload: Payload, title: str) -> tuple[Section, ...]:
+def _sections(payload: Payload, title: str) -> tuple[NewsletterSection, ...]:
     """Those of a newsletter; any other words are one story, whose link is the source's."""
     if payload.bucket == "newsletter" and payload.body_format == "markdown":
         sections = sections_of(title, payload.body)
     else:
-        sections = (Section(title, payload.body),)
+        sections = (NewsletterSection(title, payload.body),)
     if len(sections) != 1 or sections[0].link or not leads_somewhere(payload.link):
         return sections
     # A link that the words hold already isn't offered twice.
@@ -243,10 +243,10 @@ def _sections(payload: Payload, title: str) -> tuple[Section, ...]:
         is_same_address(payload.link, one) for one in re.findall(r"https?://[^\s<>\"')\]]+", payload.body)
     )
     one = sections[0]
-    return (one if is_said else Section(one.headline, one.text, payload.link),)
+    return (one if is_said else NewsletterSection(one.headline, one.text, payload.link),)
 
 
-def _is_led(title: str, sections: Sequence[Section]) -> bool:
+def _is_led(title: str, sections: Sequence[NewsletterSection]) -> bool:
     """Whether the title of several stories only begins with the headline of the first, which then stands for it."""
     return len(sections) > 1 and bool(sections[0].headline) and title.startswith(sections[0].headline)
 
@@ -257,7 +257,7 @@ def _picture(asset: PayloadAsset) -> str:
     return f'<p><img src="{escape(asset.url)}" alt="{escape(asset.alt_text)}" width="{width}"></p>'
 
 
-def _story(section: Section, payload: Payload, tag: _Tag, place: int, stories: int) -> str:
+def _story(section: NewsletterSection, payload: Payload, tag: _Tag, place: int, stories: int) -> str:
     form = (
         "markdown"
         if payload.bucket == "newsletter" and payload.body_format == "markdown"
@@ -287,7 +287,7 @@ def _story(section: Section, payload: Payload, tag: _Tag, place: int, stories: i
     )
 
 
-def _text(title: str, sections: Sequence[Section], payload: Payload, tag: _Tag) -> str:
+def _text(title: str, sections: Sequence[NewsletterSection], payload: Payload, tag: _Tag) -> str:
     blocks = [] if _is_led(title, sections) else [f"{title}\n{'=' * min(len(title), 72)}"]
     for one in sections:
         if len(sections) > 1 and one.headline:

@@ -36,7 +36,7 @@ _SYLLABLES: Final = (
 
 
 @dataclass(frozen=True)
-class Script:
+class NarrationScript:
     """What a voice says: passages one after the other, in one language. `rate` in words a minute, `pitch` 0 to 100."""
 
     passages: tuple[str, ...]
@@ -67,7 +67,7 @@ class Narration:
         return tuple(word for passage in self.passages for word in passage)
 
 
-def spoken(script: Script, speech: Speech, *, voice: str) -> Narration:
+def spoken(script: NarrationScript, speech: Speech, *, voice: str) -> Narration:
     """The times of a speech of `script.text`, by passage; the words as the script has them."""
     starts, place = [], 0
     for passage in script.passages:
@@ -82,7 +82,7 @@ def spoken(script: Script, speech: Speech, *, voice: str) -> Narration:
     return Narration(passages, speech.seconds, voice)
 
 
-def silent(script: Script) -> Narration:
+def silent(script: NarrationScript) -> Narration:
     """The same at the pace of speech, by letters, for a film that nobody speaks in."""
     passages: list[tuple[Word, ...]] = []
     at = 0.0
@@ -100,7 +100,7 @@ def silent(script: Script) -> Narration:
     return Narration(tuple(passages), round(at, 4))
 
 
-def seconds_of(script: Script) -> float:
+def seconds_of(script: NarrationScript) -> float:
     """About how long it takes to say."""
     return silent(script).seconds
 

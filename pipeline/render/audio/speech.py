@@ -38,7 +38,7 @@ class Speech:
         return file.getvalue()
 
 
-class Event(NamedTuple):
+class SpeechEvent(NamedTuple):
     """A synthesiser begins to speak what stands at a place of the text, in code points from 0; times in seconds."""
 
     place: int
@@ -85,7 +85,7 @@ def is_spoken(text: str) -> bool:
 
 
 def as_written(
-    text: str, events: Sequence[Event], pauses: Sequence[Pause], seconds: float
+    text: str, events: Sequence[SpeechEvent], pauses: Sequence[Pause], seconds: float
 ) -> tuple[Word, ...]:
     """When each word of the text is heard.
 
@@ -113,7 +113,7 @@ def _heard_until(start: float, until: float, pauses: Sequence[Pause]) -> float:
     return end
 
 
-def _starts(words: Sequence[Token], events: Sequence[Event], seconds: float) -> list[float]:
+def _starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds: float) -> list[float]:
     heard: list[float | None] = []
     for word in words:
         inside = (event.start for event in events if word.start <= event.place < word.end)

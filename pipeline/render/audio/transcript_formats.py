@@ -33,7 +33,7 @@ _SOUND: Final = re.compile(r"\[[^\[\]]{0,60}\]|[♪♫]")
 
 
 @dataclass(frozen=True)
-class Transcript:
+class TimedTranscript:
     """`is_word_timed` is False where only lines had times, and those of words are reckoned by their letters."""
 
     words: tuple[Word, ...]
@@ -57,7 +57,7 @@ class _Line:
     marks: tuple[tuple[float, str], ...]
 
 
-def read_transcript(text: str) -> Transcript:
+def read_transcript(text: str) -> TimedTranscript:
     """The words in order. Raises `Refused` with a sentence for what holds none, or times that can't be."""
     if len(text) > CHARACTERS:
         message = f"The transcript has {len(text):,} characters; {CHARACTERS:,} are the most."
@@ -72,16 +72,16 @@ def read_transcript(text: str) -> Transcript:
     return found
 
 
-def from_cues(cues: Iterable[tuple[float, float, str]]) -> Transcript:
+def from_cues(cues: Iterable[tuple[float, float, str]]) -> TimedTranscript:
     """Lines that were said from a second on for so many, as captions of a video have them."""
     lines = (_Line(start, start + seconds, ((start, text),)) for start, seconds, text in cues)
-    return Transcript(_settled(_words_of(list(lines))), is_word_timed=False)
+    return TimedTranscript(_settled(_words_of(list(lines))), is_word_timed=False)
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def _from_json(text: str) -> Transcript:
+def _from_json(text: str) -> TimedTranscript:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _from_json(text: str) -> Transcript:
             raise Refused(message, code="no_transcript")
         if said.strip():
             words.append(Word(" ".join(said.split()), float(start), float(end)))
-    return Transcript(_settled(words), is_word_timed=True)
+    return TimedTranscript(_settled(words), is_word_timed=True)
 
 
 def _listed(given: Any) -> Iterator[dict[str, Any]]:
@@ -119,10 +119,10 @@ def _is_moment(value: Any) -> bool:
 # --- Lines -----------------------------------------------------------------------------------------------------------
 
 
-def _from_lines(text: str) -> Transcript:
+def _from_lines(text: str) -> TimedTranscript:
     lines = _without_repeats(list(_cues(text)))
     is_word_timed = any(len(line.marks) > 1 for line in lines)
-    return Transcript(_settled(_words_of(lines)), is_word_timed=is_word_timed)
+    return TimedTranscript(_settled(_words_of(lines)), is_word_timed=is_word_timed)
 
 
 def _cues(text: str) -> Iterator[_Line]:

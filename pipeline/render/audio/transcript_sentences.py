@@ -24,7 +24,7 @@ FULL_STOPS: Final = 1 / 40
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SpokenSentence:
     """`words[first:last]`, said from `start` to `end`; `text` is them with blanks between."""
 
     first: int
@@ -43,7 +43,7 @@ def text_of(words: Sequence[Word]) -> str:
     return " ".join(word.t for word in words)
 
 
-def sentences(words: Sequence[Word]) -> tuple[Sentence, ...]:
+def sentences(words: Sequence[Word]) -> tuple[SpokenSentence, ...]:
     """In order, every word in one of them. They end at full stops; where there are none, at rests."""
     if not words:
         return ()
@@ -53,7 +53,7 @@ def sentences(words: Sequence[Word]) -> tuple[Sentence, ...]:
     for first, last in pairwise(edges):
         parted += _parted(words, first, last, by_rests=not is_punctuated)[1:]
     return tuple(
-        Sentence(first, last, words[first].start, words[last - 1].end, text_of(words[first:last]))
+        SpokenSentence(first, last, words[first].start, words[last - 1].end, text_of(words[first:last]))
         for first, last in pairwise(parted)
     )
 

@@ -22,7 +22,7 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     """A stretch of one font and one direction; `x` is its left edge from the block's left edge."""
 
     text: str
@@ -34,14 +34,14 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """`text` in the order of reading, `runs` from left to right; `baseline` from the block's top edge."""
 
     text: str
     x: float
     baseline: float
     width: float
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
 
 
 @dataclass(frozen=True)
@@ -55,4 +55,4 @@ class Block:
     optical: int
     language: str
     direction: Direction
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]

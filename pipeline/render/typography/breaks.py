@@ -59,7 +59,7 @@ _SHORT: Final = 2
 
 
 @dataclass(frozen=True)
-class Piece:
+class UnbrokenRun:
     """What stays on one line: clusters `start` to `end` of the paragraph, without the spaces that follow.
 
     `next_start` is where the next piece begins; `cost` is the price of ending a line here, `hyphen` what is then
@@ -121,9 +121,9 @@ def _word_starts(found: list[str]) -> frozenset[int]:
     return frozenset(number for number, end in enumerate(ends, start=1) if end in at) if at else frozenset()
 
 
-def pieces(found: list[str]) -> list[Piece]:
+def pieces(found: list[str]) -> list[UnbrokenRun]:
     """The pieces of a paragraph that is given as its clusters, without spaces at its ends."""
-    cut: list[Piece] = []
+    cut: list[UnbrokenRun] = []
     start = 0
     place = 1
     words = _word_starts(found)
@@ -135,7 +135,7 @@ def pieces(found: list[str]) -> list[Piece]:
             # French sets a space before these marks, and a line never begins with one.
             is_held = place == end + 1 and place < len(found) and found[place][0] in "!?:;\u00bb"
             if place < len(found) and not is_held and not _holds(*_beside(found, end, place)):
-                cut.append(Piece(start, end, place, _cost_at_space(found, start, end, place)))
+                cut.append(UnbrokenRun(start, end, place, _cost_at_space(found, start, end, place)))
                 start = place
             place += 1
             continue
@@ -147,11 +147,11 @@ def pieces(found: list[str]) -> list[Piece]:
             cost_here = _IN_PHRASE
         if cost_here is not None:
             hyphen = "-" if found[place - 1] == SOFT_HYPHEN else ""
-            cut.append(Piece(start, place, place, cost_here, hyphen))
+            cut.append(UnbrokenRun(start, place, place, cost_here, hyphen))
             start = place
         place += 1
     if start < len(found):
-        cut.append(Piece(start, len(found), len(found)))
+        cut.append(UnbrokenRun(start, len(found), len(found)))
     return cut
 
 
@@ -194,7 +194,9 @@ def _cost_at_space(found: list[str], start: int, end: int, after: int) -> float:
     return _AFTER_SHORT_WORD if end - start <= _SHORT and found[start][0].isalpha() else FREE
 
 
-def broken(piece: Piece, found: list[str], *, anywhere: bool, whole: Piece | None = None) -> list[Piece]:
+def broken(
+    piece: UnbrokenRun, found: list[str], *, anywhere: bool, whole: UnbrokenRun | None = None
+) -> list[UnbrokenRun]:
     """A piece that is too long for a line, cut where it hurts least; with `anywhere` between any two clusters.
 
     Addresses, accounts and tags are cut after their marks and get no hyphen, which would read as a part of them.
@@ -215,13 +217,13 @@ def broken(piece: Piece, found: list[str], *, anywhere: bool, whole: Piece | Non
         elif is_word and not is_address and _is_syllable_edge(clusters, place):
             cuts.append((place, "-"))
     price = _IN_ADDRESS if is_address else _IN_WORD
-    made: list[Piece] = []
+    made: list[UnbrokenRun] = []
     start = 0
     for place, hyphen in cuts:
         end = piece.start + place
-        made.append(Piece(piece.start + start, end, end, price, hyphen))
+        made.append(UnbrokenRun(piece.start + start, end, end, price, hyphen))
         start = place
-    made.append(Piece(piece.start + start, piece.end, piece.next_start, piece.cost, piece.hyphen))
+    made.append(UnbrokenRun(piece.start + start, piece.end, piece.next_start, piece.cost, piece.hyphen))
     return made
 
 

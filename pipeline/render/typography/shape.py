@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import visual_order
-from pipeline.render.typography.blocks import Block, Line, Run
-from pipeline.render.typography.breaks import Piece, broken, is_unseen
+from pipeline.render.typography.blocks import Block, TextLine, TextRun
+from pipeline.render.typography.breaks import UnbrokenRun, broken, is_unseen
 from pipeline.render.typography.measure import Pen, advance, ink_of
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Paragraph:
     fonts: tuple[str, ...]
     levels: tuple[int, ...]
     accents: tuple[bool, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[UnbrokenRun, ...]
     is_rtl: bool
 
 
@@ -163,7 +163,7 @@ class Shape:
                     least = max(least, 2 * max(above, below) + _ASCENT + _DESCENT + 0.01)
         return least
 
-    def _measure(self, paragraph: Paragraph, parts: Sequence[Piece]) -> list[Measured]:
+    def _measure(self, paragraph: Paragraph, parts: Sequence[UnbrokenRun]) -> list[Measured]:
         measured = []
         for part in parts:
             runs = self._spans(paragraph, part.start, part.end)
@@ -244,7 +244,7 @@ class Shape:
 
     def _parts(
         self, size: int, *, may_break: bool
-    ) -> list[tuple[Paragraph, list[Piece], list[Measured]]] | None:
+    ) -> list[tuple[Paragraph, list[UnbrokenRun], list[Measured]]] | None:
         """The pieces of each paragraph at a size; None where one is wider than the box."""
         room = self.width / size
         found = []
@@ -261,8 +261,8 @@ class Shape:
 
     def _break(
         self, paragraph: Paragraph, measured: list[Measured], room: float
-    ) -> tuple[list[Piece], list[Measured]]:
-        parts: list[Piece] = []
+    ) -> tuple[list[UnbrokenRun], list[Measured]]:
+        parts: list[UnbrokenRun] = []
         sizes: list[Measured] = []
         clusters = list(paragraph.clusters)
         for piece, size in zip(paragraph.pieces, measured, strict=True):
@@ -293,7 +293,7 @@ class Shape:
         found = self._parts(size, may_break=may_break)
         if found is None:
             return None
-        lines: list[Line] = []
+        lines: list[TextLine] = []
         step = size * self.leading
         above = (step - size * (_ASCENT + _DESCENT)) / 2 + size * _ASCENT
         for paragraph, parts, sizes in found:
@@ -317,10 +317,12 @@ class Shape:
             lines=tuple(lines),
         )
 
-    def _line(self, paragraph: Paragraph, parts: Sequence[Piece], baseline: float, size: int) -> Line:
+    def _line(
+        self, paragraph: Paragraph, parts: Sequence[UnbrokenRun], baseline: float, size: int
+    ) -> TextLine:
         start, end = parts[0].start, parts[-1].end
         hyphen = parts[-1].hyphen if end < len(paragraph.clusters) else ""
-        runs: list[Run] = []
+        runs: list[TextRun] = []
         run_levels: list[int] = []
         for first, last in self._spans(paragraph, start, end):
             words = _drawn(paragraph.clusters[first:last]) + (hyphen if last == end else "")
@@ -329,21 +331,21 @@ class Shape:
             font, level = paragraph.fonts[first], paragraph.levels[first]
             width = advance(words, self._pen(font, level, size))
             run_levels.append(level)
-            runs.append(Run(words, font, 0.0, width, _direction(level), paragraph.accents[first]))
+            runs.append(TextRun(words, font, 0.0, width, _direction(level), paragraph.accents[first]))
         ordered = visual_order(runs, run_levels)
         width = sum(run.width for run in ordered)
         start_x = self._start_of_line(ordered, self.width - width, size, is_rtl=paragraph.is_rtl)
-        placed: list[Run] = []
+        placed: list[TextRun] = []
         x = start_x
         for run in ordered:
             placed.append(
-                Run(run.text, run.font, round(x, 2), round(run.width, 2), run.direction, run.is_accented)
+                TextRun(run.text, run.font, round(x, 2), round(run.width, 2), run.direction, run.is_accented)
             )
             x += run.width
         words = _drawn(paragraph.clusters[start:end]) + hyphen
-        return Line(words, round(start_x, 2), round(baseline, 2), round(width, 2), tuple(placed))
+        return TextLine(words, round(start_x, 2), round(baseline, 2), round(width, 2), tuple(placed))
 
-    def _start_of_line(self, runs: Sequence[Run], room: float, size: int, *, is_rtl: bool) -> float:
+    def _start_of_line(self, runs: Sequence[TextRun], room: float, size: int, *, is_rtl: bool) -> float:
         if self.style.align == "center":
             return room / 2
         if (self.style.align == "start") is is_rtl:
@@ -353,7 +355,7 @@ class Shape:
             return -min(self.style.hang, mark)
         return 0.0
 
-    def _stays_in(self, line: Line, size: int, step: float, above: float) -> bool:
+    def _stays_in(self, line: TextLine, size: int, step: float, above: float) -> bool:
         beyond = _OVERSHOOT * size
         for run in line.runs:
             if run.font == fonts.EMOJI:

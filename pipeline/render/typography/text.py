@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
-    from pipeline.render.typography.blocks import Block, Direction, Run, Style
+    from pipeline.render.typography.blocks import Block, Direction, Style, TextRun
 
 _RATHER_BREAK: Final = 0.8
 """A long word is broken where keeping it whole would shrink the text below this share."""
@@ -34,7 +34,7 @@ _ROUNDED: Final = 1
 """Pixels by which whole ones may exceed what was measured in parts of them."""
 
 
-class DoesNotFit(Refused):
+class TextDoesNotFit(Refused):
     """Even at the smallest size the text is larger than its box."""
 
     def __init__(self, width: float, height: float, smallest: int, *, why: str = "") -> None:
@@ -61,7 +61,7 @@ def layout(
 
     `accents` are stretches of the text, in code points after NFC, that are drawn in the second colour. With the
     direction `auto` each paragraph follows its first letter, and where it has none the language. Lines are as even
-    as can be. Raises `MissingGlyphs` before anything is measured, `DoesNotFit` where the smallest size is too large.
+    as can be. Raises `MissingGlyphs` before anything is measured, `TextDoesNotFit` where the smallest size is too large.
     """
     tag = language if _LANGUAGE.fullmatch(language) else ""
     paragraphs = [
@@ -76,7 +76,7 @@ def layout(
             return block
         # The last sign of a line may reach beyond where the next would begin, such as a digit's accent.
         most = block.size - 1
-    raise DoesNotFit(*box, smallest)
+    raise TextDoesNotFit(*box, smallest)
 
 
 def _fitted(shape: Shape, largest: int, smallest: int) -> Block | None:
@@ -160,7 +160,7 @@ def seen(block: Block) -> tuple[float, float, float, float]:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _pen(block: Block, run: Run) -> Pen:
+def _pen(block: Block, run: TextRun) -> Pen:
     return Pen(run.font, block.size, block.weight, block.optical, block.language, run.direction)
 
 
@@ -186,7 +186,7 @@ def draw(
             )
 
 
-def _draw_emoji(image: Image.Image, run: Run, at: tuple[float, float], size: int) -> None:
+def _draw_emoji(image: Image.Image, run: TextRun, at: tuple[float, float], size: int) -> None:
     x, y = at
     clusters = split(run.text)
     for cluster in reversed(clusters) if run.direction == "rtl" else clusters:

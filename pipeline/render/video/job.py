@@ -50,7 +50,7 @@ NEEDED: Final = ("av", "cv2", "numpy")
 
 
 @dataclass(frozen=True)
-class Limits:
+class FilmLimits:
     """Of one film. `seconds` is its time on the wall clock; None for ten times its length and a minute."""
 
     memory: int = MEMORY
@@ -104,7 +104,7 @@ class RenderFailed(Refused):
         """The end of what it wrote, for the operator."""
 
 
-class Busy(TryLater):
+class RenderBusy(TryLater):
     """As much is being made as the machine has room for."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def telling_of_no_room() -> Iterator[None]:
 
 @contextmanager
 def slot(folder: Path, most: int) -> Iterator[None]:
-    """One of so many places, for all processes of this machine; raises `Busy` where all are taken."""
+    """One of so many places, for all processes of this machine; raises `RenderBusy` where all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(most):
         with (folder / _LOCKS.format(number)).open("w") as file:
@@ -150,7 +150,7 @@ def slot(folder: Path, most: int) -> Iterator[None]:
                 continue
             yield
             return
-    raise Busy
+    raise RenderBusy
 
 
 @contextmanager
@@ -183,16 +183,16 @@ def render(
     job: Job,
     folder: Path,
     *,
-    limits: Limits | None = None,
+    limits: FilmLimits | None = None,
     on_progress: Callable[[float], bool] | None = None,
 ) -> Made:
     """Make the film in a folder that only it uses, and wait for it.
 
     `on_progress` gets the share that is done; where it answers False, the film is given up with `RenderFailed`.
-    Raises `Refused` for what can't be filmed, `NoRoom`, `Busy` where no process can be started now, and `RenderFailed`
+    Raises `Refused` for what can't be filmed, `NoRoom`, `RenderBusy` where no process can be started now, and `RenderFailed`
     for a process that was ended by a limit or broke. Whatever happens, the process has ended when this returns.
     """
-    allowed = limits or Limits()
+    allowed = limits or FilmLimits()
     refuse_without_room(job.board, folder, shrink=job.shrink)
     seconds = 10 * job.board.duration + 60 if allowed.seconds is None else allowed.seconds
     (folder / "job.json").write_text(json.dumps(_told(job, allowed)))
@@ -214,7 +214,7 @@ def refuse_without_room(board: Storyboard, folder: Path, *, shrink: int) -> None
         raise NoRoom
 
 
-def _told(job: Job, limits: Limits) -> dict[str, Any]:
+def _told(job: Job, limits: FilmLimits) -> dict[str, Any]:
     return {
         "storyboard": as_json(job.board),
         "files": {name: str(path.resolve()) for name, path in job.files.items()},
@@ -245,7 +245,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         if error.errno in _TOO_MUCH:
-            raise Busy from error
+            raise RenderBusy from error
         message = "No process could be started to make the film."
         raise RenderFailed(message, code="render_died") from error
 

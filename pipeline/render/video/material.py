@@ -36,7 +36,7 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class Still:
+class StillImage:
     name: str
     width: int = 0
     height: int = 0
@@ -45,14 +45,14 @@ class Still:
 
 
 @dataclass(frozen=True)
-class Material:
+class FilmMaterial:
     """`why_no_words` is the sentence for a transcript that can't be used; `credit` names whose video it is.
 
     `words_at` is where in the raw item's text the words of the transcript begin, -1 where nobody looked.
     """
 
     clips: tuple[Clip, ...] = ()
-    stills: tuple[Still, ...] = ()
+    stills: tuple[StillImage, ...] = ()
     why_no_words: str = ""
     credit: str = ""
     words_at: int = -1
@@ -64,7 +64,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Span:
+class VideoSpan:
     """A part of a video that a film shows, in the video's seconds."""
 
     name: str

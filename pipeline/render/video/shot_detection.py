@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import Refused
 from pipeline.render import subprocess_limits
-from pipeline.render.video.job import Busy, RenderFailed
+from pipeline.render.video.job import RenderBusy, RenderFailed
 from pipeline.render.video.material import Shot
 from pipeline.render.video.storyboard import LONGEST, Crop, UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.render.video.material import Span
+    from pipeline.render.video.material import VideoSpan
 
 _PROGRAM: Final = Path(__file__).with_name("shot_detection_child.py")
 MEMORY: Final = 1_200 * 1024 * 1024
@@ -27,16 +27,16 @@ _ANSWER: Final = 256 * 1024
 _HOW: Final = {"slow": "slow", "flooded": "memory", "died": "died"}
 
 
-def longest(span: Span) -> int:
+def longest(span: VideoSpan) -> int:
     """Seconds by the clock that `look` may take."""
     return _LEAST + round(SECONDS_A_SECOND * (span.end - span.start))
 
 
-def look(path: Path, span: Span) -> tuple[Shot, ...]:
+def look(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
     """The shots of a span.
 
     Raises `Refused` for one that is longer than a film, `UnusableAsset`, `RenderFailed` for what takes too much, and
-    `Busy`.
+    `RenderBusy`.
     """
     if not 0 < span.end - span.start <= LONGEST:
         message = f"A film shows {LONGEST:g} seconds of a video at most, not {span.end - span.start:g}."
@@ -65,7 +65,7 @@ def look(path: Path, span: Span) -> tuple[Shot, ...]:
         raise UnusableAsset(span.name, "it isn't there.") from None
     except subprocess_limits.Ended as ended:
         if ended.how == "missing":
-            raise Busy from None
+            raise RenderBusy from None
         message = "Looking at the video took too long or too much memory; save it again in a usual format."
         raise RenderFailed(message, code=f"render_{_HOW[ended.how]}", log=ended.words) from None
     told = json.loads(said)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import Panel, Picture, Words
+from pipeline.render.plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text import layout
@@ -62,7 +62,7 @@ def of_items(
 
 
 def _shifted(item: Item, left: int, top: int) -> Item:
-    if isinstance(item, Words):
+    if isinstance(item, DrawnText):
         return dataclasses.replace(item, x=item.x - left, y=item.y - top)
     return dataclasses.replace(item, x=item.x - left, y=item.y - top)
 
@@ -72,7 +72,7 @@ def of_caption(
 ) -> Sprite:
     """A card with one of its words marked; `active` is the word's place, None for none.
 
-    Raises `MissingGlyphs` or `DoesNotFit`.
+    Raises `MissingGlyphs` or `TextDoesNotFit`.
     """
     said, accents = _said(card, active, language)
     style = dataclasses.replace(_CAPTION, weight=look.weight)
@@ -92,7 +92,7 @@ def of_caption(
     left, top, right, bottom = _even(
         (x - edge, y - edge, x + look.width + edge, y + block.height + edge), step
     )
-    words = Words(x - left, y - top, block, look.colour, look.accent)
+    words = DrawnText(x - left, y - top, block, look.colour, look.accent)
     weighed = _outlined(_weighed((words,), (right - left, bottom - top), None), look)
     return _sprite(weighed, left, top, shrink)
 
@@ -111,7 +111,7 @@ def _reach(items: Iterable[Item]) -> tuple[float, float, float, float]:
     """The box of everything that may be drawn."""
     boxes = []
     for item in items:
-        if isinstance(item, Words):
+        if isinstance(item, DrawnText):
             block, spare = item.block, item.block.size
             lines = [run for line in block.lines for run in line.runs]
             starts = min((run.x for run in lines), default=0.0)
@@ -151,7 +151,8 @@ def _weighed(items: tuple[Item, ...], size: tuple[int, int], portrait: bytes | N
     """
     on = [
         np.asarray(
-            draw_picture(Picture("", "", size[0], size[1], ground, items, ""), portrait=portrait), np.uint8
+            draw_picture(PicturePlan("", "", size[0], size[1], ground, items, ""), portrait=portrait),
+            np.uint8,
         )
         for ground in (BLACK, WHITE)
     ]

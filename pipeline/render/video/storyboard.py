@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.plan import Disc, Panel, Portrait, Words
+from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ OVERLAYS_MOST: Final = 400
 _ASSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
 _SLACK: Final = 1e-6
 
-Item = Panel | Disc | Portrait | Words
+Item = Panel | Disc | Portrait | DrawnText
 
 
 class UnusableAsset(Refused):
@@ -356,7 +356,7 @@ def outside(board: Storyboard, area: tuple[float, float, float, float] = SAFE_AR
     found = []
     for overlay in board.overlays:
         for item in overlay.items:
-            if isinstance(item, Words):
+            if isinstance(item, DrawnText):
                 x, y, beyond, below = _box_of(item.x, item.y, item.block)
                 if x < left - 1 or y < top - 1 or beyond > right + 1 or below > bottom + 1:
                     found.append(" ".join(line.text for line in item.block.lines))

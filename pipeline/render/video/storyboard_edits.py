@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.plan import Disc, Panel, Words
+from pipeline.render.plan import Disc, DrawnText, Panel
 from pipeline.render.typography import fonts
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.phrases import joined, phrases
@@ -49,7 +49,7 @@ class Unfit(Refused):
 
 
 @dataclass(frozen=True)
-class Text:
+class SceneText:
     """Words on the screen that people may write anew; `overlays` are those that show its lines, one after the other."""
 
     key: str
@@ -61,9 +61,9 @@ class Text:
     overlays: tuple[int, ...]
 
 
-def texts(board: Storyboard) -> tuple[Text, ...]:
+def texts(board: Storyboard) -> tuple[SceneText, ...]:
     """All of them as they come in; what lies on a disc or a panel of its own, such as initials, is none."""
-    found: list[Text] = []
+    found: list[SceneText] = []
     for place, overlay in enumerate(board.overlays):
         block = _block_of(overlay)
         if block is None:
@@ -76,16 +76,16 @@ def texts(board: Storyboard) -> tuple[Text, ...]:
             )
             continue
         scene = scene_at(board, overlay.start)
-        found.append(Text(f"t{place}", overlay.name, scene, words, overlay.start, overlay.end, (place,)))
+        found.append(SceneText(f"t{place}", overlay.name, scene, words, overlay.start, overlay.end, (place,)))
     return tuple(found)
 
 
 def _block_of(overlay: Overlay) -> Block | None:
     (only,) = overlay.items if len(overlay.items) == 1 else (None,)
-    return only.block if isinstance(only, Words) and only.block.lines else None
+    return only.block if isinstance(only, DrawnText) and only.block.lines else None
 
 
-def _goes_on(board: Storyboard, text: Text, overlay: Overlay) -> bool:
+def _goes_on(board: Storyboard, text: SceneText, overlay: Overlay) -> bool:
     """Whether an overlay is the next line of one text: cut out of the same block, lower down."""
     before, after = _block_of(board.overlays[text.overlays[-1]]), _block_of(overlay)
     if before is None or after is None or overlay.name != text.name or overlay.end != text.end:
@@ -116,7 +116,7 @@ def relaid(board: Storyboard) -> Storyboard:
 
 def _is_spelt(overlay: Overlay) -> bool:
     """Whether the runs of each line, in whatever order they stand, have the signs of its text."""
-    blocks = [item.block for item in overlay.items if isinstance(item, Words)]
+    blocks = [item.block for item in overlay.items if isinstance(item, DrawnText)]
     return all(
         _signs(line.text) == _signs("".join(run.text for run in line.runs))
         for block in blocks
@@ -145,7 +145,7 @@ def _odd(item: Item, most: int) -> Iterator[str]:
     if isinstance(item, Panel):
         if not (0 < item.width <= most and 0 < item.height <= most and 0 <= item.radius <= most):
             yield "A panel has a size, and isn't larger than four pictures."
-    elif isinstance(item, Words):
+    elif isinstance(item, DrawnText):
         block = item.block
         if not (1 <= block.size <= LARGEST and 100 <= block.weight <= 900 and 0 < block.width <= most):
             yield f"Words have a size of up to {LARGEST} pixels, a weight from 100 to 900, and a place of some width."
@@ -161,14 +161,14 @@ def _odd(item: Item, most: int) -> Iterator[str]:
 # --- Words -----------------------------------------------------------------------------------------------------------
 
 
-def retyped(board: Storyboard, text: Text, words: str) -> Storyboard:
+def retyped(board: Storyboard, text: SceneText, words: str) -> Storyboard:
     """With other words in the place of a text. Raises `Unfit` for words that have no room, or no glyphs.
 
     Other texts keep their keys in `texts` only until overlays are added or taken away: change the last one first.
     """
     first = board.overlays[text.overlays[0]]
     item, old = first.items[0], _block_of(first)
-    if not isinstance(item, Words) or old is None:
+    if not isinstance(item, DrawnText) or old is None:
         raise Unfit(text.key, "These words can't be changed.", code="not_words")
     if not words.strip():
         raise Unfit(text.key, "Write something, or remove the scene.", code="required")
@@ -184,7 +184,7 @@ def retyped(board: Storyboard, text: Text, words: str) -> Storyboard:
     return dataclasses.replace(board, overlays=overlays, told=_told(board, text, words))
 
 
-def _laid(board: Storyboard, text: Text, item: Words, old: Block, words: str) -> Block:
+def _laid(board: Storyboard, text: SceneText, item: DrawnText, old: Block, words: str) -> Block:
     style = Style(
         weight=old.weight,
         optical=old.optical,
@@ -211,20 +211,20 @@ def _laid(board: Storyboard, text: Text, item: Words, old: Block, words: str) ->
         raise Unfit(text.key, said, code=refused.code) from refused
 
 
-def _lines(board: Storyboard, text: Text) -> list[tuple[float, float, float]]:
+def _lines(board: Storyboard, text: SceneText) -> list[tuple[float, float, float]]:
     """Left edge, width and baseline of each line."""
     blocks = [block for place in text.overlays if (block := _block_of(board.overlays[place])) is not None]
     return [(line.x, line.width, line.baseline) for block in blocks for line in block.lines]
 
 
-def _line_height(board: Storyboard, text: Text, old: Block) -> float:
+def _line_height(board: Storyboard, text: SceneText, old: Block) -> float:
     baselines = [one[2] for one in _lines(board, text)]
     if len(baselines) > 1:
         return (baselines[-1] - baselines[0]) / (len(baselines) - 1) / old.size
     return old.height / old.size
 
 
-def _align_of(board: Storyboard, text: Text) -> Literal["start", "center", "end"]:
+def _align_of(board: Storyboard, text: SceneText) -> Literal["start", "center", "end"]:
     """As the lines lie in their box."""
     block = _block_of(board.overlays[text.overlays[0]])
     if block is None:
@@ -239,7 +239,7 @@ def _align_of(board: Storyboard, text: Text) -> Literal["start", "center", "end"
     return "start" if is_left is (block.direction == "ltr") else "end"
 
 
-def _floor(board: Storyboard, text: Text, item: Words, old: Block) -> float:
+def _floor(board: Storyboard, text: SceneText, item: DrawnText, old: Block) -> float:
     """How far down there is room: to what stands below at the same time, else to the end of what apps leave free."""
     bottom = SAFE_AREA[3] * board.height / SIZE[1]
     below = item.y + old.height
@@ -255,7 +255,7 @@ def _floor(board: Storyboard, text: Text, item: Words, old: Block) -> float:
     return float(bottom)
 
 
-def _line_by_line(board: Storyboard, text: Text, item: Words, block: Block) -> tuple[Overlay, ...]:
+def _line_by_line(board: Storyboard, text: SceneText, item: DrawnText, block: Block) -> tuple[Overlay, ...]:
     one, other = (board.overlays[place] for place in text.overlays[:2])
     step = round(other.start - one.start, 4) or _STEP
     return tuple(
@@ -268,7 +268,7 @@ def _line_by_line(board: Storyboard, text: Text, item: Words, block: Block) -> t
     )
 
 
-def _told(board: Storyboard, text: Text, words: str) -> tuple[Caption, ...]:
+def _told(board: Storyboard, text: SceneText, words: str) -> tuple[Caption, ...]:
     """The caption files of a silent film say what stands on the screen: they follow it."""
     before = plain(text.words)
     told = []

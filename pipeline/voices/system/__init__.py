@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import subprocess_limits
-from pipeline.render.audio.speech import Event, Pause, Speech, as_written, is_spoken
+from pipeline.render.audio.speech import Pause, Speech, SpeechEvent, as_written, is_spoken
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SystemVoice(Voice):
             )
             raise Refused(message, code="unspoken_language")
         seconds = len(samples) / 2 / told["rate"]
-        events = [Event(place, start) for place, start in told["events"]]
+        events = [SpeechEvent(place, start) for place, start in told["events"]]
         pauses = [Pause(start, end) for start, end in told["pauses"]]
         return Speech(told["rate"], samples, as_written(text, events, pauses, seconds))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import subprocess_limits
-from pipeline.render.audio.speech import Event, Pause, Speech, as_written, tokens
+from pipeline.render.audio.speech import Pause, Speech, SpeechEvent, as_written, tokens
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _timed(text: str, spoken: Sequence[tuple[str, float, float]], seconds: float
         until = min((start for start in known if start > since), default=seconds)
         begins = next((start for start in strangers if since < start < until), None)
         if begins is not None:
-            events.append(Event(word.start, begins))
+            events.append(SpeechEvent(word.start, begins))
     if met < _LEAST_FOUND * len(written):
         raise _unusable("most words of the text aren't in its words.json")
     pauses = [
@@ -164,12 +164,12 @@ def _timed(text: str, spoken: Sequence[tuple[str, float, float]], seconds: float
     return as_written(text, sorted(events), pauses, seconds)
 
 
-def _met(text: str, spoken: Sequence[tuple[str, float, float]]) -> tuple[list[Event], list[float]]:
+def _met(text: str, spoken: Sequence[tuple[str, float, float]]) -> tuple[list[SpeechEvent], list[float]]:
     """Which places of the text were spoken when, in order; and when words were that aren't there."""
     folded = text.casefold()
     # Folding makes some letters two; places would then be another text's.
     searched = folded if len(folded) == len(text) else text
-    events: list[Event] = []
+    events: list[SpeechEvent] = []
     strangers: list[float] = []
     place = 0
     for word, start, _ in spoken:
@@ -178,7 +178,7 @@ def _met(text: str, spoken: Sequence[tuple[str, float, float]]) -> tuple[list[Ev
         if found < 0:
             strangers.append(start)
             continue
-        events.append(Event(found, start))
+        events.append(SpeechEvent(found, start))
         place = found + len(wanted)
     return events, strangers
 

@@ -19,7 +19,7 @@ from pipeline.writers.base import (
     Writer,
 )
 from pipeline.writers.claude import prompts
-from pipeline.writers.claude.answers import Unreadable, read
+from pipeline.writers.claude.answers import AnswerUnreadable, read
 from pipeline.writers.claude.conversation import Talk, ready
 from pipeline.writers.claude.quotes import SIGN, Haystack, spelled_out
 from pipeline.writers.claude.source_text import FARTHEST, readable, says_more_than_its_title
@@ -226,18 +226,18 @@ def _language(answered: str) -> str:
 def _drafts(
     variants: Sequence[Mapping[str, Any]], engine: Engine, brief: Brief, persona: PersonaCard
 ) -> list[Draft]:
-    """Raises `Unreadable` where a variant is none, or repeats our own rules."""
+    """Raises `AnswerUnreadable` where a variant is none, or repeats our own rules."""
     if not variants:
-        raise Unreadable(["The list of variants is empty."])
+        raise AnswerUnreadable(["The list of variants is empty."])
     drafts: list[Draft] = []
     for place, variant in enumerate(variants, start=1):
         if any(prompts.lets_rules_out(words) for words in _strings(variant)):
-            raise Unreadable([f"Variant {place} repeats the rules instead of the facts."])
+            raise AnswerUnreadable([f"Variant {place} repeats the rules instead of the facts."])
         try:
             told = spelled_out(variant, place)
             drafts.append(engine.draft_from(told, brief, persona, variant["angle"]))
         except Refused as error:
-            raise Unreadable([f"Variant {place}: {error.message}"]) from error
+            raise AnswerUnreadable([f"Variant {place}: {error.message}"]) from error
     return drafts
 
 

@@ -23,7 +23,7 @@ _TYPES: Mapping[str, Any] = {
 }
 
 
-class Unreadable(ValueError):
+class AnswerUnreadable(ValueError):
     """The answer can't be used; `problems` are sentences that the model can be told."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -35,18 +35,18 @@ def read(text: str, schema: Mapping[str, Any]) -> Any:
     """The answer as the schema describes it, names of an `enum` in the schema's own spelling.
 
     Understands what our schemas use: `type`, `properties`, `required`, `additionalProperties: false`, `items`,
-    `enum`. Raises `Unreadable`.
+    `enum`. Raises `AnswerUnreadable`.
     """
     if len(text) > MAX_CHARACTERS:
-        raise Unreadable([f"The answer has over {MAX_CHARACTERS} characters."])
+        raise AnswerUnreadable([f"The answer has over {MAX_CHARACTERS} characters."])
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unreadable(["The answer isn't valid JSON."]) from None
+        raise AnswerUnreadable(["The answer isn't valid JSON."]) from None
     problems: list[str] = []
     read_value = _read(value, schema, "answer", problems)
     if problems:
-        raise Unreadable(problems[:_MOST_TOLD])
+        raise AnswerUnreadable(problems[:_MOST_TOLD])
     return read_value
 
 

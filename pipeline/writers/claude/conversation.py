@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.writers.base import Accounted, CallRecord, Usage, WriterNeedsReconnect, WriterRefused
 from pipeline.writers.claude import prompts
-from pipeline.writers.claude.answers import Unreadable
-from pipeline.writers.model_calls import Ask
+from pipeline.writers.claude.answers import AnswerUnreadable
+from pipeline.writers.model_calls import ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pipeline.writers.model_calls import ModelClient, Reply
+    from pipeline.writers.model_calls import ModelClient, ModelReply
 
 MAX_CALLS: Final = 3
 """For one brief, and for all variants of one draft: whatever goes wrong, no more is paid for."""
@@ -75,7 +75,7 @@ class Talk:
                 self.text = reply.text
                 try:
                     return reader(reply.text)
-                except Unreadable as error:
+                except AnswerUnreadable as error:
                     if not self.can_repair():
                         message = (
                             f"The model's answer can't be used: {error} Retry it, or choose another model."
@@ -103,8 +103,8 @@ class Talk:
             cost_micro_usd=sum(call.cost_micro_usd for call in self.calls),
         )
 
-    def _call(self) -> Reply:
-        ask = Ask(
+    def _call(self) -> ModelReply:
+        ask = ModelRequest(
             step=self._step,
             model=self._model,
             system=self._system,
@@ -126,7 +126,7 @@ class Talk:
             self.variants = reply.variants
         return reply
 
-    def _turn_to_another(self, reply: Reply) -> None:
+    def _turn_to_another(self, reply: ModelReply) -> None:
         """The same model would only refuse again."""
         other = self._client.choice.other
         if "other" in self._remedies or other in {"", self._model} or len(self.calls) >= MAX_CALLS:

@@ -16,12 +16,12 @@ from pipeline.writers.claude.answers import read
 from pipeline.writers.claude.conversation import Talk, ready
 from pipeline.writers.claude.quotes import Haystack
 from pipeline.writers.extractive import MAX_CHARACTERS
-from pipeline.writers.persona_draft import POSTS_SHOWN, PersonaDraft
+from pipeline.writers.persona_draft import POSTS_SHOWN, DraftedPersona
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.writers.persona_draft import Material
+    from pipeline.writers.persona_draft import PersonaMaterial
 
 DRAFT_TOKENS: Final = 4_000
 _MOST: Final = 1000
@@ -82,7 +82,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 
-def draft_with_model(material: Material, client: Any) -> PersonaDraft:
+def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
     """The name stays the site's own. Raises the writers' failures, with every call that led to them."""
     model = ready(client)
     talk = Talk(
@@ -97,7 +97,7 @@ def draft_with_model(material: Material, client: Any) -> PersonaDraft:
     answer = talk.answer(
         prompts.material_request(json.dumps(shown, ensure_ascii=False)), lambda words: read(words, SCHEMA)
     )
-    return PersonaDraft(
+    return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language or strip_invisible(answer["language"]).strip()[:35],
         who_you_are=_prose(answer["who_you_are"]),
@@ -108,7 +108,7 @@ def draft_with_model(material: Material, client: Any) -> PersonaDraft:
     )
 
 
-def _shown(material: Material) -> dict[str, Any]:
+def _shown(material: PersonaMaterial) -> dict[str, Any]:
     """As much as a model is given of any source: the posts first, which say most of a voice."""
     room = MAX_CHARACTERS
     kept: dict[str, list[str]] = {"posts": [], "texts": []}
@@ -152,7 +152,7 @@ def _structures(answered: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any
             yield {"kind": kind, "text": text}
 
 
-def _verbatim(answered: Sequence[str], material: Material) -> Iterator[str]:
+def _verbatim(answered: Sequence[str], material: PersonaMaterial) -> Iterator[str]:
     """What stands in one post or page, as it is spelled there; each once, and none that gives orders."""
     haystacks = [(text, Haystack(text)) for text in (*material.posts, *material.texts)]
     said: set[str] = set()

@@ -20,7 +20,7 @@ from pipeline.text.sentence_edits import collapse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.engines.base import Brief, Check, Engine, Fact, Lane, PersonaCard, SourceText
+    from pipeline.engines.base import Brief, Check, Engine, Fact, PersonaCard, SourceText, TopicBrief
 
 PROMPT_VERSION = "claude-5"
 """Rises with every change of a text or schema here: it stands on every item and in every call's record."""
@@ -222,7 +222,7 @@ def _shown_fact(fact: Fact, brief: Brief) -> dict[str, str]:
     return shown if brief.lane is None else {**shown, "kind": fact.kind}
 
 
-def _shown_lane(lane: Lane, facts: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def _shown_lane(lane: TopicBrief, facts: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """What people wrote into the pool is data as well: it stands between the marks."""
     about = {
         "topic": _line(lane.topic),

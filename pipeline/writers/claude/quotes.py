@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.text.sentences import split_sentences
-from pipeline.writers.claude.answers import Unreadable
+from pipeline.writers.claude.answers import AnswerUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,7 +169,7 @@ def spelled_out(variant: Mapping[str, Any], place: int) -> dict[str, Any]:
     """The answered variant with each claim's statement in full.
 
     A statement goes from its first words to the end of their sentence, or to where another claim begins in it. Raises
-    `Unreadable` where the words don't stand in the draft: `place` is told.
+    `AnswerUnreadable` where the words don't stand in the draft: `place` is told.
     """
     claims = variant["claims"]
     texts = list(_texts({name: value for name, value in variant.items() if name not in {"claims", "angle"}}))
@@ -180,7 +180,7 @@ def spelled_out(variant: Mapping[str, Any], place: int) -> dict[str, Any]:
         if found is None and _is_short(claim["text"])
     ]
     if faults:
-        raise Unreadable(faults)
+        raise AnswerUnreadable(faults)
     told = [
         claim if found is None else {**claim, "text": _statement(found, places, texts)}
         for claim, found in zip(claims, places, strict=True)

@@ -78,7 +78,7 @@ def folders(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
     # Nobody else is to be spared here.
-    monkeypatch.setattr(jobs, "Limits", partial(jobs.Limits, nice=0))
+    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
 

@@ -41,7 +41,7 @@ def folders(settings, tmp_path, monkeypatch):
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
-    monkeypatch.setattr(jobs, "Limits", partial(jobs.Limits, nice=0))
+    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
 

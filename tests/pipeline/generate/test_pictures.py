@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.ingest import purge
 from pipeline.media import pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
-from pipeline.render.typography.text import DoesNotFit
+from pipeline.render.typography.text import TextDoesNotFit
 from pipeline.review import decisions, regenerate
 from pipeline.workspace import provision
 from pipeline.writers.extractive import Extractive
@@ -112,11 +112,11 @@ def test_every_variant_has_its_own_files(workspace):
 
 def test_words_that_can_not_be_drawn_fail_the_item_with_the_sentence(workspace, monkeypatch, media_root):
     def refuse(self, draft, persona, media):
-        raise DoesNotFit(100, 50, 40)
+        raise TextDoesNotFit(100, 50, 40)
 
     monkeypatch.setattr(PersonaTweet, "plan", refuse)
     item = make_card(workspace)
-    assert (item.status, item.error["message"]) == ("failed", DoesNotFit(100, 50, 40).message)
+    assert (item.status, item.error["message"]) == ("failed", TextDoesNotFit(100, 50, 40).message)
     assert (item.error["stage"], files_of(item), on_disk(media_root)) == ("write", [], [])
 
 

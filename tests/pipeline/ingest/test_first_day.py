@@ -46,7 +46,7 @@ def folders(settings, tmp_path, monkeypatch):
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
-    monkeypatch.setattr(jobs, "Limits", partial(jobs.Limits, nice=0))
+    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.render.plan import Disc, Panel, Words
+from pipeline.render.plan import Disc, DrawnText, Panel
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
 from pipeline.render.video.storyboard import (
@@ -36,7 +36,7 @@ def board() -> Storyboard:
             Overlay(
                 0.0,
                 1.0,
-                (Words(90.0, 300.0, title, "#ffffff", "#ffd23f"),),
+                (DrawnText(90.0, 300.0, title, "#ffffff", "#ffd23f"),),
                 leave=Motion("fade", 0.2),
                 name="title",
             ),

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import Picture
+from pipeline.render.plan import PicturePlan
 from pipeline.render.video import planes
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode
@@ -175,7 +175,7 @@ def test_an_overlay_looks_as_it_does_in_a_picture():
     )
 
     filmed = frame(one, 5, shrink=1).astype(int)
-    drawn = np.asarray(draw_picture(Picture("", "", 1080, 1920, ground, overlay.items, ""))).astype(int)
+    drawn = np.asarray(draw_picture(PicturePlan("", "", 1080, 1920, ground, overlay.items, ""))).astype(int)
 
     gray = np.abs(filmed.mean(axis=2) - drawn.mean(axis=2))
     assert gray.mean() < 1.0

@@ -20,10 +20,10 @@ from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
 from pipeline.render.video.film import BadFilm, as_jpeg, make
 from pipeline.render.video.job import (
-    Busy,
+    FilmLimits,
     Job,
-    Limits,
     NoRoom,
+    RenderBusy,
     RenderFailed,
     render,
     slot,
@@ -96,7 +96,7 @@ def test_a_storyboard_that_cannot_be_filmed_is_refused_with_its_sentence(tmp_pat
 def test_a_child_that_takes_too_much_memory_ends_without_a_file(tmp_path):
     with working_folder(tmp_path) as folder:
         with pytest.raises(RenderFailed) as caught:
-            render(Job(board(), shrink=1), folder, limits=Limits(memory=420 * 2**20))
+            render(Job(board(), shrink=1), folder, limits=FilmLimits(memory=420 * 2**20))
 
         assert (caught.value.code, caught.value.message) == (
             "render_memory",
@@ -118,7 +118,7 @@ def test_a_child_that_takes_too_long_is_killed_with_its_group(tmp_path, monkeypa
     monkeypatch.setattr(jobs, "_start", start)
     with working_folder(tmp_path) as folder:
         with pytest.raises(RenderFailed) as caught:
-            render(Job(board()), folder, limits=Limits(seconds=0.1))
+            render(Job(board()), folder, limits=FilmLimits(seconds=0.1))
         assert left_in(folder) in ([], ["film.mp4.part"])
 
     assert caught.value.code == "render_slow"
@@ -189,7 +189,7 @@ def _is_alive(pid):
 
 def test_a_film_that_came_out_wrong_is_not_kept(tmp_path, monkeypatch):
     one = short()
-    told = jobs._told(one, Limits())
+    told = jobs._told(one, FilmLimits())
     monkeypatch.setattr(verify, "faults", lambda *_, **__: ["it has 14 frames instead of 15"])
 
     with pytest.raises(BadFilm) as caught:
@@ -209,7 +209,7 @@ def test_nothing_is_begun_where_there_is_no_room(tmp_path, monkeypatch):
 
 
 def test_only_so_many_films_are_made_at_once(tmp_path):
-    with slot(tmp_path, 2), slot(tmp_path, 2), pytest.raises(Busy), slot(tmp_path, 2):
+    with slot(tmp_path, 2), slot(tmp_path, 2), pytest.raises(RenderBusy), slot(tmp_path, 2):
         pass
     with slot(tmp_path, 1):
         pass
@@ -237,7 +237,7 @@ child.main(Path(sys.argv[1]))
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [(errno.EAGAIN, Busy), (errno.ENOMEM, Busy), (errno.ENOENT, RenderFailed)]
+    ("number", "kind"), [(errno.EAGAIN, RenderBusy), (errno.ENOMEM, RenderBusy), (errno.ENOENT, RenderFailed)]
 )
 def test_a_machine_that_starts_no_process_is_waited_for(tmp_path, monkeypatch, number, kind):
     def no_process(*_, **__):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.render.plan import Words
+from pipeline.render.plan import DrawnText
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
 from pipeline.render.video.storyboard import (
@@ -207,7 +207,7 @@ def test_what_is_read_is_checked_member_by_member(data, said):
 
 def test_words_beyond_the_safe_area_are_named():
     words = layout("At the very edge", (400, 100), Style(), largest=60, smallest=40)
-    inside = Words(100.0, 300.0, words, "#ffffff", "#ffffff")
+    inside = DrawnText(100.0, 300.0, words, "#ffffff", "#ffffff")
     beyond = replace(inside, x=700.0)
     low = replace(inside, y=1430.0)
 

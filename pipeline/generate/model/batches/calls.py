@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.writers.base import CallRecord
-    from pipeline.writers.model_calls import Ask
+    from pipeline.writers.model_calls import ModelRequest
 
 PATH: Final = "/v1/messages/batches"
 _SHARED_LEAST: Final = 3
@@ -110,7 +110,7 @@ def _fitting(batch: ModelBatch, calls: Sequence[BatchedCall]) -> Sequence[Batche
     return calls[:taken]
 
 
-def _prefix(ask: Ask) -> str:
+def _prefix(ask: ModelRequest) -> str:
     """By what the service keeps a prefix: model, form of the answer, and the marked words."""
     words = json.dumps([ask.model, ask.schema, ask.system], sort_keys=True)
     return hashlib.sha256(words.encode()).hexdigest()

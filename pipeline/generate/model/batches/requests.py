@@ -16,7 +16,7 @@ from config.core.errors import Detail
 from pipeline import limits
 from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch
 from pipeline.writers.base import CallRecord
-from pipeline.writers.model_calls import Ask, Awaited, Reply
+from pipeline.writers.model_calls import Awaited, ModelReply, ModelRequest
 from pipeline.writers.prices import Tokens, cost_micro_usd
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class PatientClient:
     def choice(self) -> ModelChoice:
         return self.live.choice
 
-    def ask(self, ask: Ask) -> Reply:
+    def ask(self, ask: ModelRequest) -> ModelReply:
         """Raises `Awaited` while a batch has the call. Asking the same again finds the same call; a repair is the
         same whatever it says, because the checks that it quotes may say something else by the time of the answer.
         """
@@ -128,9 +128,9 @@ def told(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: asked[name] for name in _TOLD if name in asked}
 
 
-def ask_of(asked: Mapping[str, Any]) -> Ask:
+def ask_of(asked: Mapping[str, Any]) -> ModelRequest:
     """The call as it was put in; without its words where they were let go."""
-    return Ask(
+    return ModelRequest(
         step=asked["step"],
         model=asked["model"],
         system=tuple(asked.get("system", ())),
@@ -143,15 +143,15 @@ def ask_of(asked: Mapping[str, Any]) -> Ask:
     )
 
 
-def reply_json(reply: Reply) -> dict[str, Any]:
+def reply_json(reply: ModelReply) -> dict[str, Any]:
     return asdict(reply)
 
 
-def _reply(kept: Mapping[str, Any]) -> Reply:
-    return Reply(**{**kept, "record": CallRecord(**kept["record"])})
+def _reply(kept: Mapping[str, Any]) -> ModelReply:
+    return ModelReply(**{**kept, "record": CallRecord(**kept["record"])})
 
 
-def _key(ask: Ask) -> str:
+def _key(ask: ModelRequest) -> str:
     """Of all that is asked; of a repair without its last words and its variants, for it comes once after an answer."""
     opening, *following = ask.messages
     asked = asdict(replace(ask, messages=(opening, *following[:-1])))
@@ -160,13 +160,13 @@ def _key(ask: Ask) -> str:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-def _most(ask: Ask) -> int:
+def _most(ask: ModelRequest) -> int:
     words = len(json.dumps([ask.system, ask.messages, ask.schema], ensure_ascii=False))
     tokens = Tokens(cache_write_1h=words // _CHARACTERS_OF_TOKEN, output=ask.max_tokens)
     return cost_micro_usd(tokens, ask.model, "batch")
 
 
-def _put_in(run: Generation, ask: Ask, key: str, *, is_own_key: bool, now: datetime) -> None:
+def _put_in(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, now: datetime) -> None:
     """Into the batch that gathers, under its lock, so that it isn't sent meanwhile."""
     with transaction.atomic():
         batch = gathering(run.workspace_id, is_own_key=is_own_key, now=now)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render import colour
 from pipeline.render.captions import cards
-from pipeline.render.plan import Panel, Words
+from pipeline.render.plan import DrawnText, Panel
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit, layout
+from pipeline.render.typography.text import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     FPS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipeline.render.typography.blocks import Block
-    from pipeline.render.video.material import Shot, Span
+    from pipeline.render.video.material import Shot, VideoSpan
 
 NAME: Final = "clipped"
 TITLE_SECONDS: Final = 3.0
@@ -52,18 +52,18 @@ _EPSILON: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class Look:
+class ClipColours:
     """The persona's colours, None where it has none."""
 
     primary: str | None = None
     accent: str | None = None
 
 
-def frames_of(span: Span) -> int:
+def frames_of(span: VideoSpan) -> int:
     return max(1, round((span.end - span.start) * FPS))
 
 
-def words_within(words: Sequence[Word], span: Span) -> tuple[Word, ...]:
+def words_within(words: Sequence[Word], span: VideoSpan) -> tuple[Word, ...]:
     """The words that are spoken wholly within, with times from the span's beginning."""
     return tuple(
         Word(word.t, max(word.start - span.start, 0.0), word.end - span.start)
@@ -73,17 +73,17 @@ def words_within(words: Sequence[Word], span: Span) -> tuple[Word, ...]:
 
 
 def plan(
-    span: Span,
+    span: VideoSpan,
     shots: Sequence[Shot],
     words: Sequence[Word],
     *,
     title: str,
     credit: str,
-    look: Look,
+    look: ClipColours,
     language: str,
     alt_text: str = "",
 ) -> Storyboard:
-    """`words` have times from the span's beginning. Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` of captions."""
+    """`words` have times from the span's beginning. Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` of captions."""
     frames = frames_of(span)
     end = frames / FPS
     return Storyboard(
@@ -102,7 +102,7 @@ def plan(
     )
 
 
-def scenes(span: Span, shots: Sequence[Shot], frames: int) -> Iterator[Scene]:
+def scenes(span: VideoSpan, shots: Sequence[Shot], frames: int) -> Iterator[Scene]:
     """One for each shot, from the first frame on that shows it; a shot that no frame shows has none."""
     starts = [_first_frame(span, shot.start, frames) for shot in shots] or [0]
     crops = [shot.crop for shot in shots] or [Crop()]
@@ -119,17 +119,17 @@ def scenes(span: Span, shots: Sequence[Shot], frames: int) -> Iterator[Scene]:
             yield Scene(start / FPS, stop / FPS, visual)
 
 
-def _first_frame(span: Span, second: float, frames: int) -> int:
+def _first_frame(span: VideoSpan, second: float, frames: int) -> int:
     return min(max(math.ceil((second - span.start) * FPS - 0.01), 0), frames)
 
 
-def caption_look(look: Look) -> CaptionLook:
+def caption_look(look: ClipColours) -> CaptionLook:
     accent = colour.parse(look.accent) or "#ffd23f"
     usual = CaptionLook(y=CAPTION_Y)
     return CaptionLook(y=CAPTION_Y, accent=colour.readable(accent, usual.outline, 4.5))
 
 
-def hook(title: str, end: float, look: Look, language: str) -> Iterator[Overlay]:
+def hook(title: str, end: float, look: ClipColours, language: str) -> Iterator[Overlay]:
     """The title on a panel of its own, so that it is read over whatever is filmed."""
     if not title.strip():
         return
@@ -145,7 +145,7 @@ def hook(title: str, end: float, look: Look, language: str) -> Iterator[Overlay]
         end,
         (
             Panel(_LEFT, top, _ROOM, height, 28, ground),
-            Words(float(_LEFT + _INSET), float(top + _INSET), block, colour.WHITE, colour.WHITE),
+            DrawnText(float(_LEFT + _INSET), float(top + _INSET), block, colour.WHITE, colour.WHITE),
         ),
         leave=Motion("fade", 0.25),
         name="title",
@@ -153,7 +153,7 @@ def hook(title: str, end: float, look: Look, language: str) -> Iterator[Overlay]
 
 
 def set_title(title: str, language: str) -> Block:
-    """Raises `DoesNotFit` with what to do."""
+    """Raises `TextDoesNotFit` with what to do."""
     room = (_ROOM - 2 * _INSET, HOOK[1] - HOOK[0] - 2 * _INSET)
     try:
         return layout(
@@ -164,9 +164,9 @@ def set_title(title: str, language: str) -> Block:
             smallest=_TITLE_SIZES[1],
             language=language,
         )
-    except DoesNotFit as refused:
+    except TextDoesNotFit as refused:
         message = f"The title doesn't fit on the film: “{title[:60]}”. Shorten it."
-        raise DoesNotFit(room[0], room[1], _TITLE_SIZES[1], why=message) from refused
+        raise TextDoesNotFit(room[0], room[1], _TITLE_SIZES[1], why=message) from refused
 
 
 def chip(credit: str, seen: tuple[float, float], language: str) -> Iterator[Overlay]:
@@ -176,7 +176,7 @@ def chip(credit: str, seen: tuple[float, float], language: str) -> Iterator[Over
     block = _credit(credit, language)
     width = round(max(line.width for line in block.lines)) + 2 * 20
     y = _BOTTOM - _CHIP
-    words = Words(
+    words = DrawnText(
         float(_LEFT + 20), round(y + (_CHIP - block.height) / 2, 2), block, colour.WHITE, colour.WHITE
     )
     yield Overlay(*seen, (Panel(_LEFT, y, min(width, _ROOM), _CHIP, 14, _INK), words), name="credit")
@@ -195,7 +195,7 @@ def _credit(credit: str, language: str) -> Block:
                 smallest=_CREDIT_SIZES[1],
                 language=language,
             )
-        except DoesNotFit:
+        except TextDoesNotFit:
             if len(said) <= 8:
                 raise
             said = f"{said[: len(said) * 3 // 4].rstrip()}…"

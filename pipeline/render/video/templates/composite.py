@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
 from pipeline.render.typography.phrases import joined
-from pipeline.render.video.material import Span
+from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
 from pipeline.render.video.templates import clipped, story
 from pipeline.render.video.templates.parts import WIPE, whole_frames
@@ -47,7 +47,7 @@ _CLAUSE: Final = re.compile(r"[,;:،؛、，–—]$")
 
 
 @dataclass(frozen=True)
-class Shown:
+class VisualSource:
     """A still, or of a video what lies between two of its seconds, `end` 0 for a still.
 
     `credit` says whose it is, `shots` are the video's, `is_tall` tells of a still that it fills an upright frame.
@@ -70,7 +70,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TimedVisual:
     """From when to when which of the things is shown, None for a card; in seconds of the film."""
 
     start: float
@@ -90,7 +90,7 @@ class Outline:
 def plan(
     told: Telling,
     cast: Cast,
-    shown: Sequence[Shown],
+    shown: Sequence[VisualSource],
     *,
     language: str,
     heard: Narration | None = None,
@@ -109,19 +109,19 @@ def outline(told: Telling, cast: Cast, language: str) -> Outline:
     return film.outline()
 
 
-def cut(words: Sequence[Word], until: float, rooms: Sequence[float]) -> list[Piece]:
+def cut(words: Sequence[Word], until: float, rooms: Sequence[float]) -> list[TimedVisual]:
     """Pieces of three to five seconds to the second `until`, each ending where a sentence or a clause does.
 
     `rooms` are the most seconds that each of the things can be shown for. Cards stand between them where they are too
     few.
     """
-    pieces: list[Piece] = []
+    pieces: list[TimedVisual] = []
     at = 0.0
     places = _places(len(rooms), math.ceil(until / _USUAL))
     while until - at > 1 / FPS:
         place = next(places)
         end = _edge(words, at, until, PIECE[1] if place is None else rooms[place])
-        pieces.append(Piece(at, end, place))
+        pieces.append(TimedVisual(at, end, place))
         at = end
     return pieces
 
@@ -159,11 +159,11 @@ def _edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
 
 class _Film(story.Film):
     def __init__(
-        self, told: Telling, cast: Cast, language: str, heard: Narration | None, shown: Sequence[Shown]
+        self, told: Telling, cast: Cast, language: str, heard: Narration | None, shown: Sequence[VisualSource]
     ) -> None:
         super().__init__(told, cast, language, heard)
         self._shown = shown
-        self._colours = clipped.Look(self.primary, self.accent)
+        self._colours = clipped.ClipColours(self.primary, self.accent)
 
     def outline(self) -> Outline:
         _, _, end = self._spans()
@@ -203,7 +203,7 @@ class _Film(story.Film):
             ),
         )
 
-    def _scenes(self, pieces: Sequence[Piece]) -> Iterator[Scene]:
+    def _scenes(self, pieces: Sequence[TimedVisual]) -> Iterator[Scene]:
         for place, piece in enumerate(pieces):
             shown = self._at(piece)
             if shown is None:
@@ -216,10 +216,10 @@ class _Film(story.Film):
             else:
                 yield from _clip(shown, piece)
 
-    def _at(self, piece: Piece) -> Shown | None:
+    def _at(self, piece: TimedVisual) -> VisualSource | None:
         return None if piece.place is None else self._shown[piece.place]
 
-    def _onto(self, before: Piece) -> Transition:
+    def _onto(self, before: TimedVisual) -> Transition:
         """A card rises over what was there, which goes on for as long where it can."""
         shown = self._at(before)
         length = before.end - before.start
@@ -227,18 +227,18 @@ class _Film(story.Film):
             return Transition("wipe", WIPE)
         return Transition()
 
-    def _beside(self, place: int, piece: Piece) -> Iterator[Overlay]:
+    def _beside(self, place: int, piece: TimedVisual) -> Iterator[Overlay]:
         shown = self._at(piece)
         if shown is not None:
             yield from clipped.chip(shown.credit, (piece.start, piece.end), self.language)
             return
         words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
         risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = story.Stretch(joined(word.t for word in words), words, risen, piece.end)
+        said = story.TimedPassage(joined(word.t for word in words), words, risen, piece.end)
         yield from self._passage(said, self._of_passage(place))
 
 
-def _picture(shown: Shown, *, comes_nearer: bool) -> Visual:
+def _picture(shown: VisualSource, *, comes_nearer: bool) -> Visual:
     """Whole before a blurred ground where an upright frame would show too little of it."""
     return Visual(
         "picture",
@@ -248,18 +248,18 @@ def _picture(shown: Shown, *, comes_nearer: bool) -> Visual:
     )
 
 
-def _since(shown: Shown, length: float) -> float:
+def _since(shown: VisualSource, length: float) -> float:
     """The second of the video with which a piece begins: with a cut that would come at once."""
     soon = next((shot.start for shot in shown.shots if shot.start > shown.start + 1 / FPS), math.inf)
     is_better = soon - shown.start < _SOON and soon + length + WIPE <= shown.end
     return soon if is_better else shown.start
 
 
-def _clip(shown: Shown, piece: Piece) -> Iterator[Scene]:
+def _clip(shown: VisualSource, piece: TimedVisual) -> Iterator[Scene]:
     """A scene for each of its shots."""
     length = piece.end - piece.start
     since = _since(shown, length)
-    seen = Span(shown.name, since, since + length)
+    seen = VideoSpan(shown.name, since, since + length)
     shots = [shot for shot in shown.shots if shot.start < seen.end and shot.end > seen.start]
     for scene in clipped.scenes(seen, shots, round(length * FPS)):
         yield Scene(

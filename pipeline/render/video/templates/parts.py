@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.render import colour
-from pipeline.render.plan import Disc, Panel, Portrait, Words
+from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import split
-from pipeline.render.typography.text import DoesNotFit, ink, layout
+from pipeline.render.typography.text import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Slot:
+class TextBox:
     """What a piece of text may take: characters, a box in pixels, and the sizes between which it is set."""
 
     characters: int
@@ -76,7 +76,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Look:
+class SceneColours:
     """A scene's colours: its ground, what is read on it, and what stands out."""
 
     ground: str
@@ -102,18 +102,18 @@ class Parts:
 
     # Colours
 
-    def dark(self) -> Look:
+    def dark(self) -> SceneColours:
         ground = colour.mix(self.primary, INK, 0.18)
         ground = colour.readable(ground, colour.WHITE, 7.0)
         return self.look(ground, colour.mix(ground, INK, 0.55), colour.WHITE)
 
-    def paper(self) -> Look:
+    def paper(self) -> SceneColours:
         """A light scene."""
         ground = colour.mix(colour.mix(self.primary, self.accent, 0.3), "#fffdf8", 0.93)
         return self.look(ground, "", colour.readable(colour.mix(self.primary, INK, 0.55), ground, 10.0))
 
-    def look(self, ground: str, ground_to: str, words: str) -> Look:
-        return Look(
+    def look(self, ground: str, ground_to: str, words: str) -> SceneColours:
+        return SceneColours(
             ground=ground,
             ground_to=ground_to,
             words=words,
@@ -124,7 +124,7 @@ class Parts:
 
     # Parts
 
-    def set(self, called: str, room: Slot, words: str, style: Style) -> Block:
+    def set(self, called: str, room: TextBox, words: str, style: Style) -> Block:
         """Shrunk from the slot's largest size to its smallest, never cut. `called` names it to people."""
         try:
             return layout(
@@ -137,20 +137,20 @@ class Parts:
                 language=self.language,
                 direction=self.direction,
             )
-        except DoesNotFit as refused:
+        except TextDoesNotFit as refused:
             message = (
                 f"The {called} doesn't fit into {room.width:.0f} × {room.height:.0f} pixels at {room.smallest} pixels, "
                 f"its smallest size: “{words[:60]}”. Shorten it."
             )
-            raise DoesNotFit(room.width, room.height, room.smallest, why=message) from refused
+            raise TextDoesNotFit(room.width, room.height, room.smallest, why=message) from refused
 
-    def address(self, room: Slot, said: str) -> Block:
+    def address(self, room: TextBox, said: str) -> Block:
         """On one line while it can be: an address that is broken is hard to read."""
         shown = typeset(said, self.language)
         for size in range(room.largest, room.smallest - 1, -4):
             try:
                 return self.one_of(shown, TITLE, size)
-            except DoesNotFit:
+            except TextDoesNotFit:
                 continue
         return self.set("end", room, said, TITLE)
 
@@ -170,10 +170,10 @@ class Parts:
         )
 
     def one_of(self, words: str, style: Style, size: int) -> Block:
-        """Raises `DoesNotFit` where it takes more than one line."""
+        """Raises `TextDoesNotFit` where it takes more than one line."""
         block = self.line(words, style, (size, size))
         if len(block.lines) > 1:
-            raise DoesNotFit(ROOM, block.height, size)
+            raise TextDoesNotFit(ROOM, block.height, size)
         return block
 
     def lines(
@@ -181,7 +181,7 @@ class Parts:
         block: Block,
         y: float,
         span: tuple[float, float],
-        look: Look,
+        look: SceneColours,
         *,
         name: str,
         is_last: bool = False,
@@ -192,13 +192,13 @@ class Parts:
             yield Overlay(
                 round(span[0] + place * STEP, 4),
                 span[1],
-                (Words(float(LEFT), round(y, 2), alone, look.words, look.accent),),
+                (DrawnText(float(LEFT), round(y, 2), alone, look.words, look.accent),),
                 enter=Motion("rise", 0.45, 64.0),
                 leave=Motion() if is_last else Motion("rise", LEAVE, 46.0),
                 name=name,
             )
 
-    def bar(self, start: float, end: float, y: int, look: Look, *, delay: float) -> Overlay:
+    def bar(self, start: float, end: float, y: int, look: SceneColours, *, delay: float) -> Overlay:
         x = RIGHT - 132 if self.is_rtl else LEFT
         return Overlay(
             round(start + delay, 4),
@@ -209,7 +209,7 @@ class Parts:
             name="bar",
         )
 
-    def scenery(self, start: float, end: float, look: Look) -> Iterator[Overlay]:
+    def scenery(self, start: float, end: float, look: SceneColours) -> Iterator[Overlay]:
         """Two discs that drift, as large as the words leave room for."""
         mirror = self.is_rtl
         for size, x, y, tone, far in (
@@ -230,7 +230,7 @@ class Parts:
         self,
         start: float,
         end: float,
-        look: Look,
+        look: SceneColours,
         *,
         comes: float,
         is_last: bool = False,
@@ -261,7 +261,7 @@ class Parts:
             yield Overlay(
                 round(start, 4),
                 end,
-                (Words(float(LEFT), round(below, 2), block, ink_of, look.accent),),
+                (DrawnText(float(LEFT), round(below, 2), block, ink_of, look.accent),),
                 enter=Motion("rise", comes + 0.25, 60.0) if is_last else Motion(),
                 leave=leave,
                 name="person",
@@ -273,11 +273,11 @@ class Parts:
         for size in range(sizes[0], sizes[1] - 1, -4):
             try:
                 return self.one_of(words, style, size)
-            except DoesNotFit:
+            except TextDoesNotFit:
                 continue
         return self.line(words, style, (sizes[1], 20))
 
-    def face(self, look: Look, y: int, size: int) -> tuple[Item, ...]:
+    def face(self, look: SceneColours, y: int, size: int) -> tuple[Item, ...]:
         x = RIGHT - size if self.is_rtl else LEFT
         if self.cast.has_portrait:
             return (Portrait(x, y, size),)
@@ -292,7 +292,7 @@ class Parts:
         left, top, right, bottom = ink(block)
         place = x + size / 2 - (left + right) / 2, y + size / 2 - (top + bottom) / 2
         letters = colour.readable(look.ground, look.words, 7.0)
-        return (disc, Words(round(place[0], 2), round(place[1], 2), block, letters, letters))
+        return (disc, DrawnText(round(place[0], 2), round(place[1], 2), block, letters, letters))
 
 
 def handle_of(cast: Cast) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.plan import Panel, Words
+from pipeline.render.plan import DrawnText, Panel
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import ink, layout
 from pipeline.render.typography.typeset import typeset
@@ -34,9 +34,9 @@ from pipeline.render.video.templates.parts import (
     TITLE,
     WIPE,
     Cast,
-    Look,
     Parts,
-    Slot,
+    SceneColours,
+    TextBox,
     handle_of,
 )
 from pipeline.text.sentence_edits import too_wide
@@ -48,10 +48,10 @@ NAME: Final = "points"
 POINTS: Final = 3
 
 
-SLOTS: Final[Mapping[str, Slot]] = {
-    "title": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
-    "point": Slot(110, ROOM, 620.0, 104, 52),
-    "end": Slot(72, ROOM, 300.0, 84, 44),
+SLOTS: Final[Mapping[str, TextBox]] = {
+    "title": TextBox(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
+    "point": TextBox(110, ROOM, 620.0, 104, 52),
+    "end": TextBox(72, ROOM, 300.0, 84, 44),
 }
 
 _READ: Final = 26.0
@@ -82,7 +82,7 @@ class Values:
 
 
 def plan(values: Values, cast: Cast, *, language: str, alt_text: str = "") -> Storyboard:
-    """The film of these words. Raises `MissingGlyphs`, or `DoesNotFit` with the slot that is too small for them."""
+    """The film of these words. Raises `MissingGlyphs`, or `TextDoesNotFit` with the slot that is too small for them."""
     return _Film(values, cast, language).board(alt_text)
 
 
@@ -140,12 +140,12 @@ class _Film(Parts):
             ),
         )
 
-    def _of_point(self, place: int) -> Look:
+    def _of_point(self, place: int) -> SceneColours:
         return self.dark() if place % 2 else self.paper()
 
     # Scenes
 
-    def _hook(self, end: float, look: Look) -> Iterator[Overlay]:
+    def _hook(self, end: float, look: SceneColours) -> Iterator[Overlay]:
         """The title stands there from the first frame on: it is the thumbnail of whoever scrolls past."""
         title = self.set("title", SLOTS["title"], self._values.title, TITLE)
         yield from self.scenery(0.0, end, look)
@@ -153,13 +153,15 @@ class _Film(Parts):
         yield Overlay(
             0.0,
             end,
-            (Words(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
+            (DrawnText(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
             leave=Motion("rise", LEAVE, 46.0),
             name="title",
         )
         yield from self.person(0.0, end, look, comes=0.25)
 
-    def _point(self, place: int, words: str, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
+    def _point(
+        self, place: int, words: str, span: tuple[float, float], look: SceneColours
+    ) -> Iterator[Overlay]:
         start, end = span
         text = self.set("point", SLOTS["point"], words, _POINT)
         yield from self._steps(place, span, look)
@@ -170,7 +172,7 @@ class _Film(Parts):
         yield Overlay(
             begun,
             end,
-            (Words(round(x, 2), round(372 - top, 2), number, look.accent, look.accent),),
+            (DrawnText(round(x, 2), round(372 - top, 2), number, look.accent, look.accent),),
             enter=Motion("rise", 0.5, 90.0),
             leave=Motion("rise", LEAVE, 46.0),
             name=f"number {place + 1}",
@@ -182,13 +184,13 @@ class _Film(Parts):
             yield Overlay(
                 begun,
                 end,
-                (Words(float(LEFT), 1384.0, small, look.faint, look.faint),),
+                (DrawnText(float(LEFT), 1384.0, small, look.faint, look.faint),),
                 enter=Motion("fade", 0.3),
                 leave=Motion("fade", LEAVE),
                 name="handle",
             )
 
-    def _end(self, start: float, end: float, look: Look) -> Iterator[Overlay]:
+    def _end(self, start: float, end: float, look: SceneColours) -> Iterator[Overlay]:
         matched = LABELLED.fullmatch(self._values.end)
         label, said = (matched[1], matched[2]) if matched else ("", self._values.end)
         text = self.address(SLOTS["end"], said)
@@ -200,7 +202,7 @@ class _Film(Parts):
             yield Overlay(
                 round(start + 0.2, 4),
                 end,
-                (Words(float(LEFT), y, small, look.accent, look.accent),),
+                (DrawnText(float(LEFT), y, small, look.accent, look.accent),),
                 enter=Motion("rise", 0.4, 50.0),
                 name="label",
             )
@@ -208,7 +210,7 @@ class _Film(Parts):
         yield from self.lines(text, y, (start + 0.27, end), look, name="end", is_last=True)
         yield from self.person(start + 0.1, end, look, comes=0.3, is_last=True)
 
-    def _steps(self, place: int, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
+    def _steps(self, place: int, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         """How far it is: one dash for each point."""
         start, end = span
         gap, height = 16, 12

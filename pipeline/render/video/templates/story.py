@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.audio import narration
-from pipeline.render.audio.narration import PITCH, RATE, Narration, Script
+from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
 from pipeline.render.audio.speech import tokens
 from pipeline.render.captions import HELD, cards
 from pipeline.render.figures import figures_in
-from pipeline.render.plan import Words
+from pipeline.render.plan import DrawnText
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit, ink, layout
+from pipeline.render.typography.text import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     HOOK,
@@ -43,7 +43,7 @@ from pipeline.render.video.templates.parts import (
     WIPE,
     Cast,
     Parts,
-    Slot,
+    TextBox,
     handle_of,
     whole_frames,
 )
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pipeline.render.figures import Figure
     from pipeline.render.typography.blocks import Block
     from pipeline.render.video.storyboard import Caption, Word
-    from pipeline.render.video.templates.parts import Look
+    from pipeline.render.video.templates.parts import SceneColours
 
 NAME: Final = "telling"
 PASSAGES_MOST: Final = 3
@@ -63,11 +63,11 @@ HOOK_SECONDS: Final = 2.5
 CALL_SECONDS: Final = 4.0
 CALL_WORDS: Final = 11
 SECONDS: Final = (15.0, 60.0)
-SLOTS: Final[Mapping[str, Slot]] = {
-    "hook": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
-    "passage": Slot(420, ROOM, 0.0, 0, 0),
-    "call": Slot(80, ROOM, 300.0, 92, 40),
-    "end": Slot(72, ROOM, 150.0, 64, 28),
+SLOTS: Final[Mapping[str, TextBox]] = {
+    "hook": TextBox(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
+    "passage": TextBox(420, ROOM, 0.0, 0, 0),
+    "call": TextBox(80, ROOM, 300.0, 92, 40),
+    "end": TextBox(72, ROOM, 150.0, 64, 28),
 }
 _HOOK_LEAST: Final = 1.6
 _LEAD: Final = 0.08
@@ -100,16 +100,16 @@ class Telling:
     @property
     def says_hook(self) -> bool:
         """A longer hook stands on the screen while the voice begins with the first passage."""
-        said = narration.silent(Script((self.hook,), ""))
+        said = narration.silent(NarrationScript((self.hook,), ""))
         return said.words[-1].end <= HOOK_SECONDS if said.words else False
 
-    def script(self, language: str, *, rate: int = RATE, pitch: int = PITCH) -> Script:
+    def script(self, language: str, *, rate: int = RATE, pitch: int = PITCH) -> NarrationScript:
         said = (
             *((self.hook,) if self.says_hook else ()),
             *self.passages,
             *((self.call,) if self.call else ()),
         )
-        return Script(said, language, rate, pitch)
+        return NarrationScript(said, language, rate, pitch)
 
 
 def plan(
@@ -117,14 +117,14 @@ def plan(
 ) -> Storyboard:
     """The film of these words; `heard` is their script as it was spoken, None for a silent film.
 
-    Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` for a film that is too short or too long, or of which a passage
+    Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a film that is too short or too long, or of which a passage
     can't be said.
     """
     return Film(telling, cast, language, heard).board(alt_text)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TimedPassage:
     """A passage on the screen, and the words that are said of it; a hook that is too long isn't said."""
 
     text: str
@@ -178,12 +178,12 @@ class Film(Parts):
 
     # Times
 
-    def _spans(self) -> tuple[Stretch, list[Stretch], Stretch]:
+    def _spans(self) -> tuple[TimedPassage, list[TimedPassage], TimedPassage]:
         """Hook, passages and end card, one after the other, as the words are heard."""
         telling = self._telling
         said = list(self._heard.passages)
         for place, one in enumerate(telling.passages, start=1):
-            if not narration.silent(Script((one,), "")).words:
+            if not narration.silent(NarrationScript((one,), "")).words:
                 message = f"Passage {place} has no word that can be said."
                 raise Refused(message, code="nothing_said")
         hooked = said.pop(0) if telling.says_hook else ()
@@ -195,13 +195,13 @@ class Film(Parts):
         spoken = called[-1].end + HELD + 0.1 if called else 0.0
         ends = whole_frames(max(begins[-1] + _END_SECONDS, spoken))
         passages = [
-            Stretch(text, words, start, end)
+            TimedPassage(text, words, start, end)
             for text, words, (start, end) in zip(telling.passages, said, pairwise(begins), strict=True)
         ]
         return (
-            Stretch(telling.hook, hooked, 0.0, begins[0]),
+            TimedPassage(telling.hook, hooked, 0.0, begins[0]),
             passages,
-            Stretch(telling.end, called, begins[-1], ends),
+            TimedPassage(telling.end, called, begins[-1], ends),
         )
 
     def _hook_end(self, hooked: Sequence[Word], first: Sequence[Word]) -> float:
@@ -224,7 +224,7 @@ class Film(Parts):
 
     # Colours
 
-    def _of_passage(self, place: int) -> Look:
+    def _of_passage(self, place: int) -> SceneColours:
         """Each ground is dark enough for captions, and none is that of its neighbour."""
         if place % 2:
             return self.dark()
@@ -233,7 +233,7 @@ class Film(Parts):
 
     # Scenes
 
-    def _hook(self, span: Stretch, look: Look) -> Iterator[Overlay]:
+    def _hook(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
         """All of it stands there from the first frame on: it is what somebody sees who scrolls past."""
         title = self.set("hook", SLOTS["hook"], span.text, TITLE)
         yield from self.scenery(0.0, span.end, look)
@@ -241,13 +241,13 @@ class Film(Parts):
         yield Overlay(
             0.0,
             span.end,
-            (Words(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
+            (DrawnText(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
             leave=Motion("rise", LEAVE, 46.0),
             name="title",
         )
         yield from self.person(0.0, span.end, look, comes=0.25, y=690)
 
-    def _passage(self, span: Stretch, look: Look) -> Iterator[Overlay]:
+    def _passage(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
         begun = round(span.start + 0.12, 4)
         yield from self.scenery(span.start, span.end, look)
         yield from self._kicker((begun, span.end), look)
@@ -261,7 +261,7 @@ class Film(Parts):
             end = beats[place + 1][0] if place + 1 < len(beats) else span.end
             yield from self._figure(figure, (at, end), look)
 
-    def _beats(self, span: Stretch) -> Iterator[tuple[float, Figure]]:
+    def _beats(self, span: TimedPassage) -> Iterator[tuple[float, Figure]]:
         """The figures of a passage, each from the moment at which it is said until the next one."""
         places = [token.start for token in tokens(span.text)]
         last = span.start - _BEAT
@@ -275,12 +275,12 @@ class Film(Parts):
                 last = start
                 yield start, figure
 
-    def _kicker(self, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
+    def _kicker(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         """What the film is about, and whose it is, for whoever comes later."""
-        title = self.set("hook", Slot(72, ROOM, 110.0, 42, 24), self._telling.hook, _KICKER)
+        title = self.set("hook", TextBox(72, ROOM, 110.0, 42, 24), self._telling.hook, _KICKER)
         yield Overlay(
             *span,
-            (Words(float(LEFT), 276.0, title, look.faint, look.faint),),
+            (DrawnText(float(LEFT), 276.0, title, look.faint, look.faint),),
             enter=Motion("fade", 0.3),
             leave=Motion("fade", LEAVE),
             name="kicker",
@@ -290,13 +290,13 @@ class Film(Parts):
             small = self.line(handle, LABEL, (36, 26))
             yield Overlay(
                 *span,
-                (Words(float(LEFT), 1384.0, small, look.faint, look.faint),),
+                (DrawnText(float(LEFT), 1384.0, small, look.faint, look.faint),),
                 enter=Motion("fade", 0.3),
                 leave=Motion("fade", LEAVE),
                 name="handle",
             )
 
-    def _face_card(self, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
+    def _face_card(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         face = self.face(look, _FACE_Y, _FACE_SIZE)
         if face:
             yield Overlay(
@@ -312,23 +312,23 @@ class Film(Parts):
             yield Overlay(
                 round(span[0] + 0.07, 4),
                 span[1],
-                (Words(float(LEFT), float(_FACE_Y + _FACE_SIZE + 36), block, look.words, look.accent),),
+                (DrawnText(float(LEFT), float(_FACE_Y + _FACE_SIZE + 36), block, look.words, look.accent),),
                 enter=Motion("rise", 0.45, 70.0),
                 leave=Motion("rise", LEAVE, 46.0),
                 name="person",
             )
 
-    def _figure(self, figure: Figure, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
+    def _figure(self, figure: Figure, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         number = self._number(figure.value)
         left, top, right, bottom = ink(number)
         x = RIGHT - right if self.is_rtl else LEFT - left
         # The number and what it counts stand on the same middle, whatever their sizes.
         height = bottom - top
-        of = self.set("figure", Slot(80, ROOM, 230.0, 84, 48), figure.of, _OF) if figure.of else None
+        of = self.set("figure", TextBox(80, ROOM, 230.0, 84, 48), figure.of, _OF) if figure.of else None
         y = 770.0 - (height + (of.height + 44 if of else 0.0)) / 2
         yield Overlay(
             *span,
-            (Words(round(x, 2), round(y - top, 2), number, look.accent, look.accent),),
+            (DrawnText(round(x, 2), round(y - top, 2), number, look.accent, look.accent),),
             enter=Motion("rise", 0.35, 80.0),
             leave=Motion("rise", LEAVE, 46.0),
             name="figure",
@@ -348,11 +348,11 @@ class Film(Parts):
                     smallest=size,
                     direction="ltr",
                 )
-            except DoesNotFit:
+            except TextDoesNotFit:
                 continue
         return layout(value, (ROOM, 400), _NUMBER, largest=_NUMBER_SIZES[1], smallest=40, direction="ltr")
 
-    def _end(self, span: Stretch, look: Look) -> Iterator[Overlay]:
+    def _end(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
         start, end = span.start, span.end
         matched = LABELLED.fullmatch(span.text)
         label, said = (matched[1], matched[2]) if matched else ("", span.text)
@@ -376,7 +376,7 @@ class Film(Parts):
         return Overlay(
             round(span[0], 4),
             span[1],
-            (Words(float(LEFT), round(y, 2), block, ink_of, ink_of),),
+            (DrawnText(float(LEFT), round(y, 2), block, ink_of, ink_of),),
             enter=Motion("rise", 0.4, 50.0),
             name=name,
         )
