@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.sources.base import Entry
-    from pipeline.sources.feeds.discovery import Candidate
+    from pipeline.sources.feeds.discovery import FeedCandidate
 
 MOST: Final = 10
 _TIKTOK: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
@@ -106,7 +106,7 @@ def find(url: str, *, now: datetime) -> list[Found]:
     return found
 
 
-def _feed(candidate: Candidate, url: str) -> Found:
+def _feed(candidate: FeedCandidate, url: str) -> Found:
     name = {"atom": "Atom", "json": "JSON Feed"}.get(candidate.kind, "RSS")
     if candidate.url == url:
         return Found("rss", {"url": url}, _("A feed (%(form)s)") % {"form": name}, candidate.title or url)

@@ -19,7 +19,7 @@ from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber
 from pipeline.platforms.email_newsletter.frame import inlined
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, look_of, write
-from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, Reply, Session
+from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, SmtpReply, SmtpSession
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import WANTED_SUBSCRIBERS
 
@@ -46,7 +46,7 @@ class Halted(Exception):
 class Postman:
     """Sends mails of one outlet over one session."""
 
-    def __init__(self, outlet: Outlet, connection: Connection, session: Session) -> None:
+    def __init__(self, outlet: Outlet, connection: Connection, session: SmtpSession) -> None:
         self.outlet = outlet
         self.connection = connection
         self.session = session
@@ -75,7 +75,7 @@ class Postman:
         self._record(row, mailing, subscriber, reply)
         return True
 
-    def _end(self, row: MailDelivery, message: bytes) -> Reply:
+    def _end(self, row: MailDelivery, message: bytes) -> SmtpReply:
         try:
             reply = self.session.end(message)
         except Lost as error:
@@ -91,7 +91,7 @@ class Postman:
         return reply
 
     def _record(
-        self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber, reply: Reply
+        self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber, reply: SmtpReply
     ) -> None:
         now = utc_now()
         said: dict[str, Any] = {
@@ -132,7 +132,7 @@ class Postman:
         elif not type(row).everywhere.filter(pk=row.pk, status=MailDeliveryStatus.PENDING).update(**values):
             raise overtaken()
 
-    def _halted(self, reply: Reply, mailing: Mailing | None) -> Halted:
+    def _halted(self, reply: SmtpReply, mailing: Mailing | None) -> Halted:
         said: dict[str, Any] = {
             "platform_status": reply.code,
             "platform_message": self._told(reply.text),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import Setting
 from pipeline.platforms.fitting import FITTING
-from pipeline.platforms.payload import Adapted, Payload, Step
+from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
 from pipeline.text.markup import to_html
@@ -69,19 +69,19 @@ _VOID: Final = frozenset(
 
 def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
     """The article as HTML with its images alone; what was added or left out is a step."""
-    steps: list[Step] = []
+    steps: list[AdaptationStep] = []
     html = to_html(payload.body, payload.body_format)
     if config.get("link") == "end" and payload.link and escape(payload.link) not in html:
         address = escape(payload.link)
         html = f'{html}\n<p><a href="{address}">{address}</a></p>'
-        steps.append(Step("link_added", "The source's address was added at the end."))
+        steps.append(AdaptationStep("link_added", "The source's address was added at the end."))
     line = str(config.get("ai_line") or "")
     if line and payload.is_ai_generated:
         html = f"{html}\n<p><em>{escape(line)}</em></p>"
-        steps.append(Step("disclosure_added", "The line about AI was added at the end."))
+        steps.append(AdaptationStep("disclosure_added", "The line about AI was added at the end."))
     shown = tuple(images_of(payload.assets))
     if len(shown) < len(payload.assets):
-        steps.append(Step("files_left_out", "Files that are no images were left out."))
+        steps.append(AdaptationStep("files_left_out", "Files that are no images were left out."))
     fitted = replace(
         payload, title=well_formed(payload.title).strip(), body=html, body_format="html", assets=shown
     )
@@ -111,7 +111,7 @@ def names(values: object) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ArticleElement:
     """One outermost element, or a run of words between two; the run is a paragraph."""
 
     tag: str
@@ -120,7 +120,7 @@ class Piece:
     """The element has no attributes of its own."""
 
 
-def pieces(html: str) -> list[Piece]:
+def pieces(html: str) -> list[ArticleElement]:
     """The pieces in their order; words that stand in no element become paragraphs, white space between is dropped."""
     reader = _Reader()
     reader.feed(html)
@@ -133,7 +133,7 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         # Character references stay as they were written.
         super().__init__(convert_charrefs=False)
-        self.found: list[Piece] = []
+        self.found: list[ArticleElement] = []
         self._run: list[str] = []
         self._block: list[str] = []
         self._tag = ""
@@ -144,7 +144,7 @@ class _Reader(HTMLParser):
         words = "".join(self._run).strip()
         self._run = []
         if words:
-            self.found.append(Piece("p", f"<p>{words}</p>"))
+            self.found.append(ArticleElement("p", f"<p>{words}</p>"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if not self._depth and tag in BLOCKS:
@@ -187,5 +187,5 @@ class _Reader(HTMLParser):
 
     def _end_block(self) -> None:
         self._depth = 0
-        self.found.append(Piece(self._tag, "".join(self._block), self._is_bare))
+        self.found.append(ArticleElement(self._tag, "".join(self._block), self._is_bare))
         self._block = []

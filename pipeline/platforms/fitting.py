@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import regex
 
 from pipeline.platforms.base import Setting
-from pipeline.platforms.payload import Adapted, Payload, Step
+from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import left_out
 from pipeline.text.links import find_links, is_same_address
 from pipeline.text.normalization import plain_text
@@ -59,7 +59,7 @@ _FIRST_LOOK: Final = 512
 
 def fit(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapted:
     """Plain words that fit the rule, as far as the outlet's settings allow; what still doesn't is `validate`'s to say."""
-    steps: list[Step] = []
+    steps: list[AdaptationStep] = []
     parts = _parts(payload, rule, steps)
     _link(parts, payload, config, steps)
     if config.get("too_long") == "shorten":
@@ -68,7 +68,7 @@ def fit(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapte
     if files:
         said = "1 file was" if files == 1 else f"{files} files were"
         steps.append(
-            Step(
+            AdaptationStep(
                 "files_left_out", f"{said} left out, because posts of this kind here show none of that type."
             )
         )
@@ -76,16 +76,16 @@ def fit(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapte
     return Adapted(replace(payload, body=body, body_format="text"), tuple(parts), tuple(steps))
 
 
-def _parts(payload: Payload, rule: BucketRule, steps: list[Step]) -> list[str]:
+def _parts(payload: Payload, rule: BucketRule, steps: list[AdaptationStep]) -> list[str]:
     form = payload.body_format
     if form != "text":
-        steps.append(Step("plain_text", f"The {form} became plain words."))
+        steps.append(AdaptationStep("plain_text", f"The {form} became plain words."))
     parts = payload.content.get("parts") if payload.bucket == "text" else None
     if not isinstance(parts, list) or len(parts) < 2 or PARTS_BETWEEN.join(map(str, parts)) != payload.body:
         return [_plain(payload.body, form)]
     if rule.parts_most > 1:
         return [_plain(str(part), form) for part in parts]
-    steps.append(Step("joined", f"The {len(parts)} parts became one post."))
+    steps.append(AdaptationStep("joined", f"The {len(parts)} parts became one post."))
     return [_plain(payload.body, form)]
 
 
@@ -93,13 +93,13 @@ def _plain(text: str, form: str) -> str:
     return (text if form == "text" else plain_text(text, form)).strip()
 
 
-def _link(parts: list[str], payload: Payload, config: Mapping[str, Any], steps: list[Step]) -> None:
+def _link(parts: list[str], payload: Payload, config: Mapping[str, Any], steps: list[AdaptationStep]) -> None:
     link = payload.link
     if not link or config.get("link") != "end":
         return
     if any(_is_to(one, link) for part in parts for one in find_links(part)):
         return
-    steps.append(Step("link_added", "The source's address was added at the end."))
+    steps.append(AdaptationStep("link_added", "The source's address was added at the end."))
     parts[-1] = f"{parts[-1]}\n\n{link}".strip()
 
 
@@ -107,7 +107,7 @@ def _is_to(one: Link, address: str) -> bool:
     return one.url == address or is_same_address(one.url, address)
 
 
-def _shortened(text: str, rule: BucketRule, link: str, steps: list[Step]) -> str:
+def _shortened(text: str, rule: BucketRule, link: str, steps: list[AdaptationStep]) -> str:
     def fits(words: str) -> bool:
         is_short = rule.text_max is None or rule.count(words) <= rule.text_max
         return is_short and (
@@ -120,7 +120,9 @@ def _shortened(text: str, rule: BucketRule, link: str, steps: list[Step]) -> str
     short = shorten(words, lambda beginning: fits(beginning + tail))
     if not short:
         return text
-    steps.append(Step("shortened", f"{rule.count(text)} {rule.unit} became {rule.count(short + tail)}."))
+    steps.append(
+        AdaptationStep("shortened", f"{rule.count(text)} {rule.unit} became {rule.count(short + tail)}.")
+    )
     return short + tail
 
 

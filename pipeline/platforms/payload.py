@@ -58,7 +58,7 @@ class Payload:
 
 
 @dataclass(frozen=True)
-class Step:
+class AdaptationStep:
     """One thing that was done to the words so that they fit, for the receipt."""
 
     code: str
@@ -71,7 +71,7 @@ class Adapted:
 
     payload: Payload
     parts: tuple[str, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AdaptationStep, ...] = ()
     disclosure: Mapping[str, Any] = field(default_factory=dict)
     """The platform's own fields that tell of the machine's hand, as they are sent."""
 

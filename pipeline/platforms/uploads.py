@@ -31,24 +31,24 @@ def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class File:
+class UploadFile:
     field: str
     name: str
     mime_type: str
     content: bytes
 
 
-def file_of(field: str, asset: PayloadAsset, index: int) -> File:
+def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
     """An item's file as a form's; raises `TryLater` where our own storage can't give it."""
     try:
         content = asset.read()
     except OSError as error:
         message = f"File {index + 1} of the item couldn't be read here."
         raise TryLater(message, code="file_unreadable") from error
-    return File(field, asset.name or f"file{index}", asset.mime_type, content)
+    return UploadFile(field, asset.name or f"file{index}", asset.mime_type, content)
 
 
-def multipart(fields: Mapping[str, str], files: Iterable[File] = ()) -> tuple[bytes, str]:
+def multipart(fields: Mapping[str, str], files: Iterable[UploadFile] = ()) -> tuple[bytes, str]:
     """The body and its content type. The boundary follows from the content: the same form, the same bytes."""
     parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
     digest = hashlib.sha256()

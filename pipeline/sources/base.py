@@ -22,7 +22,7 @@ FETCH_SECONDS: Final = 40
 
 
 @dataclass(frozen=True)
-class Media:
+class EntryMedia:
     """A file that an entry points at; `type` is a MIME type or empty where the source doesn't say."""
 
     url: str
@@ -56,7 +56,7 @@ class Entry:
     author: str = ""
     language: str = ""
     published_at: datetime | None = None
-    media: tuple[Media, ...] = ()
+    media: tuple[EntryMedia, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     left_out: Note | None = None
     withdrawn: bool = False

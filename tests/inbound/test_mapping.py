@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.webhook import PLUGIN
 from pipeline.sources.webhook.entries import read
-from pipeline.sources.webhook.expressions import Budget, DoesNotFit, TooCostly, Unreadable, compiled
+from pipeline.sources.webhook.expressions import (
+    Budget,
+    ExpressionFailed,
+    ExpressionUnreadable,
+    TooCostly,
+    compiled,
+)
 from pipeline.sources.webhook.presets import PRESETS
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "webhook-sources.md"
@@ -144,9 +150,9 @@ def test_budget_is_for_the_whole_mapping():
 def test_any_text_is_an_expression_or_is_refused(text):
     try:
         expression = compiled(text)
-    except Unreadable:
+    except ExpressionUnreadable:
         return
-    with contextlib.suppress(DoesNotFit, TooCostly):
+    with contextlib.suppress(ExpressionFailed, TooCostly):
         expression.of({"a": [{"b": "x"}, [1]], "b": "text"}, Budget())
 
 

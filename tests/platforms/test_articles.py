@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.platforms.article import Piece, as_html, names, pieces
+from pipeline.platforms.article import ArticleElement, as_html, names, pieces
 from pipeline.platforms.payload import Payload, PayloadAsset
-from pipeline.platforms.wordpress.drafts import Picture, in_blocks
+from pipeline.platforms.wordpress.drafts import SiteImage, in_blocks
 from tests.platforms.servers.base import picture
 
 KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"
@@ -17,17 +17,26 @@ KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"
     [
         ("", []),
         ("  \n ", []),
-        ("<p>One</p>\n<p>Two</p>", [Piece("p", "<p>One</p>"), Piece("p", "<p>Two</p>")]),
-        ("Words <b>of</b> nobody", [Piece("p", "<p>Words <b>of</b> nobody</p>")]),
-        ("a<hr>b", [Piece("p", "<p>a</p>"), Piece("hr", "<hr>"), Piece("p", "<p>b</p>")]),
-        ("<p>a<br>b &amp; &#233;</p>", [Piece("p", "<p>a<br>b &amp; &#233;</p>")]),
+        ("<p>One</p>\n<p>Two</p>", [ArticleElement("p", "<p>One</p>"), ArticleElement("p", "<p>Two</p>")]),
+        ("Words <b>of</b> nobody", [ArticleElement("p", "<p>Words <b>of</b> nobody</p>")]),
+        (
+            "a<hr>b",
+            [ArticleElement("p", "<p>a</p>"), ArticleElement("hr", "<hr>"), ArticleElement("p", "<p>b</p>")],
+        ),
+        ("<p>a<br>b &amp; &#233;</p>", [ArticleElement("p", "<p>a<br>b &amp; &#233;</p>")]),
         (
             "<ul><li>a<ul><li>b</li></ul></li></ul><h2>c</h2>",
-            [Piece("ul", "<ul><li>a<ul><li>b</li></ul></li></ul>"), Piece("h2", "<h2>c</h2>")],
+            [
+                ArticleElement("ul", "<ul><li>a<ul><li>b</li></ul></li></ul>"),
+                ArticleElement("h2", "<h2>c</h2>"),
+            ],
         ),
-        ('<p dir="rtl">a</p>', [Piece("p", '<p dir="rtl">a</p>', is_bare=False)]),
-        ("<blockquote><p>a</p></blockquote>", [Piece("blockquote", "<blockquote><p>a</p></blockquote>")]),
-        ('<img src="x"/>', [Piece("p", '<p><img src="x"/></p>')]),
+        ('<p dir="rtl">a</p>', [ArticleElement("p", '<p dir="rtl">a</p>', is_bare=False)]),
+        (
+            "<blockquote><p>a</p></blockquote>",
+            [ArticleElement("blockquote", "<blockquote><p>a</p></blockquote>")],
+        ),
+        ('<img src="x"/>', [ArticleElement("p", '<p><img src="x"/></p>')]),
     ],
 )
 def test_pieces(html, found):
@@ -35,7 +44,7 @@ def test_pieces(html, found):
 
 
 def test_blocks_are_what_the_editor_writes():
-    shown = Picture(
+    shown = SiteImage(
         7, "https://blog.example.com/a.png", "https://media.example.com/a.png", "A “red” <square>"
     )
     body = '<h2>Next</h2>\n<h3>Then</h3>\n<p><img src="https://media.example.com/a.png"></p>\n<ul><li>x</li></ul>'

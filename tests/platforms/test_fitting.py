@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
-from pipeline.platforms.payload import Payload, PayloadAsset, Step
+from pipeline.platforms.payload import AdaptationStep, Payload, PayloadAsset
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
 
@@ -41,7 +41,7 @@ def test_shortened_at_the_last_sentence_that_fits() -> None:
     fitted = fit(payload(body), RULE, {"too_long": "shorten"})
 
     assert fitted.parts == ("Trams run from April. The depot opens in May.",)
-    assert fitted.steps == (Step("shortened", "93 graphemes became 45."),)
+    assert fitted.steps == (AdaptationStep("shortened", "93 graphemes became 45."),)
 
 
 def test_shortened_at_a_word_where_no_sentence_fits() -> None:
@@ -77,7 +77,7 @@ def test_parts_stay_a_thread_only_where_the_platform_has_threads() -> None:
     assert fit(two, threaded, {}).parts == ("One.", "Two.")
     joined = fit(two, RULE, {})
     assert joined.parts == ("One.\n\nTwo.",)
-    assert joined.steps == (Step("joined", "The 2 parts became one post."),)
+    assert joined.steps == (AdaptationStep("joined", "The 2 parts became one post."),)
 
 
 def test_words_of_the_outlet_go_before_the_items_parts() -> None:
@@ -197,7 +197,7 @@ def test_files_that_the_post_does_not_show_are_named() -> None:
     why = "left out, because posts of this kind here show none of that type."
 
     two = fit(payload("Trams run.", assets=(picture, sound)), RULE, {})
-    assert two.steps == (Step("files_left_out", f"2 files were {why}"),)
+    assert two.steps == (AdaptationStep("files_left_out", f"2 files were {why}"),)
     one = fit(payload("Trams run.", assets=(picture, sound)), shows, {})
-    assert one.steps == (Step("files_left_out", f"1 file was {why}"),)
+    assert one.steps == (AdaptationStep("files_left_out", f"1 file was {why}"),)
     assert fit(payload("Trams run.", assets=(picture,)), shows, {}).steps == ()

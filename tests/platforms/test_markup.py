@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.platforms.email_newsletter.frame import Look, inlined
+from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
 from pipeline.text.markup import BODY_FORMATS, to_html
 
 REL = 'rel="noopener noreferrer"'
@@ -100,7 +100,7 @@ def test_unknown_format_is_our_mistake() -> None:
 def test_of_markup_without_end_the_words_stay(body: str) -> None:
     html = to_html(f"<p>one</p>{body}<p>three</p>", "html")
     # 16,000 elements in each other took the process along.
-    mail = inlined(html, Look("#17594a"))
+    mail = inlined(html, NewsletterStyle("#17594a"))
     assert re.findall(r"one|two|three", mail) == ["one", "two", "three"]
     assert len(mail) < 10 * len(body)
 

@@ -5,7 +5,7 @@ from typing import NoReturn
 import pytest
 
 from pipeline.platforms.payload import PayloadAsset
-from pipeline.platforms.uploads import File, file_of, multipart
+from pipeline.platforms.uploads import UploadFile, file_of, multipart
 from pipeline.plugins import TryLater
 from tests.platforms.servers.base import Request
 from tests.platforms.servers.forms import Part, parts_of
@@ -18,7 +18,7 @@ def read(body: bytes, content_type: str) -> list[Part]:
 def test_fields_and_files_come_back_as_they_were() -> None:
     content = bytes(range(256)) + b"\r\n--part-\r\n"
 
-    found = read(*multipart({"text": "Zürich\r\n--🚊"}, [File("photo", "a.png", "image/png", content)]))
+    found = read(*multipart({"text": "Zürich\r\n--🚊"}, [UploadFile("photo", "a.png", "image/png", content)]))
 
     assert found == [
         Part("text", None, "text/plain", "Zürich\r\n--🚊".encode()),
@@ -27,7 +27,7 @@ def test_fields_and_files_come_back_as_they_were() -> None:
 
 
 def test_a_name_begins_no_header() -> None:
-    body, _ = multipart({}, [File("photo", 'a"\r\nX-Evil: 1', "image/png", b"x")])
+    body, _ = multipart({}, [UploadFile("photo", 'a"\r\nX-Evil: 1', "image/png", b"x")])
 
     assert b'filename="a%22%0D%0AX-Evil: 1"' in body
 

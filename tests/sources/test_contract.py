@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline import plugins
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source
-from pipeline.sources.webhook.expressions import Unreadable, compiled
+from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
 
 SAMPLES = Path(__file__).parent / "samples"
 SOURCES = plugins.every("sources", Source)
@@ -36,7 +36,7 @@ def samples_of(source):
 FORMATS = jsonschema.FormatChecker(formats=())
 
 
-@FORMATS.checks("jmespath", raises=Unreadable)
+@FORMATS.checks("jmespath", raises=ExpressionUnreadable)
 def is_jmespath(value):
     return not isinstance(value, str) or bool(compiled(value.strip()))
 

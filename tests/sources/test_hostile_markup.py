@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
 from pipeline.platforms.article import pieces
-from pipeline.platforms.email_newsletter.frame import Look, inlined
+from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
 from pipeline.sources.feeds import document, records
 from pipeline.sources.feeds import reader as feed_reader
 from pipeline.sources.web_pages import sitemap_reader, text_child
@@ -31,7 +31,7 @@ def feed(text):
     """What the helper answers, read in this process, whose time is known."""
     try:
         return records.read_document(text.encode(), url=URL, content_type="")
-    except records.Unreadable as error:
+    except records.FeedUnreadable as error:
         return {"problem": error.problem}
     except MemoryError:
         return {"problem": "too_complex"}
@@ -225,7 +225,7 @@ def of_a_push(name):
         "markdown": lambda text: to_html(text[:BODY_CHARACTERS], "markdown"),
         "text": lambda text: to_html(text[:BODY_CHARACTERS], "text"),
         "blocks": lambda text: pieces(to_html(text[:BODY_CHARACTERS], "html")),
-        "mail": lambda text: inlined(to_html(text[:BODY_CHARACTERS], "html"), Look("#17594a")),
+        "mail": lambda text: inlined(to_html(text[:BODY_CHARACTERS], "html"), NewsletterStyle("#17594a")),
     }[name]
 
 

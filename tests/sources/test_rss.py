@@ -20,7 +20,7 @@ from config.core.http_client import (
     TooManyRedirects,
 )
 from pipeline.plugins import Refused, TryLater
-from pipeline.sources.base import Entry, Fetch, Media
+from pipeline.sources.base import Entry, EntryMedia, Fetch
 from pipeline.sources.feeds import reader
 from pipeline.sources.rss import ACCEPT, PLUGIN
 
@@ -73,8 +73,8 @@ def test_rss_2_is_read():
             language="en-gb",
             published_at=at(2026, 11, 3, 9),
             media=(
-                Media("https://bakery.example/audio/scoring.mp3", "audio/mpeg"),
-                Media("https://bakery.example/img/loaf.jpg", "image/jpeg"),
+                EntryMedia("https://bakery.example/audio/scoring.mp3", "audio/mpeg"),
+                EntryMedia("https://bakery.example/img/loaf.jpg", "image/jpeg"),
             ),
         ),
         Entry(
@@ -111,7 +111,7 @@ def test_atom_is_read_and_future_dates_become_now():
             author="Uli",
             language="de",
             published_at=at(2026, 11, 2, 9),
-            media=(Media("https://garden.example/blog/kohl.jpg", "image/jpeg"),),
+            media=(EntryMedia("https://garden.example/blog/kohl.jpg", "image/jpeg"),),
         ),
     )
 
@@ -142,7 +142,7 @@ def test_json_feed_is_read():
             author="Mo",
             language="en",
             published_at=at(2026, 11, 1, 7),
-            media=(Media("https://feed.example/geese.mp3", "audio/mpeg"),),
+            media=(EntryMedia("https://feed.example/geese.mp3", "audio/mpeg"),),
         ),
         Entry(external_id="8", body="Eight\ngeese.", language="en"),
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sources.base import Entry, Hub, Media, Quiet
+from pipeline.sources.base import Entry, EntryMedia, Hub, Quiet
 from pipeline.sources.feeds.decoding import with_absolute_links
-from pipeline.sources.feeds.records import Unreadable, read_document
+from pipeline.sources.feeds.records import FeedUnreadable, read_document
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer
@@ -68,7 +68,7 @@ def item(guid, hour, *, link=""):
                 Entry(
                     body='A note without a title, with <a href="http://radio.example/x">a link</a>.',
                     body_format="html",
-                    media=(Media("http://radio.example/one.mp3", "audio/mpeg"),),
+                    media=(EntryMedia("http://radio.example/one.mp3", "audio/mpeg"),),
                 ),
             ),
         ),
@@ -145,7 +145,7 @@ def test_feed_below_the_document_type_of_a_page_is_read(head):
 
 @pytest.mark.parametrize("start", ["<html><p>An &lt;rss> feed.", "<body><rss>", "<p>Nothing</p>"])
 def test_page_is_called_one(start):
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(FeedUnreadable) as caught:
         read_document(
             f"<!DOCTYPE html>{start}".encode(), url="https://page.example/", content_type="text/html"
         )

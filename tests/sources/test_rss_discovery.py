@@ -11,7 +11,7 @@ from config.core.http_client import Client, ConnectFailed, Policy, Response
 from config.core.http_client.messages import Headers
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
-from pipeline.sources.feeds.discovery import MAX_PROBES, Candidate, discover, of_special_host
+from pipeline.sources.feeds.discovery import MAX_PROBES, FeedCandidate, discover, of_special_host
 from pipeline.sources.rss import PLUGIN
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"
@@ -173,7 +173,7 @@ def test_a_found_feed_that_is_lost_is_looked_for_again(answer):
 def test_a_feed_s_own_address_asks_nothing_else():
     found, site = fetch({PAGE: ok()})
     assert (site.asked, found.notes, found.state["feed_url"]) == ([PAGE], (), "")
-    assert discover(PAGE, Site({PAGE: ok()}), now=NOW) == (Candidate(PAGE, "Diary"),)
+    assert discover(PAGE, Site({PAGE: ok()}), now=NOW) == (FeedCandidate(PAGE, "Diary"),)
 
 
 def test_discovery_lists_what_a_page_names_with_comments_last():
@@ -183,8 +183,8 @@ def test_discovery_lists_what_a_page_names_with_comments_last():
         )
     }
     assert discover(PAGE, Site(pages), now=NOW) == (
-        Candidate("https://diary.example/b.xml", "Weather", "atom"),
-        Candidate("https://diary.example/comments.xml", "Comments", "rss"),
+        FeedCandidate("https://diary.example/b.xml", "Weather", "atom"),
+        FeedCandidate("https://diary.example/comments.xml", "Comments", "rss"),
     )
 
 

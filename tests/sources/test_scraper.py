@@ -11,7 +11,7 @@ import pytest
 from config.core.http_client import AddressRefused, ConnectFailed, ResponseTooLarge, TimedOut
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources import scraper
-from pipeline.sources.base import Entry, Media
+from pipeline.sources.base import Entry, EntryMedia
 from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.scraper import PLUGIN
 from pipeline.sources.web_pages import text as page_text
@@ -131,7 +131,7 @@ def test_article_is_read_with_what_it_says_of_itself():
         author="Ada Baker",
         language="en-GB",
         published_at=datetime(2026, 11, 2, 8, tzinfo=UTC),
-        media=(Media("https://blog.example/loaf.jpg"),),
+        media=(EntryMedia("https://blog.example/loaf.jpg"),),
         metadata={
             "robots": [],
             "licence": "https://creativecommons.org/licenses/by/4.0/",
@@ -601,7 +601,7 @@ def test_front_page_that_is_a_servers_index_is_left_out():
     ],
 )
 def test_page_that_says_little_but_something_is_read(body):
-    links = tuple(page_text.Link(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
+    links = tuple(page_text.PageLink(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
     page = SimpleNamespace(title="Wheat", body=f"Wheat\n{body}", links=links)
     assert why_nothing_said(page) == ""
 

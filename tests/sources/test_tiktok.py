@@ -11,7 +11,7 @@ from werkzeug import Response
 
 from config.core.http_client import Client, Policy
 from pipeline.plugins import TryLater
-from pipeline.sources.base import Media
+from pipeline.sources.base import EntryMedia
 from pipeline.sources.tiktok import PLUGIN
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.video import of_oembed, video_id_of
@@ -91,8 +91,8 @@ def test_a_link_is_told_with_its_words_and_its_author(tiktok):
     assert (entry.title, entry.body) == ("Scramble up your name", "Scramble up your name\n#petsoftiktok")
     assert entry.author == "Scout, Suki & Stella"
     assert entry.media == (
-        Media("https://p16-sign.tiktokcdn.example/obj/cover.jpeg?x-expires=1795000000", "image/jpeg"),
-        Media(SCOUT),
+        EntryMedia("https://p16-sign.tiktokcdn.example/obj/cover.jpeg?x-expires=1795000000", "image/jpeg"),
+        EntryMedia(SCOUT),
     )
     assert entry.metadata == {
         "video_id": NUMBER,

@@ -11,7 +11,7 @@ from pytest_httpserver import HTTPServer
 
 from config.core.http_client import Client, Policy
 from pipeline.plugins import ConfigInvalid, Refused, TryLater
-from pipeline.sources.base import Media
+from pipeline.sources.base import EntryMedia
 from pipeline.sources.youtube import PLUGIN
 from pipeline.sources.youtube import poll as youtube_poll
 
@@ -118,8 +118,8 @@ def test_a_new_video_comes_with_its_description_and_what_was_said(youtube):
     assert (entry.body_format, entry.language, entry.author) == ("text", "en", "Harbour Bakery")
     assert entry.published_at == NOW - timedelta(days=2)
     assert entry.media == (
-        Media("https://i.ytimg.com/vi/ryeBread003/hqdefault.jpg", "image/jpeg"),
-        Media("https://www.youtube.com/watch?v=ryeBread003"),
+        EntryMedia("https://i.ytimg.com/vi/ryeBread003/hqdefault.jpg", "image/jpeg"),
+        EntryMedia("https://www.youtube.com/watch?v=ryeBread003"),
     )
     assert entry.metadata == {
         "video_id": "ryeBread003",

@@ -96,7 +96,7 @@ class Received:
 class _Read:
     """What could be read of it: a reading, or why there is none."""
 
-    reading: entries.Reading | None
+    reading: entries.MappedBody | None
     problem: AppError | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
 

@@ -43,7 +43,7 @@ _FILE: Final = frozenset({"BlobTooLarge", "InvalidMimeType", "PayloadTooLarge"})
 
 # Not shown: its tokens would stand in tracebacks.
 @dataclass(frozen=True, repr=False)
-class Session:
+class BlueskySession:
     """Whose it is, where the account's records are kept, and the tokens; the second only where it was just opened."""
 
     did: str
@@ -66,17 +66,17 @@ def server_of(account: Account) -> str:
     return str(account.config.get("server") or account.base_url).rstrip("/")
 
 
-def stored_session(account: Account, *, now: datetime) -> Session | None:
+def stored_session(account: Account, *, now: datetime) -> BlueskySession | None:
     """The session that was kept with the credentials, while it lasts."""
     access = str(account.credentials.get("access_token", ""))
     claims = claims_of(access)
     did, ends = claims.get("sub"), ends_at(access)
     if not isinstance(did, str) or ends is None or ends - SPARE <= now:
         return None
-    return Session(did, str(account.config.get("pds") or server_of(account)), access)
+    return BlueskySession(did, str(account.config.get("pds") or server_of(account)), access)
 
 
-def open_session(account: Account, *, http: Client, now: datetime) -> Session:
+def open_session(account: Account, *, http: Client, now: datetime) -> BlueskySession:
     """A new session by the app password. The platform allows 30 in 5 minutes and 300 a day."""
     response = ask(
         http,
@@ -91,7 +91,7 @@ def open_session(account: Account, *, http: Client, now: datetime) -> Session:
     return _read_session(account, response, now)
 
 
-def refresh_session(account: Account, refresh: str, *, http: Client, now: datetime) -> Session | None:
+def refresh_session(account: Account, refresh: str, *, http: Client, now: datetime) -> BlueskySession | None:
     """The session that follows; None where the token has ended and the app password is needed."""
     response = ask(
         http,
@@ -105,7 +105,7 @@ def refresh_session(account: Account, refresh: str, *, http: Client, now: dateti
     return _read_session(account, response, now)
 
 
-def _read_session(account: Account, response: Response, now: datetime) -> Session:
+def _read_session(account: Account, response: Response, now: datetime) -> BlueskySession:
     answer = json_object(response.body) or {}
     did, access, refresh = (answer.get(name) for name in ("did", "accessJwt", "refreshJwt"))
     if not (
@@ -116,7 +116,7 @@ def _read_session(account: Account, response: Response, now: datetime) -> Sessio
     ):
         _fail_to_open(response, now)
     pds = _pds_of(answer.get("didDoc"), server_of(account))
-    return Session(did, pds, access, refresh)
+    return BlueskySession(did, pds, access, refresh)
 
 
 def _fail_to_open(response: Response, now: datetime) -> NoReturn:
@@ -174,7 +174,7 @@ def ends_at(token: str) -> datetime | None:
 
 def call(
     account: Account,
-    session: Session | None,
+    session: BlueskySession | None,
     method: str,
     name: str,
     *,
@@ -182,7 +182,7 @@ def call(
     now: datetime,
     is_commit: bool = False,
     **options: Unpack[Options],
-) -> tuple[Response, Session]:
+) -> tuple[Response, BlueskySession]:
     """Call the account's server with its session; one that has ended is opened anew, once.
 
     Also for the commit: an answer that the token has ended proves that nothing was taken.
@@ -196,7 +196,7 @@ def call(
 
 
 def _call(
-    session: Session, method: str, name: str, http: Client, options: Options, *, is_commit: bool
+    session: BlueskySession, method: str, name: str, http: Client, options: Options, *, is_commit: bool
 ) -> Response:
     send = ask_once if is_commit else ask
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {session.access}"}

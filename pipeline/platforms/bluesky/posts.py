@@ -9,7 +9,7 @@ from pipeline.platforms import http_calls
 from pipeline.platforms.base import METRICS, Account, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
     WHAT,
-    Session,
+    BlueskySession,
     call,
     claims_of,
     error_of,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.platforms.payload import Adapted
-    from pipeline.platforms.uploads import File
+    from pipeline.platforms.uploads import UploadFile
 
 
 def handles_in(post: Adapted) -> list[str]:
@@ -52,7 +52,7 @@ def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str
     raise no_answer(response)
 
 
-def uploaded(account: Account, file: File, *, http: Client, now: datetime) -> dict[str, Any]:
+def uploaded(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -104,7 +104,7 @@ def place_of(account: Account, *, http: Client, now: datetime) -> tuple[str, str
     pds = account.config.get("pds")
     if isinstance(did, str) and did and pds:
         return did, str(pds)
-    session: Session = open_session(account, http=http, now=now)
+    session: BlueskySession = open_session(account, http=http, now=now)
     return session.did, session.pds
 
 

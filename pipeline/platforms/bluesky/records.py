@@ -39,7 +39,7 @@ _CID_LINK: Final = 42
 
 
 @dataclass(frozen=True)
-class Span:
+class Facet:
     """`text[start:end]` is a link to `value`, a mention of the handle `value`, or the hashtag `value`."""
 
     start: int
@@ -69,21 +69,21 @@ def _punctuation_at_the_end() -> regex.Pattern[str]:
     return regex.compile(r"\p{P}++$")
 
 
-def find_spans(text: str) -> tuple[Span, ...]:
+def find_spans(text: str) -> tuple[Facet, ...]:
     """In the order in which they stand; none lies over another."""
     found = [
-        Span(link.start, link.end, "link", link.url if link.has_scheme else f"https://{link.url}")
+        Facet(link.start, link.end, "link", link.url if link.has_scheme else f"https://{link.url}")
         for link in find_links(text)
     ]
     for match in _handle().finditer(text):
         handle = match["handle"].lower()
         if len(handle) <= _HANDLE_CHARACTERS:
-            found.append(Span(match.start(), match.end(), "mention", handle))
+            found.append(Facet(match.start(), match.end(), "mention", handle))
     for match in _tag().finditer(text):
         tag = _without_punctuation(match["tag"])
         if tag and graphemes(tag) <= TAG_GRAPHEMES and utf8_bytes(tag) <= TAG_BYTES:
-            found.append(Span(match.start(), match.start() + 1 + len(tag), "tag", tag))
-    apart: list[Span] = []
+            found.append(Facet(match.start(), match.start() + 1 + len(tag), "tag", tag))
+    apart: list[Facet] = []
     for span in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
@@ -117,7 +117,7 @@ def facets_of(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
     return facets
 
 
-def _feature(span: Span, dids: Mapping[str, str]) -> dict[str, str] | None:
+def _feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
     kind = f"app.bsky.richtext.facet#{span.kind}"
     if span.kind == "link":
         return {"$type": kind, "uri": span.value}

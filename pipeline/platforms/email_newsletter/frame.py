@@ -117,7 +117,7 @@ _NOT_SLUG: Final = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True)
-class Look:
+class NewsletterStyle:
     """What an outlet chooses: its colour, and the source that its links are counted under; both may be empty."""
 
     accent: str = ""
@@ -132,7 +132,7 @@ class Told:
     text: str
 
 
-def tell(payload: Payload, look: Look) -> Told:
+def tell(payload: Payload, look: NewsletterStyle) -> Told:
     """The payload's sections, its pictures first, in both forms."""
     title = " ".join(payload.title.split())
     tag = _Tag(look.utm_source, title)
@@ -146,7 +146,9 @@ def tell(payload: Payload, look: Look) -> Told:
     return Told(before + html, _text(title, sections, payload, tag))
 
 
-def page(html: str, *, title: str, name: str, footer: Sequence[str], language: str, look: Look) -> str:
+def page(
+    html: str, *, title: str, name: str, footer: Sequence[str], language: str, look: NewsletterStyle
+) -> str:
     """The whole mail around `html`. `footer` are lines of HTML."""
     before, mark, inside = html.rpartition(PREHEADER_END)
     is_rtl = is_rtl_language(language)
@@ -162,7 +164,7 @@ def page(html: str, *, title: str, name: str, footer: Sequence[str], language: s
     return "".join(given.get(part, part) if place % 2 else part for place, part in enumerate(parts))
 
 
-def inlined(html: str, look: Look) -> str:
+def inlined(html: str, look: NewsletterStyle) -> str:
     """A piece of the mail with the frame's styles written to its elements."""
     css, _ = _styles(look.accent)
     if html.startswith("<tr"):

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from pipeline.platforms.email_newsletter import frame
-from pipeline.platforms.email_newsletter.frame import Look
+from pipeline.platforms.email_newsletter.frame import NewsletterStyle
 from pipeline.plugins import Refused
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
     return Issue(subject, told.html, told.text, language)
 
 
-def look_of(config: Mapping[str, Any]) -> Look:
-    return Look(str(config.get("accent", "")), str(config.get("utm_source", "")))
+def look_of(config: Mapping[str, Any]) -> NewsletterStyle:
+    return NewsletterStyle(str(config.get("accent", "")), str(config.get("utm_source", "")))
 
 
 def write(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:

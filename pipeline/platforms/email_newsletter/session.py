@@ -53,7 +53,7 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True)
-class Reply:
+class SmtpReply:
     stage: Stage
     code: int
     text: str
@@ -131,7 +131,7 @@ def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
         timer.cancel()
 
 
-class Session:
+class SmtpSession:
     """Logged in, until `close`. After a `Lost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
 
     def __init__(self, smtp: smtplib.SMTP) -> None:
@@ -143,7 +143,7 @@ class Session:
         with _limited(self._smtp):
             yield
 
-    def begin(self, sender: str, recipient: str) -> Reply:
+    def begin(self, sender: str, recipient: str) -> SmtpReply:
         """Everything up to the server's "go on" (354); raises `Lost`. A reply that isn't `sent` ends this mail."""
         commands: tuple[tuple[Stage, str], ...] = (
             ("mail", f"MAIL FROM:<{sender}>"),
@@ -161,7 +161,7 @@ class Session:
             raise Lost(message)
         return reply
 
-    def end(self, message: bytes) -> Reply:
+    def end(self, message: bytes) -> SmtpReply:
         """The message itself. Raises `Lost` where its end was never sent, `NoAnswer` where it was."""
         sock = self._smtp.sock
         if sock is None:
@@ -186,14 +186,14 @@ class Session:
         if not 200 <= code < 600:
             odd = "The mail was sent to its end, and the server's answer can't be read."
             raise NoAnswer(odd)
-        return Reply("end", code, _words(text))
+        return SmtpReply("end", code, _words(text))
 
     def close(self) -> None:
         with suppress(OSError, smtplib.SMTPException):
             self._smtp.quit()
         self._smtp.close()
 
-    def _reply(self, stage: Stage, command: str) -> Reply:
+    def _reply(self, stage: Stage, command: str) -> SmtpReply:
         try:
             code, text = self._smtp.docmd(command)
         except (OSError, smtplib.SMTPException, ValueError) as error:
@@ -202,10 +202,10 @@ class Session:
         if not 200 <= code < 600:
             message = "The mail server's answer can't be read."
             raise Lost(message)
-        return Reply(stage, code, _words(text))
+        return SmtpReply(stage, code, _words(text))
 
 
-def open_session(account: Account, policy: Policy) -> Session:
+def open_session(account: Account, policy: Policy) -> SmtpSession:
     """Connect, encrypt, log in. Raises `TryLater`, `NeedsReconnect` or `Refused`; quotes no secret."""
     config = account.config
     host, port, encryption = str(config["host"]), int(config["port"]), config["encryption"]
@@ -228,7 +228,7 @@ def open_session(account: Account, policy: Policy) -> Session:
     except (smtplib.SMTPException, http_client.OutboundError, OSError) as error:
         smtp.close()
         raise _problem(error, host) from error
-    return Session(smtp)
+    return SmtpSession(smtp)
 
 
 def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:

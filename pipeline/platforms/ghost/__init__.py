@@ -36,7 +36,7 @@ from pipeline.platforms.ghost.drafts import (
     own_slug,
     public_one,
 )
-from pipeline.platforms.ghost.site import KEY, Site, clean_address, find_site, is_collision, post_of
+from pipeline.platforms.ghost.site import KEY, GhostSite, clean_address, find_site, is_collision, post_of
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
 from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
 
@@ -130,7 +130,7 @@ class Ghost(Platform):
             # A site isn't asked for a version that is newer than its own.
             newest = int(account.api_version.removeprefix("v").partition(".")[0] or major)
             config["accept_version"] = f"v{min(int(major), newest)}.0"
-        site = Site(root, replace(account, config={**account.config, **config}), http, now)
+        site = GhostSite(root, replace(account, config={**account.config, **config}), http, now)
         newsletters = site.newsletters()
         return AccountInfo(
             external_id=str(about.get("url") or root),
@@ -178,7 +178,7 @@ class Ghost(Platform):
         if not root:
             root, _ = find_site(account, http=http, now=now)
             return Prepared({**state, "root": root}, is_done=False)
-        return next_step(Site(root, account, http, now), post, state, key)
+        return next_step(GhostSite(root, account, http, now), post, state, key)
 
     def commit(
         self,
@@ -190,7 +190,7 @@ class Ghost(Platform):
         key: str,
         now: datetime,
     ) -> Sent:
-        site = Site(str(state["root"]), account, http, now)
+        site = GhostSite(str(state["root"]), account, http, now)
         if state.get("is_public"):
             # Found when it was prepared: nothing is left to do, least of all to send an e-mail.
             return _sent(site, after_collision(site, state["post"]))
@@ -231,7 +231,7 @@ class Ghost(Platform):
             root = state.get("root") or account.config.get("admin_root")
             if not root:
                 root, _ = find_site(account, http=http, now=now)
-            site = Site(str(root), account, http, now)
+            site = GhostSite(str(root), account, http, now)
             if "post" in state:
                 found = site.read_post(state["post"])
             else:
@@ -296,7 +296,7 @@ def _notes(account: Account, newsletters: set[str]) -> tuple[str, ...]:
     return ()
 
 
-def _sent(site: Site, post: Mapping[str, Any]) -> Sent:
+def _sent(site: GhostSite, post: Mapping[str, Any]) -> Sent:
     email = post.get("email")
     details = {"root": site.root, "status": post["status"]}
     if isinstance(email, dict):
@@ -304,11 +304,11 @@ def _sent(site: Site, post: Mapping[str, Any]) -> Sent:
     return Sent(external_id=post["id"], url=str(post.get("url") or ""), details=details)
 
 
-def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Site:
+def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> GhostSite:
     root = sent.details.get("root") or account.config.get("admin_root") or ""
     if not root:
         root, _ = find_site(account, http=http, now=now)
-    return Site(str(root), account, http, now)
+    return GhostSite(str(root), account, http, now)
 
 
 def _samples(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:

@@ -17,7 +17,7 @@ from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.platforms.ghost.site import Site
+    from pipeline.platforms.ghost.site import GhostSite
     from pipeline.platforms.payload import Adapted, PayloadAsset
 
 PUBLIC: Final = frozenset({"published", "sent", "scheduled"})
@@ -54,7 +54,7 @@ def mark(key: str) -> str:
     return f"<!-- {key} -->"
 
 
-def next_step(site: Site, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def next_step(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """One step towards the draft: an image, the search for what is public already, the draft itself."""
     # Ids of another site mean nothing here.
     former = state if state.get("root") == site.root else {}
@@ -73,19 +73,19 @@ def next_step(site: Site, post: Adapted, state: Mapping[str, Any], key: str) -> 
     return _draft(site, post, kept, key)
 
 
-def public_one(site: Site, post: Adapted, key: str) -> dict[str, Any] | None:
+def public_one(site: GhostSite, post: Adapted, key: str) -> dict[str, Any] | None:
     """The post that carries the key's mark under the slug or title that it was to have; None where there is none."""
     title = post.payload.title.replace("\\", "\\\\").replace("'", "\\'")
     rows = site.find(f"slug:~^'{own_slug(post, key)}',title:'{title}'")
     return next((row for row in rows if mark(key) in str(row.get("codeinjection_head") or "")), None)
 
 
-def draft_one(site: Site, key: str) -> dict[str, Any] | None:
+def draft_one(site: GhostSite, key: str) -> dict[str, Any] | None:
     rows = site.find(f"slug:'{draft_slug(key)}'")
     return rows[0] if rows else None
 
 
-def _still_there(site: Site, state: Mapping[str, Any]) -> Prepared:
+def _still_there(site: GhostSite, state: Mapping[str, Any]) -> Prepared:
     """A retry goes on with its draft as it is now; where somebody threw that away, the post is prepared anew."""
     found = site.read_post(state["post"])
     if found is None:
@@ -93,7 +93,7 @@ def _still_there(site: Site, state: Mapping[str, Any]) -> Prepared:
     return _done(state, found)
 
 
-def _upload(site: Site, asset: PayloadAsset, index: int, key: str) -> str:
+def _upload(site: GhostSite, asset: PayloadAsset, index: int, key: str) -> str:
     file = file_of("file", asset, index)
     fields = {"purpose": "image", "ref": f"{draft_slug(key)}-{index}"}
     response = site.upload("images/upload/", *multipart(fields, [file]))
@@ -106,7 +106,7 @@ def _upload(site: Site, asset: PayloadAsset, index: int, key: str) -> str:
     return str(url)
 
 
-def _draft(site: Site, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def _draft(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """Make the draft, or bring the one that is there already to the newest words."""
     found = draft_one(site, key)
     if found is not None and found["status"] != "draft":
@@ -128,7 +128,7 @@ def _done(state: Mapping[str, Any], post: Mapping[str, Any]) -> Prepared:
     return Prepared({**done, "is_public": post["status"] in PUBLIC})
 
 
-def after_collision(site: Site, number: str) -> dict[str, Any]:
+def after_collision(site: GhostSite, number: str) -> dict[str, Any]:
     """The post that has changed since it was read, by an earlier call of ours or by a person; raises unless it is public."""
     try:
         found = site.read_post(number)

@@ -44,7 +44,7 @@ def clean_address(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Site:
+class GhostSite:
     """A site at the root of its Admin API."""
 
     root: str

@@ -18,7 +18,7 @@ from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
 from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, description_of, fail_by
-from pipeline.platforms.uploads import File, file_of, multipart
+from pipeline.platforms.uploads import UploadFile, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -231,7 +231,7 @@ def _send(account: Account, post: Adapted, chat: str, *, http: Client, now: date
     return _sent(answer.get("result"))
 
 
-def _message(account: Account, post: Adapted, chat: str) -> tuple[str, dict[str, str], list[File]]:
+def _message(account: Account, post: Adapted, chat: str) -> tuple[str, dict[str, str], list[UploadFile]]:
     """The method, its fields and its files."""
     config, words = account.config, _words(account, post)
     heading = _heading(account, post.payload).strip()
@@ -271,7 +271,7 @@ def _post(
     account: Account,
     method: str,
     fields: Mapping[str, str],
-    files: Sequence[File] = (),
+    files: Sequence[UploadFile] = (),
     *,
     http: Client,
 ) -> Response:

@@ -25,10 +25,10 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.payload import Adapted, Payload, Step
+from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.wordpress.drafts import is_gone, is_id, look_for, next_step, read_post
-from pipeline.platforms.wordpress.site import SWITCH_ON, Site, clean_address, find_root, read_object
+from pipeline.platforms.wordpress.site import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -114,7 +114,7 @@ class WordPress(Platform):
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         root, index = find_root(account, http=http, now=now)
-        site = Site(root, account, http, now)
+        site = WordPressSite(root, account, http, now)
         offered = index.get("authentication")
         has_passwords = isinstance(offered, dict) and "application-passwords" in offered
         response = site.get("users/me", {"context": "edit"})
@@ -142,7 +142,7 @@ class WordPress(Platform):
         post = as_html(payload, account.config)
         if not payload.content.get("canonical_url"):
             return post
-        step = Step("canonical_left_out", "WordPress has no field for the canonical address.")
+        step = AdaptationStep("canonical_left_out", "WordPress has no field for the canonical address.")
         return replace(post, steps=(*post.steps, step))
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
@@ -163,7 +163,7 @@ class WordPress(Platform):
         if not root:
             root, _ = find_root(account, http=http, now=now)
             return Prepared({**state, "root": root}, is_done=False)
-        return next_step(Site(root, account, http, now), post, state, key)
+        return next_step(WordPressSite(root, account, http, now), post, state, key)
 
     def commit(
         self,
@@ -176,7 +176,7 @@ class WordPress(Platform):
         now: datetime,
     ) -> Sent:
         del key
-        site = Site(str(state["root"]), account, http, now)
+        site = WordPressSite(str(state["root"]), account, http, now)
         wanted = str(account.config.get("status") or "publish")
         # Without a slug WordPress makes one of the title, by its own rules for the site's language.
         values = {"status": wanted, "slug": str(post.payload.content.get("slug") or "")}
@@ -209,7 +209,7 @@ class WordPress(Platform):
             root = state.get("root") or account.config.get("rest_root")
             if not root:
                 root, _ = find_root(account, http=http, now=now)
-            site = Site(str(root), account, http, now)
+            site = WordPressSite(str(root), account, http, now)
             found = read_post(site, state["post"]) if "post" in state else look_for(site, key)
         except PluginError as error:
             return CannotTell(error.message)
@@ -265,19 +265,19 @@ def _is_ours_to_publish(found: Mapping[str, Any], account: Account, key: str) ->
     return account.config.get("status") != "draft" or str(found.get("slug", "")).startswith(key)
 
 
-def _sent(site: Site, found: Mapping[str, Any]) -> Sent:
+def _sent(site: WordPressSite, found: Mapping[str, Any]) -> Sent:
     details = {"root": site.root, "status": str(found.get("status", ""))}
     return Sent(external_id=str(found["id"]), url=str(found.get("link") or ""), details=details)
 
 
-def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Site:
+def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> WordPressSite:
     root = sent.details.get("root") or account.config.get("rest_root") or ""
     if not root:
         root, _ = find_root(account, http=http, now=now)
-    return Site(str(root), account, http, now)
+    return WordPressSite(str(root), account, http, now)
 
 
-def _comments(site: Site, number: str) -> int | None:
+def _comments(site: WordPressSite, number: str) -> int | None:
     response = site.get("comments", {"post": number, "per_page": 1, "_fields": "id"})
     total = str(response.headers.get("x-wp-total", response.headers.get("X-WP-Total", "")))
     if response.status != 200 or not total.isdecimal():

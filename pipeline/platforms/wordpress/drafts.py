@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.article import Piece, names, pieces
+from pipeline.platforms.article import ArticleElement, names, pieces
 from pipeline.platforms.base import Prepared
-from pipeline.platforms.uploads import File, file_of, multipart
-from pipeline.platforms.wordpress.site import GONE, Site, read_object
+from pipeline.platforms.uploads import UploadFile, file_of, multipart
+from pipeline.platforms.wordpress.site import GONE, WordPressSite, read_object
 from pipeline.plugins import Refused
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PUBLIC: Final = frozenset({"publish", "private", "future"})
 
 
 @dataclass(frozen=True)
-class Picture:
+class SiteImage:
     """An image that the site has: `asset_url` is where the body names it, `url` where the site serves it."""
 
     id: int
@@ -42,7 +42,7 @@ def is_named(html: str, asset_url: str) -> bool:
     return f'src="{escape(asset_url)}"' in html
 
 
-def in_blocks(html: str, pictures: Sequence[Picture], *, key: str) -> str:
+def in_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
     """The body in blocks, its images served by the site, those that it doesn't name at its end.
 
     The last block carries the publication's key: WordPress keeps a block's attributes in the stored text, where its
@@ -60,7 +60,7 @@ def in_blocks(html: str, pictures: Sequence[Picture], *, key: str) -> str:
     return "\n\n".join(_written(*block) for block in blocks)
 
 
-def _block_of(piece: Piece) -> tuple[str, dict[str, Any], str]:
+def _block_of(piece: ArticleElement) -> tuple[str, dict[str, Any], str]:
     # The editor takes a paragraph or heading only as it writes them itself; the rest stays HTML.
     if piece.is_bare and piece.tag == "p":
         return "paragraph", {}, piece.html
@@ -70,7 +70,7 @@ def _block_of(piece: Piece) -> tuple[str, dict[str, Any], str]:
     return "html", {}, piece.html
 
 
-def _picture(one: Picture) -> tuple[str, dict[str, Any], str]:
+def _picture(one: SiteImage) -> tuple[str, dict[str, Any], str]:
     image = f'<img src="{escape(one.url)}" alt="{escape(one.alt_text)}" class="wp-image-{one.id}"/>'
     attributes = {"id": one.id, "sizeSlug": "full", "linkDestination": "none"}
     return "image", attributes, f'<figure class="wp-block-image size-full">{image}</figure>'
@@ -81,7 +81,7 @@ def _written(name: str, attributes: dict[str, Any], inside: str) -> str:
     return f"<!-- wp:{name} {given}-->\n{inside}\n<!-- /wp:{name} -->"
 
 
-def next_step(site: Site, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def next_step(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """One step towards the draft: an image, a term, the search for what is public already, the draft itself."""
     # Ids of another site mean nothing here.
     former = state if state.get("root") == site.root else {}
@@ -114,7 +114,7 @@ def _terms(account: Account, payload: Payload) -> list[tuple[str, str]]:
     return [("categories", category), *tags] if category else tags
 
 
-def _term(site: Site, taxonomy: str, name: str) -> int:
+def _term(site: WordPressSite, taxonomy: str, name: str) -> int:
     """The id of a term, which is made where the site has none of that name."""
     if taxonomy == "categories":
         # Authors may not add one, but may use one that is there.
@@ -140,7 +140,7 @@ def _term(site: Site, taxonomy: str, name: str) -> int:
     return int(str(there))
 
 
-def _upload(site: Site, file: File, alt_text: str, key: str) -> dict[str, Any]:
+def _upload(site: WordPressSite, file: UploadFile, alt_text: str, key: str) -> dict[str, Any]:
     """Upload a file once: its slug follows from the key and from what is in it."""
     slug = f"{key}-{hashlib.sha256(file.content).hexdigest()[:12]}"
     there = site.get_list("media", {"slug": slug, "_fields": "id,source_url"})
@@ -154,7 +154,7 @@ def _upload(site: Site, file: File, alt_text: str, key: str) -> dict[str, Any]:
     return {"id": answer["id"], "url": str(answer["source_url"])}
 
 
-def _still_there(site: Site, state: Mapping[str, Any]) -> Prepared:
+def _still_there(site: WordPressSite, state: Mapping[str, Any]) -> Prepared:
     """A retry goes on with its draft; where somebody threw that away, the article is prepared anew."""
     found = read_post(site, state["post"])
     if found is None or found.get("status") == "trash":
@@ -162,7 +162,7 @@ def _still_there(site: Site, state: Mapping[str, Any]) -> Prepared:
     return Prepared(dict(state))
 
 
-def _search(site: Site, state: Mapping[str, Any], key: str) -> Prepared:
+def _search(site: WordPressSite, state: Mapping[str, Any], key: str) -> Prepared:
     """An article that is public already, from a call whose trace is lost, is never made again."""
     found = _marked(site, key)
     if found is None or found.get("slug") == key:
@@ -170,7 +170,7 @@ def _search(site: Site, state: Mapping[str, Any], key: str) -> Prepared:
     return Prepared({**state, "is_searched": True, "post": found["id"]})
 
 
-def _draft(site: Site, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def _draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """Make the draft, or bring the one that is there already to the newest words."""
     found = _with_slug(site, key)
     if found is not None and found.get("status") != "draft":
@@ -187,7 +187,8 @@ def _values(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str, Any]
     payload, media, terms = post.payload, state["media"], state["terms"]
     html = post.parts[0]
     pictures = [
-        Picture(media[one.url]["id"], media[one.url]["url"], one.url, one.alt_text) for one in payload.assets
+        SiteImage(media[one.url]["id"], media[one.url]["url"], one.url, one.alt_text)
+        for one in payload.assets
     ]
     first = pictures[0] if pictures and not is_named(html, pictures[0].asset_url) else None
     by_taxonomy: dict[str, list[int]] = {"categories": [], "tags": []}
@@ -206,7 +207,7 @@ def _values(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str, Any]
     }
 
 
-def read_post(site: Site, number: int) -> dict[str, Any] | None:
+def read_post(site: WordPressSite, number: int) -> dict[str, Any] | None:
     """The article as its editors see it; None where the site says that there is none of this id."""
     response = site.get(f"posts/{number}", {"context": "edit", "_fields": SHOWN})
     if is_gone(response):
@@ -217,16 +218,16 @@ def read_post(site: Site, number: int) -> dict[str, Any] | None:
     return answer
 
 
-def look_for(site: Site, key: str) -> dict[str, Any] | None:
+def look_for(site: WordPressSite, key: str) -> dict[str, Any] | None:
     return _with_slug(site, key) or _marked(site, key)
 
 
-def _with_slug(site: Site, key: str) -> dict[str, Any] | None:
+def _with_slug(site: WordPressSite, key: str) -> dict[str, Any] | None:
     rows = site.get_list("posts", {"slug": key, "status": "any", "context": "edit", "_fields": SHOWN})
     return rows[0] if rows else None
 
 
-def _marked(site: Site, key: str) -> dict[str, Any] | None:
+def _marked(site: WordPressSite, key: str) -> dict[str, Any] | None:
     """The article whose text carries the key, published first; others that only speak of it are passed over."""
     query = {"search": key, "status": "any", "context": "edit", "_fields": f"{SHOWN},content"}
     rows = [row for row in site.get_list("posts", query) if f'"name":"{key}"' in _raw(row)]

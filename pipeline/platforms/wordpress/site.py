@@ -119,7 +119,7 @@ class _Told(TypedDict):
 
 
 @dataclass(frozen=True)
-class Site:
+class WordPressSite:
     """A site at the root of its REST API: `https://…/wp-json/`, or `https://…/?rest_route=/` without pretty links."""
 
     root: str

@@ -25,7 +25,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
-from pipeline.platforms.payload import Adapted, Payload, Step
+from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.x import errors, media, numbers
@@ -124,7 +124,7 @@ class X(TokenPlatform):
         steps = post.steps
         if find_links(post.payload.body):
             message = f"It holds a link: X charges ${PRICE_WITH_LINK} for it instead of ${PRICE}."
-            steps = (*steps, Step("priced_link", message))
+            steps = (*steps, AdaptationStep("priced_link", message))
         disclosure = {"made_with_ai": True} if payload.is_ai_generated else {}
         return replace(post, steps=steps, disclosure=disclosure)
 

@@ -10,7 +10,7 @@ from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer, end_of
-from pipeline.platforms.uploads import File, multipart, part_of
+from pipeline.platforms.uploads import UploadFile, multipart, part_of
 from pipeline.platforms.x import errors
 from pipeline.plugins import Refused, TryLater
 
@@ -111,14 +111,14 @@ def _append(
 ) -> dict[str, Any]:
     content = part_of(asset, kept["sent"], SEGMENT)
     number = kept["sent"] // SEGMENT
-    file = File("media", "media", "application/octet-stream", content)
+    file = UploadFile("media", "media", "application/octet-stream", content)
     body, content_type = multipart({"segment_index": str(number)}, [file])
     _send(account, f"upload/{kept['id']}/append", body, content_type, http=http, now=now)
     return {**kept, "sent": kept["sent"] + len(content)}
 
 
 def _upload_whole(account: Account, asset: PayloadAsset, *, http: Client, now: datetime) -> dict[str, Any]:
-    file = File("media", "media", asset.mime_type, asset.read())
+    file = UploadFile("media", "media", asset.mime_type, asset.read())
     body, content_type = multipart({"media_category": _category(asset)}, [file])
     return _data(_send(account, "upload", body, content_type, http=http, now=now), now)
 

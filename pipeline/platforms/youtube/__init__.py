@@ -23,7 +23,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
-from pipeline.platforms.payload import Adapted, Payload, PayloadAsset, Step
+from pipeline.platforms.payload import AdaptationStep, Adapted, Payload, PayloadAsset
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.uploads import part_of
@@ -143,7 +143,7 @@ class YouTube(TokenPlatform):
         body, steps = payload.body, []
         if payload.body_format != "text":
             body = plain_text(body, payload.body_format)
-            steps.append(Step("plain_text", f"The {payload.body_format} became plain words."))
+            steps.append(AdaptationStep("plain_text", f"The {payload.body_format} became plain words."))
         # Replaced before the words are fitted, because the other signs have more bytes.
         clean = replace(
             payload,
@@ -152,7 +152,9 @@ class YouTube(TokenPlatform):
             body_format="text",
         )
         if (clean.title, clean.body) != (payload.title, body):
-            steps.append(Step("brackets", "YouTube takes no < and >; ‹ and › stand in their place."))
+            steps.append(
+                AdaptationStep("brackets", "YouTube takes no < and >; ‹ and › stand in their place.")
+            )
         post = fit(clean, rule, account.config)
         disclosure = {"containsSyntheticMedia": True} if payload.is_ai_generated else {}
         return replace(post, steps=(*steps, *post.steps), disclosure=disclosure)

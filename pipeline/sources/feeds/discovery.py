@@ -45,7 +45,7 @@ _COMMENTS: Final = re.compile(r"\b(?:comments?|kommentare?|commentaires|comentar
 
 
 @dataclass(frozen=True)
-class Candidate:
+class FeedCandidate:
     """A feed that a page may have: `kind` is `rss`, `atom`, `json` or empty where nobody said."""
 
     url: str
@@ -53,7 +53,7 @@ class Candidate:
     kind: str = ""
 
 
-def discover(url: str, http: Client, *, now: datetime) -> tuple[Candidate, ...]:
+def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, ...]:
     """The feeds behind an address, the likeliest first: the address itself where it is a feed, else its page's.
 
     At most nine requests within 40 seconds. Raises `Refused` or `TryLater` where the address can't be read at all;
@@ -83,12 +83,12 @@ def discover(url: str, http: Client, *, now: datetime) -> tuple[Candidate, ...]:
         )
     except WebPage as page:
         return of_page(page.links, response, http, until=until)
-    return (Candidate(response.url, feed.title),)
+    return (FeedCandidate(response.url, feed.title),)
 
 
 def of_page(
     links: Sequence[LinkRecord], page: Response | None, http: Client, *, until: float
-) -> tuple[Candidate, ...]:
+) -> tuple[FeedCandidate, ...]:
     """What a page's `Link` headers and `<link>` elements name, else its anchors, else where feeds often are.
 
     Feeds of comments stand last. The first two are believed; the others are asked, with at most `MAX_PROBES` requests.
@@ -96,35 +96,35 @@ def of_page(
     if page is None:
         return ()
     named = [
-        Candidate(address, _parameter(rest, "title"), _KINDS.get(_parameter(rest, "type").lower(), ""))
+        FeedCandidate(address, _parameter(rest, "title"), _KINDS.get(_parameter(rest, "type").lower(), ""))
         for address, relations, rest in links_in_headers(page)
         if "alternate" in relations.split() and _parameter(rest, "type").lower() in _KINDS
     ]
     named += [
-        Candidate(link["url"], link["title"], _KINDS.get(link["type"].partition(";")[0].strip(), ""))
+        FeedCandidate(link["url"], link["title"], _KINDS.get(link["type"].partition(";")[0].strip(), ""))
         for link in links
         if link["kind"] == "link" and not _is_api(link)
     ]
     if named:
         return _sorted(named)
-    asked = [Candidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
+    asked = [FeedCandidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
     found = [one for one in asked[: MAX_PROBES // 2] if _is_feed(one.url, http, until)]
     if found:
         return _sorted(found)
     probes = [one for one in _well_known(page.url) if one not in {each.url for each in asked}]
     for address in probes[: MAX_PROBES - len(asked[: MAX_PROBES // 2])]:
         if _is_feed(address, http, until):
-            return (Candidate(address),)
+            return (FeedCandidate(address),)
     return ()
 
 
-def choose(found: Sequence[Candidate]) -> Candidate:
+def choose(found: Sequence[FeedCandidate]) -> FeedCandidate:
     """The one feed of a page; formats of the same feed are one, and feeds of comments count only where they are alone.
 
     Raises `Refused` with the addresses where there are several, or none.
     """
     own = [one for one in found if not _is_of_comments(one)] or list(found)
-    groups: dict[str, Candidate] = {}
+    groups: dict[str, FeedCandidate] = {}
     for one in own:
         groups.setdefault(" ".join(_FORMAT_WORD.sub(" ", one.title).split()).lower(), one)
     kinds = [one.kind for one in own]
@@ -147,11 +147,11 @@ def _is_api(link: LinkRecord) -> bool:
     return link["type"].startswith("application/json") and "/wp-json/" in link["url"]
 
 
-def _is_of_comments(one: Candidate) -> bool:
+def _is_of_comments(one: FeedCandidate) -> bool:
     return bool(_COMMENTS.search(one.title) or _COMMENTS.search(urlsplit(one.url).path))
 
 
-def _sorted(found: list[Candidate]) -> tuple[Candidate, ...]:
+def _sorted(found: list[FeedCandidate]) -> tuple[FeedCandidate, ...]:
     distinct = list({one.url: one for one in reversed(found)}.values())[::-1]
     return tuple(sorted(distinct, key=_is_of_comments))[:MAX_CANDIDATES]
 
@@ -195,7 +195,7 @@ def _is_feed(url: str, http: Client, until: float) -> bool:
 # --- Hosts whose feeds are known by their addresses (read in their documents, November 2026) ---
 
 
-def of_special_host(url: str) -> tuple[Candidate, ...]:
+def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
     """The feeds of a page at a host whose addresses tell, without asking; nothing where the address is a feed's."""
     try:
         parts = urlsplit(url)
@@ -211,32 +211,32 @@ def of_special_host(url: str) -> tuple[Candidate, ...]:
     if host == "github.com" and len(steps) == 2:
         repository = f"https://github.com/{steps[0]}/{steps[1]}"
         return (
-            Candidate(f"{repository}/releases.atom", f"Releases of {steps[1]}", "atom"),
-            Candidate(f"{repository}/commits.atom", f"Commits of {steps[1]}", "atom"),
+            FeedCandidate(f"{repository}/releases.atom", f"Releases of {steps[1]}", "atom"),
+            FeedCandidate(f"{repository}/commits.atom", f"Commits of {steps[1]}", "atom"),
         )
     if host in {"reddit.com", "old.reddit.com"} and steps[0] in {"r", "user", "u"} and len(steps) == 2:
-        return (Candidate(f"{origin}/{steps[0]}/{steps[1]}/.rss", f"{steps[0]}/{steps[1]}", "atom"),)
+        return (FeedCandidate(f"{origin}/{steps[0]}/{steps[1]}/.rss", f"{steps[0]}/{steps[1]}", "atom"),)
     if host == "medium.com" and steps[0] not in {"feed", "m"} and len(steps) == 1:
-        return (Candidate(f"https://medium.com/feed/{steps[0]}", steps[0], "rss"),)
+        return (FeedCandidate(f"https://medium.com/feed/{steps[0]}", steps[0], "rss"),)
     if host == "bsky.app" and steps[0] == "profile" and len(steps) == 2:
-        return (Candidate(f"https://bsky.app/profile/{steps[1]}/rss", steps[1], "rss"),)
+        return (FeedCandidate(f"https://bsky.app/profile/{steps[1]}/rss", steps[1], "rss"),)
     if host.endswith(".substack.com") and steps[0] in {"archive", "about"} and len(steps) == 1:
-        return (Candidate(f"{origin}/feed", host, "rss"),)
+        return (FeedCandidate(f"{origin}/feed", host, "rss"),)
     # Mastodon and its kin; other hosts with such addresses (Medium, YouTube, TikTok) are named above or elsewhere.
     if (
         host not in {"tiktok.com", "medium.com"}
         and len(steps) == 1
         and re.fullmatch(r"@[A-Za-z0-9_]{1,30}", steps[0])
     ):
-        return (Candidate(f"{origin}/{steps[0]}.rss", steps[0], "rss"),)
+        return (FeedCandidate(f"{origin}/{steps[0]}.rss", steps[0], "rss"),)
     return ()
 
 
-def _of_youtube(query: str, steps: list[str]) -> tuple[Candidate, ...]:
+def _of_youtube(query: str, steps: list[str]) -> tuple[FeedCandidate, ...]:
     feeds = "https://www.youtube.com/feeds/videos.xml"
     if steps[0] == "channel" and len(steps) >= 2:
-        return (Candidate(f"{feeds}?channel_id={steps[1]}", "YouTube channel", "atom"),)
+        return (FeedCandidate(f"{feeds}?channel_id={steps[1]}", "YouTube channel", "atom"),)
     playlist = re.search(r"(?:^|&)list=([A-Za-z0-9_-]{10,60})", query)
     if steps[0] == "playlist" and playlist:
-        return (Candidate(f"{feeds}?playlist_id={playlist[1]}", "YouTube playlist", "atom"),)
+        return (FeedCandidate(f"{feeds}?playlist_id={playlist[1]}", "YouTube playlist", "atom"),)
     return ()

@@ -9,7 +9,7 @@ from typing import Any, Final, TypedDict, cast
 
 from pipeline.limits import TITLE_CHARACTERS
 from pipeline.plugins import Refused, TryLater
-from pipeline.sources.base import Entry, Hub, Media, Note, Quiet
+from pipeline.sources.base import Entry, EntryMedia, Hub, Note, Quiet
 from pipeline.sources.feeds import reader
 from pipeline.text.html_text import html_to_text
 from pipeline.text.normalization import plain_text
@@ -185,6 +185,6 @@ def entry_of(record: EntryRecord, *, identity: str, now: datetime) -> Entry:
         author=html_to_text(record["author"]),
         language=record["language"][:35],
         published_at=min(datetime.fromtimestamp(at, tz=UTC), now) if at is not None else None,
-        media=tuple(Media(media["url"], media["type"]) for media in record["media"]),
+        media=tuple(EntryMedia(media["url"], media["type"]) for media in record["media"]),
         metadata=metadata,
     )

@@ -25,7 +25,7 @@ LEAST_IN_COMMON: Final = 2
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownIdentities:
     """What earlier polls left: for each place (a hash of the address) the identity given and a hash of the guid.
 
     `shared` are hashes of guids that stood for several entries once; `is_volatile` says that guids mean nothing here.
@@ -36,7 +36,7 @@ class Known:
     is_volatile: bool = False
 
     @classmethod
-    def of(cls, state: object) -> Known:
+    def of(cls, state: object) -> KnownIdentities:
         """From stored JSON; what makes no sense is forgotten."""
         if not isinstance(state, dict):
             return cls()
@@ -62,7 +62,7 @@ class Known:
         }
 
 
-def identify(records: Sequence[EntryRecord], known: Known) -> tuple[list[str], Known]:
+def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[list[str], KnownIdentities]:
     """An identity for each record in order, empty where address or content have to do; and what to remember.
 
     A guid that stands for several entries, now or earlier, is told apart by address, and where that repeats too, by
@@ -93,7 +93,7 @@ def identify(records: Sequence[EntryRecord], known: Known) -> tuple[list[str], K
         remembered[place] = (identity, guid)
     room = MAX_REMEMBERED - len(remembered)
     older = [(place, pair) for place, pair in known.places.items() if place not in remembered][: max(0, room)]
-    return identities, Known(
+    return identities, KnownIdentities(
         {**remembered, **dict(older)}, frozenset(sorted(shared)[:MAX_SHARED]), is_volatile
     )
 
@@ -111,7 +111,7 @@ def _place_of(record: EntryRecord, addresses: Counter[str]) -> str:
     return _short("\n".join((record["id"], record["url"], record["title"])))
 
 
-def _is_volatile(records: Sequence[EntryRecord], places: Sequence[str], known: Known) -> bool:
+def _is_volatile(records: Sequence[EntryRecord], places: Sequence[str], known: KnownIdentities) -> bool:
     pairs = [
         (_short(record["id"]), known.places[place][1])
         for record, place in zip(records, places, strict=True)

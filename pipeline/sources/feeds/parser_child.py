@@ -30,11 +30,11 @@ LENGTH: Final = struct.Struct(">I")
 
 def answer_of(document: bytes, *, url: str, content_type: str) -> bytes:
     """The answer to one question, whatever the document holds."""
-    from pipeline.sources.feeds.records import Unreadable, read_document  # noqa: PLC0415  needs the path from main()
+    from pipeline.sources.feeds.records import FeedUnreadable, read_document  # noqa: PLC0415  needs the path from main()
 
     try:
         feed = read_document(document, url=url, content_type=content_type)
-    except Unreadable as error:
+    except FeedUnreadable as error:
         return _lines({"problem": error.problem, "links": error.links})
     except (MemoryError, RecursionError):
         return _lines({"problem": "too_complex"})

@@ -49,7 +49,7 @@ _PAGE: Final = re.compile(
 Record = dict[str, Any]
 
 
-class Unreadable(Exception):
+class FeedUnreadable(Exception):
     """The document is not a feed that can be read; `problem` is a word for the parent, `links` are a page's own."""
 
     def __init__(self, problem: str, links: list[Record] | None = None) -> None:
@@ -59,23 +59,23 @@ class Unreadable(Exception):
 
 
 def read_document(document: bytes, *, url: str, content_type: str) -> Record:
-    """The feed in plain JSON types, newest entry first; raises `Unreadable`."""
+    """The feed in plain JSON types, newest entry first; raises `FeedUnreadable`."""
     text = decode(document, content_type)
     # Feedparser takes quadratic time over white space before the first element.
     text = text.lstrip("\ufeff \t\r\n")
     start = text[:2000]
     if not start:
-        raise Unreadable(problem="empty")
+        raise FeedUnreadable(problem="empty")
     if start.startswith("{"):
         feed = _read_json_feed(text, url)
     else:
         if _PAGE.match(start):
-            raise Unreadable(problem="html", links=links_of(text, url))
+            raise FeedUnreadable(problem="html", links=links_of(text, url))
         if declares_entities(text):
-            raise Unreadable(problem="entities")
+            raise FeedUnreadable(problem="entities")
         text, is_cut = without_middle(text)
         if is_feed_too_much(text):
-            raise Unreadable(problem="too_complex")
+            raise FeedUnreadable(problem="too_complex")
         feed = _read_xml_feed(text, url)
         feed["is_whole"] = feed["is_whole"] and not is_cut
     return arrange(feed)
@@ -84,12 +84,14 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
 def _read_xml_feed(text: str, url: str) -> Record:
     found = _parse(text, url)
     if not found.get("version") and not found["entries"]:
-        raise Unreadable(problem="html" if re.search(r"(?i)<(?:html|body|head)\b", text) else "not_a_feed")
+        raise FeedUnreadable(
+            problem="html" if re.search(r"(?i)<(?:html|body|head)\b", text) else "not_a_feed"
+        )
     feed = found["feed"]
     entries = [_read_xml_entry(entry, url) for entry in found["entries"]]
     usable = [entry for entry in entries if _says_something(entry)]
     if not usable and found.get("bozo") and (entries or not feed.get("title")):
-        raise Unreadable(problem="broken")
+        raise FeedUnreadable(problem="broken")
     language = _line(feed.get("language"))
     licence = _licence_of(feed)
     for entry in usable:
@@ -131,7 +133,7 @@ def _parse(text: str, url: str) -> Any:
             sanitize_html=False,
         )
     except feedparser_bounds.TooMuch:
-        raise Unreadable(problem="too_complex") from None
+        raise FeedUnreadable(problem="too_complex") from None
 
 
 def _read_xml_entry(entry: Any, url: str) -> Record:
@@ -228,9 +230,9 @@ def _read_json_feed(text: str, url: str) -> Record:
     try:
         feed = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unreadable(problem="broken") from None
+        raise FeedUnreadable(problem="broken") from None
     if not isinstance(feed, dict) or "jsonfeed.org/version" not in str(feed.get("version"))[:100]:
-        raise Unreadable(problem="not_a_feed")
+        raise FeedUnreadable(problem="not_a_feed")
     items = feed.get("items")
     language = _line(feed.get("language"))
     listed = items[:MAX_JSON_ITEMS] if isinstance(items, list) else []

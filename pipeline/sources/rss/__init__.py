@@ -24,7 +24,7 @@ from pipeline.sources.feeds.answers import (
     wait_of,
 )
 from pipeline.sources.feeds.document import FeedDocument, WebPage, entry_of, notes_on, read_feed
-from pipeline.sources.feeds.identity import Known, identify
+from pipeline.sources.feeds.identity import KnownIdentities, identify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ class _Memory:
     wait_seconds: int = 0
     quiet: Quiet = field(default_factory=Quiet)
     hub: Hub | None = None
-    known: Known = field(default_factory=Known)
+    known: KnownIdentities = field(default_factory=KnownIdentities)
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, url: str) -> _Memory:
@@ -83,7 +83,7 @@ class _Memory:
             wait_seconds=wait if isinstance(wait, int) and wait > 0 else 0,
             quiet=Quiet(_numbers(state.get("skip_hours")), _numbers(state.get("skip_days"))),
             hub=Hub(hubs, topic) if hubs and isinstance(topic, str) else None,
-            known=Known.of(state.get("known")),
+            known=KnownIdentities.of(state.get("known")),
         )
 
     def as_state(self) -> dict[str, Any]:

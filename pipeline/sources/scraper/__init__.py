@@ -11,7 +11,7 @@ from cssselect import ExpressionError, HTMLTranslator, SelectorError
 from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
-from pipeline.sources.web_pages.memory import Memory
+from pipeline.sources.web_pages.memory import PageMemory
 from pipeline.sources.web_pages.poll import PagePoll, Settings
 from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
 from pipeline.sources.web_pages.robots import Robots, product_token
@@ -96,7 +96,7 @@ class Scraper(Source):
         renderer = Renderer(find_browser(environment), http=http) if config.get("render") else None
         # What was remembered under other settings speaks of other pages.
         address = json.dumps([config.get(name) for name in ("url", "item_selector", "sitemap", "render")])
-        memory = Memory.of(state, address=address)
+        memory = PageMemory.of(state, address=address)
         robots = Robots(http, memory.robots, now=now)
         robot = product_token(http.policy.user_agent)
         visitor = Visitor(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.plugins import Evidence
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
-from pipeline.sources.tiktok.account import Account, list_videos, unlisted
+from pipeline.sources.tiktok.account import AccountPoll, list_videos, unlisted
 from pipeline.sources.tiktok.links import Links
-from pipeline.sources.tiktok.memory import Memory
+from pipeline.sources.tiktok.memory import TikTokMemory
 from pipeline.sources.tiktok.oembed import OEmbed
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ class TikTok(Source):
         deadline = monotonic() + SECONDS
         oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline)
         if "links" in config:
-            return Links(Memory.of(state, place="links"), oembed, now).run(config["links"])
+            return Links(TikTokMemory.of(state, place="links"), oembed, now).run(config["links"])
         place = next(f"{name}:{config[name]}" for name in ("username", "hashtag") if name in config)
         videos = list_videos(config, tool=environment["VIDEO_TOOL"], now=now)
-        return Account(Memory.of(state, place=place), oembed, now).run(videos)
+        return AccountPoll(TikTokMemory.of(state, place=place), oembed, now).run(videos)
 
 
 PLUGIN = TikTok()

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pipeline.plugins import TryLater, Unavailable
 from pipeline.sources import video_tools
 from pipeline.sources.base import Entry, Fetch
-from pipeline.sources.tiktok.memory import Memory, Record
+from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.video import SITE, external_id, of_tool
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from pipeline.sources.tiktok.video import Video
+    from pipeline.sources.tiktok.video import TikTokVideo
 
 NEWEST: Final = 15
 CHECKED: Final = 3
@@ -70,7 +70,7 @@ def unlisted(tool: str) -> dict[str, Unavailable]:
     }
 
 
-def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[Video]:
+def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[TikTokVideo]:
     """The newest videos, newest first; raises `TryLater`."""
     if "hashtag" in config:
         address = f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
@@ -93,14 +93,14 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
 
 
 @dataclass
-class Account:
+class AccountPoll:
     """The work of one poll; `run` may be called once."""
 
-    memory: Memory
+    memory: TikTokMemory
     oembed: OEmbed
     now: datetime
 
-    def run(self, videos: list[Video]) -> Fetch:
+    def run(self, videos: list[TikTokVideo]) -> Fetch:
         """What is new or was edited among the videos, and what was taken back."""
         memory = self.memory
         entries: list[Entry] = []
@@ -112,7 +112,7 @@ class Account:
             if record is None or record.fate != "given" or record.fingerprint != video.fingerprint:
                 entries.append(video.entry)
             memory.records.pop(video.id, None)
-            memory.records[video.id] = Record(
+            memory.records[video.id] = TikTokRecord(
                 video.id, video.url, video.fingerprint, "given", published=_epoch(video)
             )
         entries += self._taken_back(videos)
@@ -121,7 +121,7 @@ class Account:
             memory.floor = min(map(_epoch, videos)) if len(videos) >= NEWEST else 0
         return Fetch(entries=tuple(entries), state=memory.as_state(), not_modified=not entries)
 
-    def _taken_back(self, videos: list[Video]) -> list[Entry]:
+    def _taken_back(self, videos: list[TikTokVideo]) -> list[Entry]:
         """Those that are missing between others, when oEmbed shows them no more either, twice in a row."""
         listed = {video.id for video in videos}
         oldest = min((_epoch(video) for video in videos if video.published_at), default=0)
@@ -146,5 +146,5 @@ class Account:
         return found
 
 
-def _epoch(video: Video) -> int:
+def _epoch(video: TikTokVideo) -> int:
     return int(video.published_at.timestamp()) if video.published_at else 0

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Fetch, Note
-from pipeline.sources.tiktok.memory import Memory, Record
+from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.video import external_id, video_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.sources.tiktok.video import Video
+    from pipeline.sources.tiktok.video import TikTokVideo
 
 LINKS_PER_POLL: Final = 50
 AGAIN_PER_POLL: Final = 5
@@ -39,7 +39,7 @@ _LEFT_OUT: Final = {
 class Links:
     """The work of one poll; `run` may be called once."""
 
-    memory: Memory
+    memory: TikTokMemory
     oembed: OEmbed
     now: datetime
     entries: list[Entry] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Links:
             self.failure.kind in {"blocked", "late"} or self.stalled >= MAX_STALLED
         ):
             return False
-        record = self.memory.records.get(link, Record())
+        record = self.memory.records.get(link, TikTokRecord())
         try:
             record.address = record.address or self.oembed.address_of(link)
             video = self.oembed.video(record.address)
@@ -102,7 +102,7 @@ class Links:
         if error.kind == "blocked":
             self.memory.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
 
-    def _found(self, link: str, record: Record, video: Video) -> None:
+    def _found(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
         others = [one for key, one in self.memory.records.items() if key != link]
         is_double = any(one.video_id == video.id and one.fate == "given" for one in others)
         is_news = record.fate != "given" or record.fingerprint != video.fingerprint
@@ -114,7 +114,7 @@ class Links:
         record.next = 0 if is_double else int((self.now + LOOK_AGAIN).timestamp())
         self.memory.records[link] = record
 
-    def _missing(self, link: str, record: Record, kind: str) -> None:
+    def _missing(self, link: str, record: TikTokRecord, kind: str) -> None:
         record.missing += 1
         record.next = int((self.now + UNAVAILABLE_AGAIN).timestamp())
         if record.fate == "given":

@@ -13,7 +13,7 @@ MAX_RECORDS: Final = 200
 
 
 @dataclass
-class Record:
+class TikTokRecord:
     """`fate` is `given`, `left_out` or `withdrawn`; moments are seconds since 1970, `next` is when to look again."""
 
     video_id: str = ""
@@ -26,7 +26,7 @@ class Record:
 
 
 @dataclass
-class Memory:
+class TikTokMemory:
     """`records` are by link, or by the video's id where an account is listed.
 
     `floor` is when the oldest video of an account's first list was published, 0 where the list was whole; `told` is
@@ -38,10 +38,10 @@ class Memory:
     floor: int = 0
     paused_until: int = 0
     told: int = 0
-    records: dict[str, Record] = field(default_factory=dict)
+    records: dict[str, TikTokRecord] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, place: str) -> Memory:
+    def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokMemory:
         memory = cls(place)
         kept = state.get("records")
         if state.get("place") != place or not isinstance(kept, dict):
@@ -54,7 +54,7 @@ class Memory:
                 video_id, address, fingerprint, fate = (
                     text if isinstance(text, str) else "" for text in texts
                 )
-                memory.records[key] = Record(
+                memory.records[key] = TikTokRecord(
                     video_id,
                     address,
                     fingerprint,

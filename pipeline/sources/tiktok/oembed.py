@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from config.core.http_client import AddressRefused, OutboundError
-from pipeline.sources.tiktok.video import SHORT_HOSTS, Video, is_tiktok, of_oembed, plain_address, video_id_of
+from pipeline.sources.tiktok.video import (
+    SHORT_HOSTS,
+    TikTokVideo,
+    is_tiktok,
+    of_oembed,
+    plain_address,
+    video_id_of,
+)
 
 if TYPE_CHECKING:
     from config.core.http_client import Client, Response
@@ -63,7 +70,7 @@ class OEmbed:
                 break
         raise NoVideo("unavailable")
 
-    def video(self, address: str) -> Video:
+    def video(self, address: str) -> TikTokVideo:
         """What TikTok says of a video's own address; raises `NoVideo`."""
         response = self._get(f"{self.base}/oembed?url={quote(address, safe='')}")
         _refuse(response)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from pipeline.limits import TITLE_CHARACTERS
-from pipeline.sources.base import Entry, Media, Note
+from pipeline.sources.base import Entry, EntryMedia, Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-
 
 
 @dataclass(frozen=True)
-class Video:
+class TikTokVideo:
     """`by` names who told of it: `oembed` or `tool`."""
 
     id: str
@@ -47,7 +47,7 @@ class Video:
     @property
     def entry(self) -> Entry:
         lines = self.caption.splitlines() or [""]
-        media = [Media(self.thumbnail, "image/jpeg")] if self.thumbnail.startswith("https://") else []
+        media = [EntryMedia(self.thumbnail, "image/jpeg")] if self.thumbnail.startswith("https://") else []
         wordless = Note(
             "no_words", "The video has no words beside it, and TikTok gives nobody what is said in it."
         )
@@ -58,7 +58,7 @@ class Video:
             body=self.caption,
             author=self.author,
             published_at=self.published_at,
-            media=(*media, Media(self.url)),
+            media=(*media, EntryMedia(self.url)),
             metadata={
                 "video_id": self.id,
                 "author": self.author_name,
@@ -96,13 +96,13 @@ def _parts(address: str) -> SplitResult:
         return urlsplit("")
 
 
-def of_oembed(found: Mapping[str, Any], address: str) -> Video | None:
+def of_oembed(found: Mapping[str, Any], address: str) -> TikTokVideo | None:
     """developers.tiktok.com/doc/embed-videos, read in November 2026; None for what is no video."""
     video_id = video_id_of(address) or str(found.get("embed_product_id") or "")
     if not re.fullmatch(r"[0-9]{6,25}", video_id) or not isinstance(found.get("title"), str):
         return None
     name = str(found.get("author_unique_id") or str(found.get("author_url") or "").partition("/@")[2])
-    return Video(
+    return TikTokVideo(
         id=video_id,
         url=plain_address(address) if video_id_of(address) else f"{SITE}/@{_line(name)}/video/{video_id}",
         caption=_words(found["title"]),
@@ -113,7 +113,7 @@ def of_oembed(found: Mapping[str, Any], address: str) -> Video | None:
     )
 
 
-def of_tool(found: object, now: datetime) -> Video | None:
+def of_tool(found: object, now: datetime) -> TikTokVideo | None:
     """One entry of what `yt-dlp --flat-playlist` prints for an account."""
     if not isinstance(found, dict) or not re.fullmatch(r"[0-9]{6,25}", str(found.get("id"))):
         return None
@@ -122,7 +122,7 @@ def of_tool(found: object, now: datetime) -> Video | None:
     thumbnails = found.get("thumbnails")
     last = thumbnails[-1] if isinstance(thumbnails, list) and thumbnails else {}
     at, lasts = found.get("timestamp"), found.get("duration")
-    return Video(
+    return TikTokVideo(
         id=str(found["id"]),
         url=plain_address(url) if is_tiktok(url) else f"{SITE}/@{name}/video/{found['id']}",
         caption=_words(found.get("description") or found.get("title")),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
-from pipeline.sources.base import Entry, Media, Note
+from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.normalization import plain_text
 
@@ -102,7 +102,7 @@ def entry_of(
         author=page.author,
         language=page.language,
         published_at=page.published_at,
-        media=(Media(page.image),) if page.image else (),
+        media=(EntryMedia(page.image),) if page.image else (),
         metadata=_metadata(page, visit, rules),
         left_out=left_out,
     )

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 from pipeline.limits import SITEMAP_BYTES
 from pipeline.plugins import TryLater
 from pipeline.sources.web_pages.memory import DAY, FILES_KEPT
-from pipeline.sources.web_pages.text import SitemapText, Unreadable
-from pipeline.sources.web_pages.visit import OutOfTime, Problem
+from pipeline.sources.web_pages.text import PageUnreadable, SitemapText
+from pipeline.sources.web_pages.visit import OutOfTime, VisitFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import timedelta
 
-    from pipeline.sources.web_pages.memory import Memory
-    from pipeline.sources.web_pages.text import Link, PageReader
+    from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.text import PageLink, PageReader
     from pipeline.sources.web_pages.visit import Visit, Visitor
 
 SITEMAP_ACCEPT: Final = "application/xml, text/xml;q=0.9, */*;q=0.1"
@@ -59,7 +59,7 @@ ENOUGH: Final = 3
 SCORE: Final = 3
 
 
-def find_articles(links: Sequence[Link], *, page: str) -> list[Link]:
+def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
     """The links to what looks like an article of the same host, in the order of the page."""
     host = _bare_host(page)
     own = _without_slash(page)
@@ -96,7 +96,7 @@ def is_below(url: str, page: str) -> bool:
     return _bare_host(url) == _bare_host(page) and (urlsplit(url).path or "/").startswith(folder)
 
 
-def _score(link: Link) -> int:
+def _score(link: PageLink) -> int:
     parts = urlsplit(link.url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     words = [word for word in re.split(r"[-_.+]|%20", name) if word]
@@ -119,12 +119,12 @@ def _without_slash(url: str) -> str:
 
 
 @dataclass(frozen=True)
-class Listing:
+class PageListing:
     """What is listed now. `is_complete` is True where a page that isn't among `links` is listed no more."""
 
-    links: tuple[Link, ...]
+    links: tuple[PageLink, ...]
     is_complete: bool = False
-    problem: Problem | None = None
+    problem: VisitFailed | None = None
     files_read: int = 0
     files_left_out: int = 0
     """Files that are beyond what is kept for the next polls."""
@@ -148,8 +148,8 @@ def is_feed(visit: Visit) -> bool:
 
 
 def list_sitemaps(
-    roots: Sequence[str], *, below: str, memory: Memory, visitor: Visitor, reader: PageReader, now: int
-) -> Listing:
+    roots: Sequence[str], *, below: str, memory: PageMemory, visitor: Visitor, reader: PageReader, now: int
+) -> PageListing:
     """Addresses of all sitemaps that the roots lead to, newest first where they say so.
 
     Those under `below` count, where it is given. Each file is asked for with its validators; one that didn't change
@@ -163,7 +163,7 @@ def list_sitemaps(
         chosen.sort(key=lambda link: -(link.at or 0))
     else:
         chosen = [replace(link, at=None) for link in chosen]
-    return Listing(
+    return PageListing(
         tuple(chosen), walk.is_complete, walk.problem, walk.files_read, walk.files_left_out, walk.after
     )
 
@@ -171,10 +171,10 @@ def list_sitemaps(
 class _Walk:
     """One way through sitemaps and their indexes, breadth first."""
 
-    def __init__(self, memory: Memory, visitor: Visitor, reader: PageReader) -> None:
-        self.links: list[Link] = []
+    def __init__(self, memory: PageMemory, visitor: Visitor, reader: PageReader) -> None:
+        self.links: list[PageLink] = []
         self.is_complete = not memory.files_waiting
-        self.problem: Problem | None = None
+        self.problem: VisitFailed | None = None
         self.files_read = 0
         self.files_left_out = 0
         self.after: timedelta | None = None
@@ -197,7 +197,7 @@ class _Walk:
                 self.after = error.after
                 self._wait_with([(url, depth), *queue])
                 return
-            except Problem as problem:
+            except VisitFailed as problem:
                 self.problem, self.is_complete = self.problem or problem, False
                 continue
             self.files_read += 1
@@ -226,21 +226,21 @@ class _Walk:
             return SitemapText("", (), is_cut=False)
         try:
             found = self._reader.read_sitemap(visit.body, url=visit.url)
-        except Unreadable as error:
+        except PageUnreadable as error:
             message = f"The sitemap {url} can't be read ({error.problem.replace('_', ' ')})."
-            raise Problem(message, code="sitemap_unreadable", kind="left_out") from error
+            raise VisitFailed(message, code="sitemap_unreadable", kind="left_out") from error
         except TryLater as error:
-            raise Problem(error.message, code=error.code, kind="later") from error
+            raise VisitFailed(error.message, code=error.code, kind="later") from error
         if not found.kind:
             message = f"What {url} answers is no sitemap."
-            raise Problem(message, code="not_a_sitemap", kind="left_out")
+            raise VisitFailed(message, code="not_a_sitemap", kind="left_out")
         if found.kind == "urlset":
             # An index is always read again: which of its files are asked hangs on it.
             self._memory.files[url] = [visit.etag, visit.modified]
         return found
 
 
-def _are_stamps_true(links: Sequence[Link], *, now: int) -> bool:
+def _are_stamps_true(links: Sequence[PageLink], *, now: int) -> bool:
     """Whether the dates of change tell anything: most pages have one, none lies ahead, and they differ."""
     stamps = [link.at for link in links if link.at is not None]
     if not stamps or len(stamps) * 2 < len(links) or max(stamps) > now + DAY:

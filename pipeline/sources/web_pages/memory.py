@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.sources.web_pages.text import Link
+from pipeline.sources.web_pages.text import PageLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ class PageRecord:
 
 
 @dataclass
-class Memory:
+class PageMemory:
     """Everything of one source. `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first."""
 
     address: str
@@ -55,7 +55,7 @@ class Memory:
     list_etag: str = ""
     list_modified: str = ""
     pages: dict[str, PageRecord] = field(default_factory=dict)
-    waiting: list[Link] = field(default_factory=list)
+    waiting: list[PageLink] = field(default_factory=list)
     tries: dict[str, int] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     """The sitemaps that the site itself named."""
@@ -72,7 +72,7 @@ class Memory:
     """Digests of addresses that were there before the first poll, or are too old to be followed."""
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, address: str) -> Memory:
+    def of(cls, state: Mapping[str, Any], *, address: str) -> PageMemory:
         """What the last poll left. Whatever can't be read, or is of another address, is forgotten."""
         if state.get("address") != address:
             return cls(address)
@@ -84,7 +84,7 @@ class Memory:
                 list_etag=str(state["list_etag"]),
                 list_modified=str(state["list_modified"]),
                 pages={url: PageRecord(**record) for url, record in state["pages"].items()},
-                waiting=[Link(*each) for each in state["waiting"]],
+                waiting=[PageLink(*each) for each in state["waiting"]],
                 tries={url: int(count) for url, count in state["tries"].items()},
                 roots=[str(url) for url in state["roots"]],
                 files={url: [str(etag), str(modified)] for url, (etag, modified) in state["files"].items()},

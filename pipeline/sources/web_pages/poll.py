@@ -13,8 +13,8 @@ from pipeline.sources.base import Fetch, Note
 from pipeline.sources.web_pages.listing import ENOUGH, find_articles, is_feed, is_sitemap, list_sitemaps
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.robots import origin_of
-from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, Link
-from pipeline.sources.web_pages.visit import LONGEST_PAUSE, OutOfTime, Problem
+from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
+from pipeline.sources.web_pages.visit import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.work import PageWork
 from pipeline.text.links import canonical_url
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from pipeline.sources.web_pages.memory import Memory
+    from pipeline.sources.web_pages.memory import PageMemory
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
     from pipeline.sources.web_pages.text import PageReader, PageText
@@ -50,7 +50,7 @@ class PagePoll:
     def __init__(
         self,
         settings: Settings,
-        memory: Memory,
+        memory: PageMemory,
         *,
         visitor: Visitor,
         reader: PageReader,
@@ -84,7 +84,7 @@ class PagePoll:
                 self._run_sitemaps()
             else:
                 self._run_address()
-        except Problem as problem:
+        except VisitFailed as problem:
             if problem.status == HTTPStatus.GONE:
                 return Fetch(entries=(), state={}, gone=True)
             raise failure_of(problem) from problem
@@ -101,7 +101,7 @@ class PagePoll:
     # --- One page ---
 
     def _run_page(self) -> None:
-        link = Link(self._settings.url, "", "")
+        link = PageLink(self._settings.url, "", "")
         record = self._memory.pages.get(link.url) or PageRecord()
         try:
             visit = self._work.visit(link.url, record)
@@ -110,13 +110,13 @@ class PagePoll:
                 self._work.stay(link, record, visit)
             else:
                 self._take_page(link, visit, self._work.read(visit))
-        except Problem as problem:
+        except VisitFailed as problem:
             # What was taken in can be withdrawn or closed; what never was is a source that doesn't work.
             if not record.digest or problem.kind == "later":
                 raise
             self._work.tell(link, record, problem)
 
-    def _take_page(self, link: Link, visit: Visit, page: PageText) -> None:
+    def _take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
         self._title = page.title
         self._work.take(link, visit, page)
 
@@ -145,14 +145,14 @@ class PagePoll:
             self._run_sitemaps()
         elif mode in {"page", "sitemap"}:
             memory.mode, memory.is_started = "page", True
-            self._take_page(Link(settings.url, "", ""), visit, page)
+            self._take_page(PageLink(settings.url, "", ""), visit, page)
         else:
             self._title = page.site or page.title
             memory.mode = "list"
             memory.list_etag, memory.list_modified = visit.etag, visit.modified
             self._run_listed(links, is_complete=False)
 
-    def _selected(self, page: PageText) -> list[Link]:
+    def _selected(self, page: PageText) -> list[PageLink]:
         if page.matches:
             return list(page.matches)
         message = (
@@ -163,7 +163,7 @@ class PagePoll:
             raise TryLater(message, code="selector_matches_nothing")
         raise Refused(message, code="selector_matches_nothing", field="config.item_selector")
 
-    def _mode_of(self, page: PageText, links: Sequence[Link]) -> str:
+    def _mode_of(self, page: PageText, links: Sequence[PageLink]) -> str:
         is_front = not urlsplit(self._settings.url).path.strip("/")
         if self._settings.max_pages == 1 or (page.says_article and not is_front):
             return "page"
@@ -180,7 +180,7 @@ class PagePoll:
             usual = f"{origin_of(self._settings.url)}/sitemap.xml"
             try:
                 named = [usual] if is_sitemap(self._visitor.visit(usual)) else []
-            except (Problem, OutOfTime):
+            except (VisitFailed, OutOfTime):
                 # Not there, or not for us: then the page is all that there is.
                 named = []
         self._memory.roots = named
@@ -216,7 +216,7 @@ class PagePoll:
 
     # --- What is listed ---
 
-    def _run_listed(self, links: Sequence[Link], *, is_complete: bool) -> None:
+    def _run_listed(self, links: Sequence[PageLink], *, is_complete: bool) -> None:
         memory = self._memory
         # Addresses that differ only in what tells where a reader came from are one page.
         named = [replace(link, url=canonical_url(link.url)) for link in links]
@@ -246,7 +246,7 @@ class PagePoll:
             message = f"{len(older)} older pages were there before the first poll; they are not read."
             self._notes.append(Note("older_pages", message))
 
-    def _surely_new(self, fresh: list[Link]) -> list[Link]:
+    def _surely_new(self, fresh: list[PageLink]) -> list[PageLink]:
         """Where more is listed than can be remembered, only what is dated of late is no page of long ago."""
         if not self._memory.is_full:
             return fresh
@@ -257,7 +257,7 @@ class PagePoll:
         self._notes.append(Note("too_many_pages", message))
         return [link for link in fresh if link.at is not None and link.at >= self._at - WEEK]
 
-    def _changed(self, links: Sequence[Link], *, is_complete: bool) -> list[Link]:
+    def _changed(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
         """Pages that the listing says were changed or taken away."""
         pages = self._memory.pages
         found = [
@@ -269,11 +269,11 @@ class PagePoll:
         for url, record in pages.items() if is_complete else ():
             is_missing = url not in listed
             if record.digest and is_missing and not record.is_missing:
-                found.append(Link(url, "", ""))
+                found.append(PageLink(url, "", ""))
             record.is_missing = is_missing
         return found
 
-    def _look_at_pages(self, changed: Sequence[Link] = ()) -> int:
+    def _look_at_pages(self, changed: Sequence[PageLink] = ()) -> int:
         """New pages first, then changed ones, then those whose time has come; the number of new ones looked at."""
         memory, most = self._memory, self._settings.max_pages
         queue, memory.waiting = memory.waiting, []
@@ -288,7 +288,7 @@ class PagePoll:
                 if url not in known and record.is_due(now=self._at)
             ]
             due.sort(key=lambda url: memory.pages[url].checked)
-            again = [*changed, *(Link(url, "", "") for url in due)]
+            again = [*changed, *(PageLink(url, "", "") for url in due)]
             self._work.visit_all(again, most=most - looked_at)
         return looked_at
 
@@ -350,7 +350,7 @@ class PagePoll:
         return found
 
 
-def failure_of(problem: Problem) -> PluginError:
+def failure_of(problem: VisitFailed) -> PluginError:
     """What keeps the source's own address from being read, as the failure of the poll."""
     if problem.kind == "left_out":
         message = f"{problem.message} Give another address."

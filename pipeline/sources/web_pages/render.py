@@ -26,7 +26,7 @@ from config.core.http_client import OutboundError
 from pipeline.limits import PAGE_BYTES
 from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.isolated_child import exchange, folder_of
-from pipeline.sources.web_pages.visit import Problem, Visit
+from pipeline.sources.web_pages.visit import Visit, VisitFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -119,10 +119,10 @@ class Renderer:
             self._has_turn = False
 
     def render(self, visit: Visit) -> Visit:
-        """The visited page after its JavaScript has run; raises `Problem`."""
+        """The visited page after its JavaScript has run; raises `VisitFailed`."""
         if not self._has_turn and not _turn.acquire(timeout=WAIT_FOR_TURN_SECONDS):
             message = "The browser is busy with other pages."
-            raise Problem(message, code="render_busy", kind="later", stops=True)
+            raise VisitFailed(message, code="render_busy", kind="later", stops=True)
         self._has_turn = True
         until = monotonic() + RENDER_SECONDS
         start = {
@@ -136,11 +136,11 @@ class Renderer:
         except TimeoutError:
             self._stop()
             message = f"The page was not done with its JavaScript within {RENDER_SECONDS} seconds."
-            raise Problem(message, code="render_timed_out", kind="later") from None
+            raise VisitFailed(message, code="render_timed_out", kind="later") from None
         except (OSError, EOFError, ValueError):
             self._stop()
             message = "The browser could not be started, or broke over the page."
-            raise Problem(message, code="render_failed", kind="later") from None
+            raise VisitFailed(message, code="render_failed", kind="later") from None
         return Visit(
             url=visit.url,
             body=html.encode("utf-8", errors="replace")[:PAGE_BYTES],

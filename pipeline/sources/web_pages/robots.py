@@ -42,7 +42,7 @@ MAX_KEPT_CHARS: Final = 50_000
 
 
 @dataclass(frozen=True)
-class Rules:
+class RobotsRules:
     """What one origin's robots.txt says to us: `kind` is `rules`, `none` (no limits) or `closed` (unreachable)."""
 
     kind: str
@@ -54,7 +54,7 @@ class Rules:
     """When what it says was last had."""
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Rules | None:
+    def of(cls, kept: Mapping[str, Any]) -> RobotsRules | None:
         try:
             packed = zlib.decompressobj().decompress(base64.b64decode(kept["text"]), ROBOTS_BYTES * 2)
             sitemaps = tuple(str(each) for each in kept["sitemaps"])
@@ -84,10 +84,10 @@ class Robots:
         self._kept = {
             origin: rules
             for origin, each in kept.items()
-            if isinstance(each, dict) and (rules := Rules.of(each))
+            if isinstance(each, dict) and (rules := RobotsRules.of(each))
         }
         self._parsed: dict[str, Protego] = {}
-        self._met: dict[str, Rules] = {}
+        self._met: dict[str, RobotsRules] = {}
 
     def allows(self, url: str) -> bool:
         rules = self.rules_of(url)
@@ -108,7 +108,7 @@ class Robots:
     def sitemaps_of(self, url: str) -> tuple[str, ...]:
         return self.rules_of(url).sitemaps
 
-    def rules_of(self, url: str) -> Rules:
+    def rules_of(self, url: str) -> RobotsRules:
         origin = origin_of(url)
         if origin not in self._met:
             self._met[origin] = self._current(origin)
@@ -138,13 +138,13 @@ class Robots:
         words += [f"it names {len(rules.sitemaps)} sitemaps"] if rules.sitemaps else []
         return Note("robots_rules", "; ".join(words) + ".")
 
-    def _parse(self, url: str, rules: Rules) -> Protego:
+    def _parse(self, url: str, rules: RobotsRules) -> Protego:
         origin = origin_of(url)
         if origin not in self._parsed:
             self._parsed[origin] = Protego.parse(rules.text)
         return self._parsed[origin]
 
-    def _current(self, origin: str) -> Rules:
+    def _current(self, origin: str) -> RobotsRules:
         known = self._kept.get(origin)
         fresh = CLOSED_FRESH if known is not None and known.kind == "closed" else FRESH
         if known is not None and 0 <= self._now - known.at < fresh.total_seconds():
@@ -154,9 +154,9 @@ class Robots:
             return found
         if known is not None and known.kind != "closed" and self._now - known.read_at < STALE.total_seconds():
             return known
-        return Rules("closed", "", (), self._now, self._now)
+        return RobotsRules("closed", "", (), self._now, self._now)
 
-    def _ask(self, origin: str) -> Rules | None:
+    def _ask(self, origin: str) -> RobotsRules | None:
         """None where the server is unreachable or answers with a fault of its own."""
         try:
             answer = self._http.get(
@@ -174,9 +174,9 @@ class Robots:
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             return None
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-            return Rules("none", "", (), self._now, self._now)
+            return RobotsRules("none", "", (), self._now, self._now)
         text, sitemaps = select(answer.body.decode("utf-8", errors="replace"), self._token, base=answer.url)
-        return Rules("rules", text, sitemaps, self._now, self._now)
+        return RobotsRules("rules", text, sitemaps, self._now, self._now)
 
 
 def origin_of(url: str) -> str:

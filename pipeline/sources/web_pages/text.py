@@ -20,7 +20,7 @@ NEARLY_NO_TEXT: Final = 200
 """Characters of text under which a page that needs JavaScript is suspected."""
 
 
-class Unreadable(Exception):
+class PageUnreadable(Exception):
     """The document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
 
     def __init__(self, problem: str) -> None:
@@ -29,7 +29,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """A link, absolute; `place` is `heading`, `article`, `nav`, `selected`, `sitemap` or nothing."""
 
     url: str
@@ -59,8 +59,8 @@ class PageText:
     is_free: bool
     has_password: bool
     looks_like_app: bool
-    links: tuple[Link, ...]
-    matches: tuple[Link, ...]
+    links: tuple[PageLink, ...]
+    matches: tuple[PageLink, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class SitemapText:
     """One sitemap: `kind` is `urlset`, `index` or empty for what is none."""
 
     kind: str
-    links: tuple[Link, ...]
+    links: tuple[PageLink, ...]
     is_cut: bool
 
 
@@ -93,7 +93,7 @@ class PageReader:
     def read_page(
         self, document: bytes, *, url: str, content_type: str, xpath: str, now: datetime
     ) -> PageText:
-        """Raises `Unreadable`, and `TryLater` where the machine was too busy."""
+        """Raises `PageUnreadable`, and `TryLater` where the machine was too busy."""
         question = {
             "task": "page",
             "url": url,
@@ -104,9 +104,11 @@ class PageReader:
         return _page_of(self._ask(question, document), now=now)
 
     def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
-        """Raises `Unreadable`, and `TryLater` where the machine was too busy."""
+        """Raises `PageUnreadable`, and `TryLater` where the machine was too busy."""
         answer = self._ask({"task": "sitemap", "url": url}, document)
-        links = tuple(Link(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"])
+        links = tuple(
+            PageLink(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"]
+        )
         return SitemapText(answer["kind"], links, answer["is_cut"])
 
     def _ask(self, question: dict[str, Any], document: bytes) -> dict[str, Any]:
@@ -116,12 +118,12 @@ class PageReader:
             if failure.is_slow:
                 message = "Reading the page took too long on a busy machine."
                 raise TryLater(message, code="page_timed_out") from None
-            raise Unreadable(problem="too_complex") from None
+            raise PageUnreadable(problem="too_complex") from None
         except NoProcess:
             message = "No process could be started to read the page."
             raise TryLater(message, code="no_process") from None
         if "problem" in answer:
-            raise Unreadable(answer["problem"])
+            raise PageUnreadable(answer["problem"])
         return answer
 
 
@@ -151,9 +153,9 @@ def _page_of(answer: dict[str, Any], *, now: datetime) -> PageText:
     )
 
 
-def _links_of(records: list[dict[str, Any]]) -> tuple[Link, ...]:
+def _links_of(records: list[dict[str, Any]]) -> tuple[PageLink, ...]:
     found = {
-        record["url"]: Link(record["url"], record["text"], record["place"])
+        record["url"]: PageLink(record["url"], record["text"], record["place"])
         for record in records
         if record["url"]
     }

@@ -45,7 +45,7 @@ pause = time.sleep
 """Waits between two requests."""
 
 
-class Problem(Exception):
+class VisitFailed(Exception):
     """Why a page gives no text, in words.
 
     `kind` is `gone` (there is no such page), `left_out` (the page, or what leads to it, keeps us from it) or `later`.
@@ -122,7 +122,7 @@ class Visitor:
         accept: str = ACCEPT,
         max_bytes: int = PAGE_BYTES,
     ) -> Visit:
-        """The page behind an address; raises `Problem`, and `OutOfTime` before anything is asked."""
+        """The page behind an address; raises `VisitFailed`, and `OutOfTime` before anything is asked."""
         headers = {"Accept": accept}
         headers |= {"If-None-Match": etag} if etag else {}
         headers |= {"If-Modified-Since": modified} if modified else {}
@@ -137,7 +137,7 @@ class Visitor:
             statuses.append(answer.status)
             if len(statuses) > MAX_REDIRECTS:
                 message = f"The page leads from one address to the next more than {MAX_REDIRECTS} times."
-                raise Problem(message, code="redirect_loop", kind="left_out", status=answer.status)
+                raise VisitFailed(message, code="redirect_loop", kind="left_out", status=answer.status)
             target = _join(target, location)
         _check_login(url, target)
         moved = target if statuses and set(statuses) <= _PERMANENT and target != url else ""
@@ -147,7 +147,7 @@ class Visitor:
         return _visit_of(answer, target, moved)
 
     def delay_of(self, url: str) -> float:
-        """Seconds between two requests that the origin asks for; raises `Problem`."""
+        """Seconds between two requests that the origin asks for; raises `VisitFailed`."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 
@@ -198,7 +198,7 @@ def _join(base: str, location: str) -> str:
         ).replace(" ", "%20")
     except ValueError:
         message = "The page leads to an address that is none."
-        raise Problem(message, code="redirect_broken", kind="left_out") from None
+        raise VisitFailed(message, code="redirect_broken", kind="left_out") from None
 
 
 def _visit_of(answer: Response, url: str, moved: str, *, is_unchanged: bool = False) -> Visit:
@@ -225,13 +225,13 @@ def _usable(validator: str) -> str:
     return text if is_sendable else ""
 
 
-def _disallowed(robots: Robots, url: str) -> Problem:
+def _disallowed(robots: Robots, url: str) -> VisitFailed:
     if robots.is_closed(url):
-        return Problem(
+        return VisitFailed(
             robots.note_on(url).message, code="robots_unreachable", kind="later", after=timedelta(hours=1)
         )
     message = f"robots.txt of {urlsplit(url).netloc} disallows this address to automatic readers."
-    return Problem(message, code="robots_disallow", kind="left_out")
+    return VisitFailed(message, code="robots_disallow", kind="left_out")
 
 
 def _check_login(asked: str, answered: str) -> None:
@@ -241,7 +241,7 @@ def _check_login(asked: str, answered: str) -> None:
         and not _LOGIN.search(urlsplit(asked).path)
     ):
         message = "The page leads to a login. Only open pages can be read."
-        raise Problem(message, code="login_required", kind="left_out")
+        raise VisitFailed(message, code="login_required", kind="left_out")
 
 
 def _check_status(answer: Response, *, now: datetime) -> None:
@@ -249,7 +249,7 @@ def _check_status(answer: Response, *, now: datetime) -> None:
     after = _retry_after(answer, now=now)
     if _is_challenge(answer):
         message = f"The server shows a challenge that only a person in a browser passes (status {status})."
-        raise Problem(message, code="challenge", kind="later", status=status, after=after, stops=True)
+        raise VisitFailed(message, code="challenge", kind="later", status=status, after=after, stops=True)
     if status in {HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION}:
         check_type(answer.headers.get("Content-Type", ""), sitemaps=True)
         return
@@ -257,11 +257,11 @@ def _check_status(answer: Response, *, now: datetime) -> None:
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raises `Problem` for what is neither a page nor, where `sitemaps` counts, may be a sitemap."""
+    """Raises `VisitFailed` for what is neither a page nor, where `sitemaps` counts, may be a sitemap."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind and kind not in _READABLE and not (sitemaps and _is_sitemap_type(kind)):
         message = f"The address leads to a file of type {kind[:80]}, not to a page."
-        raise Problem(message, code="not_html", kind="left_out")
+        raise VisitFailed(message, code="not_html", kind="left_out")
 
 
 def _is_sitemap_type(kind: str) -> bool:
@@ -283,33 +283,33 @@ def _is_challenge(answer: Response) -> bool:
     return is_suspect and _CHALLENGE.search(answer.body[:20_000]) is not None
 
 
-def _problem_of(status: int, after: timedelta | None) -> Problem:
+def _problem_of(status: int, after: timedelta | None) -> VisitFailed:
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
-        return Problem(
+        return VisitFailed(
             f"There is no page at this address (status {status}).", code="gone", kind="gone", status=status
         )
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
         message = f"The page asks for a login (status {status}). Only open pages can be read."
-        return Problem(message, code="login_required", kind="left_out", status=status)
+        return VisitFailed(message, code="login_required", kind="left_out", status=status)
     if status == HTTPStatus.PAYMENT_REQUIRED:
         message = "The page asks for payment (status 402). Only open pages can be read."
-        return Problem(message, code="paywall", kind="left_out", status=status)
+        return VisitFailed(message, code="paywall", kind="left_out", status=status)
     if status == HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS:
         message = "The page may not be shown here for legal reasons (status 451)."
-        return Problem(message, code="legal_reasons", kind="left_out", status=status)
+        return VisitFailed(message, code="legal_reasons", kind="left_out", status=status)
     if status == HTTPStatus.FORBIDDEN:
         message = "The server refuses automatic readers (status 403)."
-        return Problem(message, code="forbidden", kind="later", status=status, after=after)
+        return VisitFailed(message, code="forbidden", kind="later", status=status, after=after)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = "The server says that it is asked too often (status 429)."
-        return Problem(message, code="rate_limited", kind="later", status=status, after=after, stops=True)
+        return VisitFailed(message, code="rate_limited", kind="later", status=status, after=after, stops=True)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         message = f"The server has a fault of its own (status {status})."
-        return Problem(
+        return VisitFailed(
             message, code="server_error", kind="later", status=status, after=after, stops=after is not None
         )
     message = f"The server answered with status {status} instead of a page."
-    return Problem(message, code="unexpected_status", kind="later", status=status, after=after)
+    return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=after)
 
 
 def _retry_after(answer: Response, *, now: datetime) -> timedelta | None:
@@ -326,10 +326,10 @@ def _retry_after(answer: Response, *, now: datetime) -> timedelta | None:
     return min(asked, LONGEST_WAIT) if asked > timedelta(0) else None
 
 
-def _from_outbound(error: OutboundError, max_bytes: int) -> Problem:
+def _from_outbound(error: OutboundError, max_bytes: int) -> VisitFailed:
     if isinstance(error, AddressRefused):
-        return Problem(str(error), code=error.code, kind="left_out")
+        return VisitFailed(str(error), code=error.code, kind="left_out")
     if isinstance(error, ResponseTooLarge):
         message = f"The page is larger than {max_bytes // (1024 * 1024)} MiB."
-        return Problem(message, code="page_too_large", kind="left_out")
-    return Problem(f"The page could not be fetched: {error}", code=error.code, kind="later")
+        return VisitFailed(message, code="page_too_large", kind="left_out")
+    return VisitFailed(f"The page could not be fetched: {error}", code=error.code, kind="later")

@@ -9,17 +9,17 @@ from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Note
 from pipeline.sources.web_pages.entry import entry_of, own_address, rules_of, why_left_out
 from pipeline.sources.web_pages.memory import PageRecord
-from pipeline.sources.web_pages.text import Unreadable
-from pipeline.sources.web_pages.visit import OutOfTime, Problem, check_type
+from pipeline.sources.web_pages.text import PageUnreadable
+from pipeline.sources.web_pages.visit import OutOfTime, VisitFailed, check_type
 from pipeline.text.normalization import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
-    from pipeline.sources.web_pages.memory import Memory
+    from pipeline.sources.web_pages.memory import PageMemory
     from pipeline.sources.web_pages.render import Renderer
-    from pipeline.sources.web_pages.text import Link, PageReader, PageText
+    from pipeline.sources.web_pages.text import PageLink, PageReader, PageText
     from pipeline.sources.web_pages.visit import Visit, Visitor
 
 MAX_TRIES: Final = 5
@@ -36,7 +36,7 @@ class PageWork:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: PageMemory,
         visitor: Visitor,
         reader: PageReader,
         *,
@@ -62,7 +62,7 @@ class PageWork:
     def at(self) -> int:
         return int(self._now.timestamp())
 
-    def visit_all(self, links: Sequence[Link], *, most: int) -> list[Link]:
+    def visit_all(self, links: Sequence[PageLink], *, most: int) -> list[PageLink]:
         """Look at the first `most` pages, as far as the time goes; what was not looked at comes back."""
         for index, link in enumerate(links[:most]):
             try:
@@ -70,7 +70,7 @@ class PageWork:
             except OutOfTime as error:
                 self.wait, self.is_stopped = error.after, True
                 return list(links[index:])
-            except Problem as problem:
+            except VisitFailed as problem:
                 self.wait, self.is_stopped = problem.after, True
                 return (
                     [*links[index + 1 :], link]
@@ -79,8 +79,8 @@ class PageWork:
                 )
         return list(links[most:])
 
-    def check(self, link: Link) -> None:
-        """Look at one page. Raises `OutOfTime`, and `Problem` where no further page should be asked for."""
+    def check(self, link: PageLink) -> None:
+        """Look at one page. Raises `OutOfTime`, and `VisitFailed` where no further page should be asked for."""
         record = self._memory.pages.get(link.url) or PageRecord()
         try:
             visit = self.visit(link.url, record)
@@ -88,7 +88,7 @@ class PageWork:
                 self.stay(link, record, visit)
                 return
             self.take(link, visit, self.read(visit))
-        except Problem as problem:
+        except VisitFailed as problem:
             self.tell(link, record, problem)
             if problem.stops:
                 raise
@@ -100,27 +100,27 @@ class PageWork:
         return self._visitor.visit(url, etag=record.etag, modified=record.modified)
 
     def read(self, visit: Visit, *, xpath: str = "") -> PageText:
-        """The page as text; raises `Problem`."""
+        """The page as text; raises `VisitFailed`."""
         check_type(visit.content_type)
         try:
             return self._reader.read_page(
                 visit.body, url=visit.url, content_type=visit.content_type, xpath=xpath, now=self._now
             )
-        except Unreadable as error:
+        except PageUnreadable as error:
             code, message = _UNREADABLE.get(
                 error.problem, ("page_broken", "The page is too broken to be read.")
             )
-            raise Problem(message, code=code, kind="left_out") from error
+            raise VisitFailed(message, code=code, kind="left_out") from error
         except TryLater as error:
-            raise Problem(error.message, code=error.code, kind="later") from error
+            raise VisitFailed(error.message, code=error.code, kind="later") from error
 
-    def take(self, link: Link, visit: Visit, page: PageText) -> None:
+    def take(self, link: PageLink, visit: Visit, page: PageText) -> None:
         """Make an entry of a page that was read, if there is anything new to say."""
         url = link.url
         record = self._memory.pages.get(url) or PageRecord()
         if (record.digest or record.why == "gone") and self._leads_away(url, record, visit):
             message = "The address now leads to another page."
-            raise Problem(message, code="gone", kind="gone")
+            raise VisitFailed(message, code="gone", kind="gone")
         rules = rules_of(page, visit, robot=self._robot)
         left_out = why_left_out(page, visit, rules)
         digest = content_hash(page.title, page.body)[:16]
@@ -147,7 +147,7 @@ class PageWork:
             found.append(Note(code, f"{url}: {message}{others}"))
         return found
 
-    def stay(self, link: Link, record: PageRecord, visit: Visit) -> None:
+    def stay(self, link: PageLink, record: PageRecord, visit: Visit) -> None:
         record.checked = self.at
         record.changed = record.changed or self.at
         record.etag, record.modified = visit.etag or record.etag, visit.modified or record.modified
@@ -177,7 +177,7 @@ class PageWork:
         is_home = target.rstrip("/") == self._home.rstrip("/") or not urlsplit(target).path.strip("/")
         return is_home or target in self._memory.pages or (owner is not None and owner != url)
 
-    def tell(self, link: Link, record: PageRecord, problem: Problem) -> None:
+    def tell(self, link: PageLink, record: PageRecord, problem: VisitFailed) -> None:
         url = link.url
         if problem.kind == "later":
             self._count(url, problem)
@@ -189,7 +189,7 @@ class PageWork:
                 if not problem.stops:
                     self._memory.waiting.append(link)
                 return
-            problem = Problem(
+            problem = VisitFailed(
                 f"{problem.message} It failed at {tries} polls.", code="unreachable", kind="left_out"
             )
         record.checked = self.at
@@ -207,13 +207,13 @@ class PageWork:
                 Entry(external_id=record.identity, url=url, title=link.text, left_out=left_out)
             )
 
-    def _withdraw(self, url: str, record: PageRecord, problem: Problem) -> None:
+    def _withdraw(self, url: str, record: PageRecord, problem: VisitFailed) -> None:
         if record.digest:
             self.entries.append(Entry(external_id=record.identity, url=url, withdrawn=True))
         elif record.why != "gone":
             self._count(url, problem)
         record.why, record.digest, record.changed = "gone", "", self.at
 
-    def _count(self, url: str, problem: Problem) -> None:
+    def _count(self, url: str, problem: VisitFailed) -> None:
         count, message, first = self._problems.get(problem.code, (0, problem.message, url))
         self._problems[problem.code] = (count + 1, message, first)

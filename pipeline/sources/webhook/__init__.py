@@ -10,7 +10,7 @@ from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
 from pipeline.sources.webhook.entries import BODY_FORMATS, TAG_CHARACTERS, TAGS_MOST, TARGETS
-from pipeline.sources.webhook.expressions import Unreadable, compiled
+from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
 from pipeline.sources.webhook.signatures import KINDS, SECRET_LEAST, SECRET_MOST
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SECRET: Final = rf"^\s*[!-~]{{{SECRET_LEAST},{SECRET_MOST}}}\s*$"
 
 
 @dataclass(frozen=True)
-class Expression(Text):
+class ExpressionField(Text):
     """A JMESPath expression (jmespath.org); one that can't be read is refused with its place."""
 
     def schema(self) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Expression(Text):
         if not problems:
             try:
                 compiled(stored)
-            except Unreadable as error:
+            except ExpressionUnreadable as error:
                 return None, [Problem(path, "invalid", str(error))]
         return stored, problems
 
@@ -45,8 +45,8 @@ class Secret(Text):
         return {**super().schema(), "writeOnly": True}
 
 
-def _expression(hint: str) -> Expression:
-    return Expression(hint, max_length=MAPPING_CHARACTERS)
+def _expression(hint: str) -> ExpressionField:
+    return ExpressionField(hint, max_length=MAPPING_CHARACTERS)
 
 
 MAPPING: Final = Group(

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.api.nearest import nearest
 from pipeline import limits
-from pipeline.sources.base import Entry, Media, Note
+from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.sources.config_fields import WebAddress
-from pipeline.sources.webhook.expressions import Budget, DoesNotFit, TooCostly, compiled
+from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, TooCostly, compiled
 from pipeline.sources.webhook.presets import GITHUB_EVENT, preset_for, why_ignored
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _LAST_SECOND: Final = 253_402_300_799
 
 
 @dataclass(frozen=True)
-class Reading:
+class MappedBody:
     """What a body makes. Without an entry, `ignored` or `failed` says why; `by` names the preset that was used."""
 
     entry: Entry | None = None
@@ -61,20 +61,20 @@ class Reading:
     failed: Note | None = None
 
 
-def read(payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]) -> Reading:
+def read(payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]) -> MappedBody:
     """`headers` has lower-case names. Never raises for what was sent."""
     budget = Budget()
     try:
         return _read(payload, headers, config, budget)
     except TooCostly as error:
-        return Reading(failed=Note("mapping_too_costly", str(error)))
+        return MappedBody(failed=Note("mapping_too_costly", str(error)))
 
 
 def _read(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any], budget: Budget
-) -> Reading:
+) -> MappedBody:
     if headers.get(GITHUB_EVENT) == "ping":
-        return Reading(ignored=Note("ping", "GitHub asked whether somebody is there."))
+        return MappedBody(ignored=Note("ping", "GitHub asked whether somebody is there."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
     notes: list[Note] = []
     if mapping:
@@ -88,7 +88,7 @@ def _read(
             found = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
             ignored = None if found else why_ignored(payload, headers)
             if ignored:
-                return Reading(ignored=ignored)
+                return MappedBody(ignored=ignored)
     fields = {**defaults, **{name: value for name, value in found.items() if is_there(value)}}
     entry = entry_of(fields, notes)
     # What a default says alone is no item: each body that gave nothing would make the same one.
@@ -98,8 +98,8 @@ def _read(
         message = "It gives none of title, body, url and media; look at what was sent and at the mapping."
         if not mapping and not by:
             message += _mapping_for(payload)
-        return Reading(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
-    return Reading(entry, tuple(notes), by)
+        return MappedBody(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
+    return MappedBody(entry, tuple(notes), by)
 
 
 def _mapping_for(payload: Mapping[str, Any]) -> str:
@@ -123,7 +123,7 @@ def _mapped(
     for name, expression in mapping.items():
         try:
             found[name] = compiled(expression.strip()).of(payload, budget)
-        except DoesNotFit as error:
+        except ExpressionFailed as error:
             notes.append(Note("mapping_does_not_fit", f"{name}: {error}"))
     return found
 
@@ -250,12 +250,12 @@ def _mail_date(text: str) -> datetime | None:
         return None
 
 
-def _media(value: Any, notes: list[Note]) -> tuple[Media, ...]:
+def _media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
     """One address, or a list of addresses or of objects with `url` and `type`."""
     if not is_there(value):
         return ()
     given = value if isinstance(value, list) else [value]
-    found: list[Media] = []
+    found: list[EntryMedia] = []
     for one in given[: limits.MEDIA_PER_ITEM]:
         fields = one if isinstance(one, dict) else {"url": one}
         address, kind = fields.get("url"), fields.get("type")
@@ -263,7 +263,7 @@ def _media(value: Any, notes: list[Note]) -> tuple[Media, ...]:
         if not isinstance(address, str):
             _left_out(notes, "media", "each is an address, or an object with url and type.")
         if stored and stored not in [other.url for other in found]:
-            found.append(Media(stored, kind[:100] if isinstance(kind, str) else ""))
+            found.append(EntryMedia(stored, kind[:100] if isinstance(kind, str) else ""))
     if len(given) > limits.MEDIA_PER_ITEM:
         notes.append(Note("cut", f"media is cut to {limits.MEDIA_PER_ITEM} files."))
     return tuple(found)

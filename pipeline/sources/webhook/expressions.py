@@ -26,7 +26,7 @@ _DEPTH_MOST: Final = 60
 """Levels of an expression. Each costs the interpreter two frames of its stack."""
 
 
-class Unreadable(ValueError):
+class ExpressionUnreadable(ValueError):
     """The expression can't be read; the message says where and why."""
 
 
@@ -34,7 +34,7 @@ class TooCostly(ValueError):
     """The expression asks for more work than one delivery may cost."""
 
 
-class DoesNotFit(ValueError):
+class ExpressionFailed(ValueError):
     """The expression meets something that it can't work with, such as `join()` a number."""
 
 
@@ -84,27 +84,27 @@ class Expression:
         self._tree = tree
 
     def of(self, payload: Any, budget: Budget) -> Any:
-        """What stands at its place in the payload, None for nothing. Raises `TooCostly`, `DoesNotFit`."""
+        """What stands at its place in the payload, None for nothing. Raises `TooCostly`, `ExpressionFailed`."""
         try:
             return _Bounded(budget).visit(self._tree, payload)
-        except (TooCostly, DoesNotFit):
+        except (TooCostly, ExpressionFailed):
             raise
         except exceptions.JMESPathTypeError as error:
             message = f"{error.function_name}() can't work with what it is given ({error.actual_type})."
-            raise DoesNotFit(message) from error
+            raise ExpressionFailed(message) from error
         except (ValueError, TypeError, AttributeError, OverflowError) as error:
             message = f"`{self.text[:60]}` can't work with what it is given."
-            raise DoesNotFit(message) from error
+            raise ExpressionFailed(message) from error
         except RecursionError as error:
             raise TooCostly(_TOO_COSTLY) from error
 
 
 @lru_cache(maxsize=2048)
 def compiled(text: str) -> Expression:
-    """Raises `Unreadable`. Dotted names are taken as they are, whatever characters a bridge put into them."""
+    """Raises `ExpressionUnreadable`. Dotted names are taken as they are, whatever characters a bridge put into them."""
     try:
         return Expression(text, _parsed(text))
-    except Unreadable:
+    except ExpressionUnreadable:
         if _PLAIN_PATH.fullmatch(text):
             quoted = _NAME.sub(lambda found: found[0].replace(found[1], f'"{found[1]}"'), text)
             return Expression(text, _parsed(quoted))
@@ -116,15 +116,15 @@ def _parsed(text: str) -> dict[str, Any]:
         tree: dict[str, Any] = Parser().parse(text).parsed
     except exceptions.IncompleteExpressionError as error:
         message = "The expression ends too early: something is missing at its end."
-        raise Unreadable(message) from error
+        raise ExpressionUnreadable(message) from error
     except exceptions.LexerError as error:
-        raise Unreadable(_at(text, error.lexer_position)) from error
+        raise ExpressionUnreadable(_at(text, error.lexer_position)) from error
     except exceptions.ParseError as error:
-        raise Unreadable(_at(text, error.lex_position)) from error
+        raise ExpressionUnreadable(_at(text, error.lex_position)) from error
     except RecursionError as error:
-        raise Unreadable(_TOO_DEEP) from error
+        raise ExpressionUnreadable(_TOO_DEEP) from error
     except ValueError as error:
-        raise Unreadable("The expression can't be read.") from error
+        raise ExpressionUnreadable("The expression can't be read.") from error
     _check(tree)
     return tree
 
@@ -146,7 +146,7 @@ def _check(tree: dict[str, Any]) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > _DEPTH_MOST:
-            raise Unreadable(_TOO_DEEP)
+            raise ExpressionUnreadable(_TOO_DEEP)
         if node["type"] == "function_expression":
             _check_call(known, node)
         waiting += [(child, depth + 1) for child in node.get("children", ()) if isinstance(child, dict)]
@@ -157,12 +157,12 @@ def _check_call(known: dict[str, Any], node: dict[str, Any]) -> None:
     if name not in known:
         names = ", ".join(sorted(known))
         message = f"There is no function {name[:40]}(). Known are: {names}."
-        raise Unreadable(message)
+        raise ExpressionUnreadable(message)
     signature = known[name]["signature"]
     is_open = bool(signature and signature[-1].get("variadic"))
     if given < len(signature) or (given > len(signature) and not is_open):
         message = f"{name}() takes {len(signature)} values, not {given}."
-        raise Unreadable(message)
+        raise ExpressionUnreadable(message)
 
 
 class _Bounded(TreeInterpreter):  # type: ignore[misc]  # the package ships no types

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.sources.base import Note
-from pipeline.sources.webhook.expressions import Budget, DoesNotFit, compiled
+from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,6 +140,6 @@ def _holds(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:
     """True as JMESPath has it: empty texts, lists and objects, null and false are not."""
     try:
         value = compiled(condition).of(payload, budget)
-    except DoesNotFit:
+    except ExpressionFailed:
         return False
     return not (value is None or value is False or value in ("", [], {}))

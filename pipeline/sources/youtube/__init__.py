@@ -13,8 +13,8 @@ from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
 from pipeline.sources.youtube.address import place_in
 from pipeline.sources.youtube.api import DataApi
 from pipeline.sources.youtube.captions import Captions
-from pipeline.sources.youtube.listing import Finder, Place
-from pipeline.sources.youtube.memory import Memory
+from pipeline.sources.youtube.listing import Finder, FollowedAddress
+from pipeline.sources.youtube.memory import YouTubeMemory
 from pipeline.sources.youtube.poll import Poll
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ _NO_PLACE: Final = (
 )
 
 
-class YouTube(Source):
+class YouTubeSource(Source):
     """Channels, playlists and handles: by their feed, the Data API where there is a key, and captions."""
 
     kind = "youtube"
@@ -144,7 +144,7 @@ class YouTube(Source):
         """The videos that are new or changed since `state`, and those that were taken back."""
         deadline = monotonic() + CAPTIONS_SECONDS
         place = _place_of(config)
-        memory = Memory.of(state, place=str(place))
+        memory = YouTubeMemory.of(state, place=str(place))
         key = environment["YOUTUBE_API_KEY"]
         is_api_open = bool(key) and memory.api_after <= now.timestamp()
         api = DataApi(http, environment["YOUTUBE_API_URL"], key) if is_api_open else None
@@ -155,9 +155,9 @@ class YouTube(Source):
         return Poll(memory, finder, captions, now, api).run(listing)
 
 
-def _place_of(config: Mapping[str, Any]) -> Place:
+def _place_of(config: Mapping[str, Any]) -> FollowedAddress:
     kind = next(name for name in _PLACES if name in config)
-    return Place(kind, config[kind])
+    return FollowedAddress(kind, config[kind])
 
 
-PLUGIN = YouTube()
+PLUGIN = YouTubeSource()

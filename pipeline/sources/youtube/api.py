@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from config.core.http_client import OutboundError
-from pipeline.sources.youtube.video import VIDEO_ID, Details, Video
+from pipeline.sources.youtube.video import VIDEO_ID, Details, YouTubeVideo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,10 +57,10 @@ class DataApi:
         ids = [one.get("id") for one in _items(found)]
         return ids[0] if ids and isinstance(ids[0], str) else ""
 
-    def videos_of(self, playlist: str, *, pages: int, now: datetime) -> list[Video]:
+    def videos_of(self, playlist: str, *, pages: int, now: datetime) -> list[YouTubeVideo]:
         """The first pages of a playlist, in its own order; of a channel's uploads those are the newest."""
         query = {"part": "snippet,contentDetails", "playlistId": playlist, "maxResults": str(PAGE)}
-        found: list[Video] = []
+        found: list[YouTubeVideo] = []
         for _page in range(pages):
             answer = self._ask("playlistItems", query, now)
             videos = [_listed(one, now) for one in _items(answer)]
@@ -150,14 +150,14 @@ def _part(one: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _listed(one: Mapping[str, Any], now: datetime) -> Video | None:
+def _listed(one: Mapping[str, Any], now: datetime) -> YouTubeVideo | None:
     snippet, content = _part(one, "snippet"), _part(one, "contentDetails")
     video_id = str(content.get("videoId") or "")
     published = moment(content.get("videoPublishedAt"))
     # Of a deleted or private video a playlist keeps the place, without the date.
     if not VIDEO_ID.fullmatch(video_id) or published is None:
         return None
-    return Video(
+    return YouTubeVideo(
         id=video_id,
         title=str(snippet.get("title") or ""),
         description=str(snippet.get("description") or ""),

@@ -38,7 +38,7 @@ _UNPLAYABLE: Final = (
 
 
 @dataclass(frozen=True)
-class Transcript:
+class VideoTranscript:
     """What was said. `kind` is `manual` or `automatic`; `by` names who read it: `captions` or `tool`."""
 
     text: str
@@ -67,7 +67,7 @@ class Captions:
     tool: str
     deadline: float
 
-    def of(self, video_id: str, *, language: str = "") -> Transcript:
+    def of(self, video_id: str, *, language: str = "") -> VideoTranscript:
         """What was said in a video, in the language that it is spoken in; raises `NoCaptions`."""
         try:
             return self._by_library(video_id, language)
@@ -76,7 +76,7 @@ class Captions:
                 raise
         return self._by_tool(video_id, language)
 
-    def _by_library(self, video_id: str, language: str) -> Transcript:
+    def _by_library(self, video_id: str, language: str) -> VideoTranscript:
         session = _Session(self.http, self.base, self.deadline)
         # The library asks for nothing but these few attributes of a session.
         reader = library.YouTubeTranscriptApi(http_client=cast("Any", session))
@@ -97,7 +97,7 @@ class Captions:
             by="captions",
         )
 
-    def _by_tool(self, video_id: str, language: str) -> Transcript:
+    def _by_tool(self, video_id: str, language: str) -> VideoTranscript:
         left = self.deadline - monotonic()
         if left < LEAST_SECONDS:
             raise NoCaptions("late")
@@ -130,12 +130,12 @@ class Captions:
 
 def _transcript(
     cues: list[Cue], *, language: str, kind: str, by: str, duration: int | None = None
-) -> Transcript:
+) -> VideoTranscript:
     text = to_text(cues)
     if not text:
         raise NoCaptions("none")
     is_language = re.fullmatch("[A-Za-z0-9-]{1,35}", str(language)) is not None
-    return Transcript(text, language if is_language else "", kind, by, duration)
+    return VideoTranscript(text, language if is_language else "", kind, by, duration)
 
 
 def _meaning_of(error: library.CouldNotRetrieveTranscript) -> str:

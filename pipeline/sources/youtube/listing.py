@@ -16,13 +16,13 @@ from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
 from pipeline.sources.feeds.document import entry_of, read_feed
 from pipeline.sources.youtube.api import ApiFailed
-from pipeline.sources.youtube.video import Video, watch_address
+from pipeline.sources.youtube.video import YouTubeVideo, watch_address
 
 if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.sources.base import Entry
     from pipeline.sources.youtube.api import DataApi
-    from pipeline.sources.youtube.memory import Memory
+    from pipeline.sources.youtube.memory import YouTubeMemory
 
 FEED_SECONDS: Final = 12
 PAGE_SECONDS: Final = 8
@@ -61,7 +61,7 @@ _BY: Final = {"handle": "forHandle", "user": "forUsername"}
 
 
 @dataclass(frozen=True)
-class Place:
+class FollowedAddress:
     """What the source follows: a channel, a playlist or a video by its id, or a name whose channel has to be found.
 
     `kind` is `channel`, `playlist`, `video`, `handle`, or `user` or `custom` for the name of an old address.
@@ -79,7 +79,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Listing:
+class VideoListing:
     """Videos, newest first. `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last time.
 
     `is_usual` is False where the list comes by another door than at other polls: its wording may differ then.
@@ -87,7 +87,7 @@ class Listing:
 
     by: str
     is_usual: bool = True
-    videos: tuple[Video, ...] = ()
+    videos: tuple[YouTubeVideo, ...] = ()
     title: str = ""
     digest: str = ""
     deleted: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class Finder:
     api: DataApi | None
     now: datetime
 
-    def list_videos(self, place: Place, memory: Memory) -> Listing:
+    def list_videos(self, place: FollowedAddress, memory: YouTubeMemory) -> VideoListing:
         """Raises `TryLater`, and `Refused` where the place is known not to exist."""
         if place.kind == "video":
             return self._single(place.name, memory)
@@ -138,12 +138,12 @@ class Finder:
             return True
         return not _is_hidden(response)
 
-    def _single(self, video_id: str, memory: Memory) -> Listing:
+    def _single(self, video_id: str, memory: YouTubeMemory) -> VideoListing:
         """One video by oEmbed, which knows its title and its channel; none where it was taken back since."""
         response = self._get(_oembed(self.base, video_id), PAGE_SECONDS, "The video")
         if _is_hidden(response):
             if memory.begun:
-                return Listing("video", title=memory.title)
+                return VideoListing("video", title=memory.title)
             message = "YouTube shows no such video to everybody. Check the video's address."
             raise TryLater(message, code="not_found", platform_status=response.status)
         try:
@@ -156,18 +156,18 @@ class Finder:
             )
             raise TryLater(message, code="video_unreadable", platform_status=response.status)
         title, channel = (str(told.get(name) or "") for name in ("title", "author_name"))
-        return Listing("video", videos=(Video(video_id, title, channel=channel),), title=title)
+        return VideoListing("video", videos=(YouTubeVideo(video_id, title, channel=channel),), title=title)
 
     # --- The feed ---
 
-    def _by_feed(self, query: str, channel: str, memory: Memory) -> Listing:
+    def _by_feed(self, query: str, channel: str, memory: YouTubeMemory) -> VideoListing:
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
             raise self._feed_failure(response, channel)
         _refuse_page(response)
         digest = hashlib.sha256(_COUNTS.sub(b"", response.body)).hexdigest()
         if digest == memory.digest:
-            return Listing("same", title=memory.title, digest=digest)
+            return VideoListing("same", title=memory.title, digest=digest)
         try:
             document = read_feed(response.body, url=response.url, content_type="text/xml; charset=utf-8")
         except Refused as error:
@@ -176,7 +176,7 @@ class Finder:
         entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
         videos = {video.id: video for entry in entries if (video := _video_of(entry)) is not None}
         strangers = sum(1 for entry in entries if _video_of(entry) is None)
-        return Listing(
+        return VideoListing(
             "feed",
             videos=tuple(videos.values()),
             title=document.title,
@@ -227,7 +227,7 @@ class Finder:
 
     # --- The Data API ---
 
-    def _by_api(self, api: DataApi, playlist: str, memory: Memory, *, pages: int) -> Listing:
+    def _by_api(self, api: DataApi, playlist: str, memory: YouTubeMemory, *, pages: int) -> VideoListing:
         try:
             videos = api.videos_of(playlist, pages=pages, now=self.now)
         except ApiFailed as error:
@@ -237,7 +237,7 @@ class Finder:
         oldest = datetime.min.replace(tzinfo=UTC)
         videos.sort(key=lambda video: video.listed_at or oldest, reverse=True)
         if not memory.begun:
-            return Listing("api", videos=tuple(videos[:FEED_VIDEOS]), title=_channel_name(videos))
+            return VideoListing("api", videos=tuple(videos[:FEED_VIDEOS]), title=_channel_name(videos))
         # Older ones may never have been in a feed; they are no news.
         begun = datetime.fromtimestamp(memory.begun, tz=UTC)
         videos = [
@@ -247,9 +247,11 @@ class Finder:
             or video.id in memory.waiting
             or (video.listed_at is not None and video.listed_at > begun)
         ]
-        return Listing("api", videos=tuple(videos), title=memory.title)
+        return VideoListing("api", videos=tuple(videos), title=memory.title)
 
-    def _instead(self, api: DataApi, uploads: str, memory: Memory, feed_error: TryLater) -> Listing:
+    def _instead(
+        self, api: DataApi, uploads: str, memory: YouTubeMemory, feed_error: TryLater
+    ) -> VideoListing:
         try:
             found = self._by_api(api, uploads, memory, pages=1)
         except ApiFailed as error:
@@ -261,7 +263,7 @@ class Finder:
 
     # --- Handles ---
 
-    def _channel_of(self, place: Place) -> str:
+    def _channel_of(self, place: FollowedAddress) -> str:
         # The Data API knows no names of the kind /c/….
         if self.api is not None and place.kind != "custom":
             try:
@@ -274,7 +276,7 @@ class Finder:
             raise Refused(message, code="not_found", field=f"config.{place.kind}")
         return self._channel_of_page(place)
 
-    def _channel_of_page(self, place: Place) -> str:
+    def _channel_of_page(self, place: FollowedAddress) -> str:
         url = f"{self.base}/{_PAGES[place.kind]}{quote(place.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
@@ -334,11 +336,11 @@ def _retry_after(response: Response) -> timedelta | None:
     )
 
 
-def _video_of(entry: Entry) -> Video | None:
+def _video_of(entry: Entry) -> YouTubeVideo | None:
     match = _ENTRY_ID.match(entry.external_id or "")
     if match is None:
         return None
-    return Video(
+    return YouTubeVideo(
         id=match[1],
         title=entry.title,
         description=entry.body,
@@ -347,5 +349,5 @@ def _video_of(entry: Entry) -> Video | None:
     )
 
 
-def _channel_name(videos: list[Video]) -> str:
+def _channel_name(videos: list[YouTubeVideo]) -> str:
     return videos[0].channel if videos else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.sources.youtube.video import VIDEO_ID, Video
+from pipeline.sources.youtube.video import VIDEO_ID, YouTubeVideo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ MAX_WAITING: Final = 50
 
 
 @dataclass
-class Record:
+class YouTubeRecord:
     """A video that was listed: `fate` is `given`, `left_out` or `withdrawn`; moments are seconds since 1970."""
 
     fingerprint: str
@@ -28,13 +28,13 @@ class Record:
 
 
 @dataclass
-class Waiting:
+class UpcomingVideo:
     """A video that is listed later: `next` is when to look again, `first` when it was first seen.
 
     `why` is `live` or `captions`.
     """
 
-    video: Video
+    video: YouTubeVideo
     why: str
     first: int
     next: int
@@ -42,7 +42,7 @@ class Waiting:
 
 
 @dataclass
-class Memory:
+class YouTubeMemory:
     """`begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read.
 
     `floor` is when the oldest video of the first poll was published, 0 where the list was shown whole; `told` is how
@@ -59,11 +59,11 @@ class Memory:
     api_after: int = 0
     checked: int = 0
     told: int = 0
-    records: dict[str, Record] = field(default_factory=dict)
-    waiting: dict[str, Waiting] = field(default_factory=dict)
+    records: dict[str, YouTubeRecord] = field(default_factory=dict)
+    waiting: dict[str, UpcomingVideo] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, place: str) -> Memory:
+    def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubeMemory:
         """What the state says; nothing where it speaks of another channel or list."""
         if state.get("place") != place:
             return cls(place)
@@ -73,7 +73,7 @@ class Memory:
         for name in ("begun", "floor", "captions_after", "api_after", "checked", "told"):
             setattr(memory, name, _count(state.get(name)))
         for video_id, kept in _members(state.get("records")):
-            memory.records[video_id] = Record(
+            memory.records[video_id] = YouTubeRecord(
                 fingerprint=_text(kept.get("fingerprint")),
                 fate=_text(kept.get("fate")),
                 has_captions=kept.get("has_captions") is True,
@@ -82,8 +82,8 @@ class Memory:
                 is_unlisted=kept.get("is_unlisted") is True,
             )
         for video_id, kept in _members(state.get("waiting")):
-            memory.waiting[video_id] = Waiting(
-                Video.of_json(video_id, kept),
+            memory.waiting[video_id] = UpcomingVideo(
+                YouTubeVideo.of_json(video_id, kept),
                 why=_text(kept.get("why")),
                 first=_count(kept.get("first")),
                 next=_count(kept.get("next")),

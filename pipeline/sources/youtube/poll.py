@@ -12,19 +12,19 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.sources.base import Entry, Fetch, Media, Note
+from pipeline.sources.base import Entry, EntryMedia, Fetch, Note
 from pipeline.sources.youtube.api import ApiFailed
 from pipeline.sources.youtube.captions import NoCaptions
 from pipeline.sources.youtube.listing import FEED_VIDEOS
-from pipeline.sources.youtube.memory import Memory, Record, Waiting
-from pipeline.sources.youtube.video import THUMBNAIL, Details, Video, told_by
+from pipeline.sources.youtube.memory import UpcomingVideo, YouTubeMemory, YouTubeRecord
+from pipeline.sources.youtube.video import THUMBNAIL, Details, YouTubeVideo, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.sources.youtube.api import DataApi
-    from pipeline.sources.youtube.captions import Captions, Transcript
-    from pipeline.sources.youtube.listing import Finder, Listing
+    from pipeline.sources.youtube.captions import Captions, VideoTranscript
+    from pipeline.sources.youtube.listing import Finder, VideoListing
 
 MAX_CAPTIONS: Final = 15
 """Videos whose captions one poll asks for: as many as a feed shows."""
@@ -67,7 +67,7 @@ _FINAL: Final = frozenset({"gone", "private", "members_only"})
 class Poll:
     """The work of one poll; `run` may be called once."""
 
-    memory: Memory
+    memory: YouTubeMemory
     finder: Finder
     captions: Captions
     now: datetime
@@ -80,7 +80,7 @@ class Poll:
     is_first: bool = False
     is_api_away: bool = False
 
-    def run(self, listing: Listing) -> Fetch:
+    def run(self, listing: VideoListing) -> Fetch:
         memory, is_same = self.memory, listing.by == "same"
         self.is_first = not memory.begun
         self.notes += listing.notes
@@ -118,7 +118,7 @@ class Poll:
 
     # --- What there is to do ---
 
-    def _todo(self, listing: Listing) -> list[Video]:
+    def _todo(self, listing: VideoListing) -> list[YouTubeVideo]:
         """What is new, what was edited and what has waited long enough, newest first."""
         memory, found = self.memory, {}
         for video in listing.videos:
@@ -141,11 +141,11 @@ class Poll:
         oldest = datetime.min.replace(tzinfo=UTC)
         return sorted(found.values(), key=lambda video: video.published_at or oldest, reverse=True)
 
-    def _is_from_below(self, video: Video) -> bool:
+    def _is_from_below(self, video: YouTubeVideo) -> bool:
         """Whether it came into a channel's feed because a newer one left it: that makes an old video no news."""
         return not self.memory.place.startswith("playlist:") and 0 < _epoch(video) < self.memory.floor
 
-    def _checks(self, listing: Listing) -> list[str]:
+    def _checks(self, listing: VideoListing) -> list[str]:
         """Videos that were given and may have been taken back since."""
         given = {key: one for key, one in self.memory.records.items() if one.fate == "given"}
         doubtful = [key for key, one in given.items() if one.missing]
@@ -167,7 +167,7 @@ class Poll:
         ]
         return list(dict.fromkeys([*doubtful, *gaps]))[:CHECKED_WITHOUT_KEY]
 
-    def _ask_details(self, todo: list[Video], checks: list[str]) -> None:
+    def _ask_details(self, todo: list[YouTubeVideo], checks: list[str]) -> None:
         ids = list(dict.fromkeys([*(video.id for video in todo), *checks]))
         if self.api is None or not ids:
             return
@@ -181,7 +181,7 @@ class Poll:
 
     # --- One video ---
 
-    def _work(self, video: Video) -> None:
+    def _work(self, video: YouTubeVideo) -> None:
         details = self.details.get(video.id, Details())
         if details.is_private:
             self._without(video, details, "private")
@@ -191,7 +191,7 @@ class Poll:
         else:
             self._with_captions(video, details)
 
-    def _with_captions(self, video: Video, details: Details) -> None:
+    def _with_captions(self, video: YouTubeVideo, details: Details) -> None:
         if self.memory.captions_after > self._seconds:
             self._not_now(video, details, "captions_blocked")
             return
@@ -207,7 +207,7 @@ class Poll:
         self.stalled = 0
         self._give(video, details, transcript)
 
-    def _has_none(self, video: Video, details: Details, kind: str) -> None:
+    def _has_none(self, video: YouTubeVideo, details: Details, kind: str) -> None:
         self.stalled = self.stalled + 1 if kind in {"failed", "late"} else 0
         if kind == "blocked":
             self.memory.captions_after = int((self.now + BLOCKED_PAUSE).timestamp())
@@ -225,7 +225,7 @@ class Poll:
         else:
             self._without(video, details, kind)
 
-    def _not_now(self, video: Video, details: Details, why: str) -> None:
+    def _not_now(self, video: YouTubeVideo, details: Details, why: str) -> None:
         """It may have captions that can't be had at this moment.
 
         At the first poll nothing waits for that: what were listed later would be news then, and it is none.
@@ -246,16 +246,16 @@ class Poll:
         else:
             self._without(video, details, "captions_failed" if why == "late" else why)
 
-    def _wait(self, video: Video, why: str, *, until: datetime, tries: int = 0) -> None:
+    def _wait(self, video: YouTubeVideo, why: str, *, until: datetime, tries: int = 0) -> None:
         before = self.memory.waiting.get(video.id)
         first = before.first if before else self._seconds
         if before is None and video.id not in self.memory.records:
             # Listed now as well, so that people see what became of it.
             self._list(video, Details(), None, left_out=_WAITS[why])
         again = int(until.timestamp())
-        self.memory.waiting[video.id] = Waiting(video, why, first=first, next=again, tries=tries)
+        self.memory.waiting[video.id] = UpcomingVideo(video, why, first=first, next=again, tries=tries)
 
-    def _without(self, video: Video, details: Details, why: str) -> None:
+    def _without(self, video: YouTubeVideo, details: Details, why: str) -> None:
         record = self.memory.records.get(video.id)
         if why in _FINAL and record is not None and record.fate == "given":
             # It was edited, and now nobody sees it: the checks find out whether it stays so.
@@ -267,19 +267,19 @@ class Poll:
             self._give(video, details, None)
             return
         self._list(video, details, None, left_out=Note(why, _LEFT_OUT.get(why, _LEFT_OUT["no_captions"])))
-        self.memory.records[video.id] = Record(video.fingerprint, "left_out", published=_epoch(video))
+        self.memory.records[video.id] = YouTubeRecord(video.fingerprint, "left_out", published=_epoch(video))
 
-    def _give(self, video: Video, details: Details, transcript: Transcript | None) -> None:
+    def _give(self, video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> None:
         self._list(video, details, transcript)
-        self.memory.records[video.id] = Record(
+        self.memory.records[video.id] = YouTubeRecord(
             video.fingerprint, "given", has_captions=transcript is not None, published=_epoch(video)
         )
 
     def _list(
         self,
-        video: Video,
+        video: YouTubeVideo,
         details: Details,
-        transcript: Transcript | None,
+        transcript: VideoTranscript | None,
         left_out: Note | None = None,
     ) -> None:
         self.memory.waiting.pop(video.id, None)
@@ -295,7 +295,7 @@ class Poll:
                 author=video.channel,
                 language=transcript.language if transcript else details.language,
                 published_at=video.published_at,
-                media=(Media(THUMBNAIL.format(video_id=video.id), "image/jpeg"), Media(video.url)),
+                media=(EntryMedia(THUMBNAIL.format(video_id=video.id), "image/jpeg"), EntryMedia(video.url)),
                 metadata=_metadata(video, details, transcript),
                 left_out=left_out,
             )
@@ -303,7 +303,7 @@ class Poll:
 
     # --- What was taken back ---
 
-    def _check(self, checks: Iterable[str], listing: Listing) -> None:
+    def _check(self, checks: Iterable[str], listing: VideoListing) -> None:
         for video_id in listing.deleted:
             record = self.memory.records.get(video_id)
             if record is not None and record.fate == "given":
@@ -317,7 +317,7 @@ class Poll:
             if record is not None and record.fate == "given" and monotonic() < self.captions.deadline:
                 self._check_one(video_id, record)
 
-    def _check_one(self, video_id: str, record: Record) -> None:
+    def _check_one(self, video_id: str, record: YouTubeRecord) -> None:
         details = self.details.get(video_id)
         if details is not None and details.is_private:
             record.missing = MISSING_UNTIL_WITHDRAWN
@@ -330,10 +330,10 @@ class Poll:
         if record.missing >= MISSING_UNTIL_WITHDRAWN:
             self._withdraw(video_id, record)
 
-    def _withdraw(self, video_id: str, record: Record) -> None:
+    def _withdraw(self, video_id: str, record: YouTubeRecord) -> None:
         record.fate, record.missing = "withdrawn", 0
         self.memory.waiting.pop(video_id, None)
-        video = Video(video_id, "")
+        video = YouTubeVideo(video_id, "")
         self.entries.append(Entry(external_id=video.external_id, url=video.url, withdrawn=True))
 
     # --- What people are told ---
@@ -363,11 +363,11 @@ def _videos(number: int) -> str:
     return f"{number} videos" if number != 1 else "1 video"
 
 
-def _epoch(video: Video) -> int:
+def _epoch(video: YouTubeVideo) -> int:
     return int(video.published_at.timestamp()) if video.published_at else 0
 
 
-def _metadata(video: Video, details: Details, transcript: Transcript | None) -> dict[str, Any]:
+def _metadata(video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> dict[str, Any]:
     duration = details.duration_seconds or (transcript.duration_seconds if transcript else None)
     found: dict[str, Any] = {"video_id": video.id, "channel": video.channel, "duration_seconds": duration}
     found["captions"] = (

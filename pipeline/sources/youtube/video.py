@@ -26,7 +26,7 @@ _CHAPTER: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\b")
 
 
 @dataclass(frozen=True)
-class Video:
+class YouTubeVideo:
     """What a list says of one video. `listed_at` is when it came into the list, where the list says so."""
 
     id: str
@@ -59,7 +59,7 @@ class Video:
         }
 
     @classmethod
-    def of_json(cls, video_id: str, kept: Mapping[str, Any]) -> Video:
+    def of_json(cls, video_id: str, kept: Mapping[str, Any]) -> YouTubeVideo:
         published = kept.get("published")
         is_moment = isinstance(published, int) and 0 < published < LATEST
         return cls(
