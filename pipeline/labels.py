@@ -38,7 +38,7 @@ class Badge(NamedTuple):
     label: _StrOrPromise
 
 
-class Health(NamedTuple):
+class HealthBadge(NamedTuple):
     """A badge, and a sentence that says what is so or what to do."""
 
     tone: str

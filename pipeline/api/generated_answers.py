@@ -181,7 +181,7 @@ def _blocker(one: publish.Blocker) -> dict[str, Any]:
     }
 
 
-def serialize_rehearsal(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[str, Any]:
+def serialize_rehearsal(item: GeneratedItem, judged: Sequence[publish.OutletVerdict]) -> dict[str, Any]:
     outlets = []
     for one in judged:
         length = platform_of(one.outlet.platform).length(account_of(one.outlet), one.post)

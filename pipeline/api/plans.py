@@ -168,7 +168,7 @@ class PlanView(PipelineResource):
         given, now = self.read_body(request, PlanInput), utc_now()
         if "entries" in given:
             entries = [
-                planning.Entry(one["generated_item"], one["version"], one["outlet"], one["at"])
+                planning.PlanEntry(one["generated_item"], one["version"], one["outlet"], one["at"])
                 for one in given["entries"]
             ]
             return self._commit(entries, now, is_proposed=False)
@@ -209,7 +209,7 @@ class PlanView(PipelineResource):
         kept = [{**_entry(entry), "reason": why} for entry, why in done.kept]
         return Response({**_shown(done.plan), "kept": kept})
 
-    def _commit(self, entries: list[planning.Entry], now: datetime, *, is_proposed: bool) -> Response:
+    def _commit(self, entries: list[planning.PlanEntry], now: datetime, *, is_proposed: bool) -> Response:
         if not entries:
             message = "There is nothing to schedule: no ready item fits a free slot. A dry run says why."
             raise Conflict.because(code="nothing_to_plan", message=message)

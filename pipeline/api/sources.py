@@ -244,7 +244,7 @@ def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _as_preview(seen: collect.Preview) -> dict[str, Any]:
+def _as_preview(seen: collect.SourcePreview) -> dict[str, Any]:
     return {
         "title": seen.title,
         "entries": [

@@ -131,7 +131,7 @@ class StoryboardView(PipelineResource):
 _FRAME: Final = "{}/media/{}/{}"
 
 
-def _shown(row: GeneratedItem, kept: storyboards.Kept) -> dict[str, Any]:
+def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, Any]:
     board = kept.board
     texts = storyboard_edits.texts(board)
     frames = [_FRAME.format(settings.PUBLIC_URL, one.secret, one.name) for one in kept.frames]

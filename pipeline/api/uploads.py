@@ -78,7 +78,7 @@ class UploadView(PipelineResource):
         return Response(shown, status=201)
 
 
-def _read_file(request: Request, most: int) -> uploads.Given:
+def _read_file(request: Request, most: int) -> uploads.ReceivedFile:
     """The one file of the form. The order is the contract's: 413, 415, 400."""
     django_request = request._request  # noqa: SLF001  DRF's own would parse it as JSON
     announced = request.META.get("CONTENT_LENGTH") or ""
@@ -94,7 +94,7 @@ def _read_file(request: Request, most: int) -> uploads.Given:
     return _only_file(django_request)
 
 
-def _only_file(request: HttpRequest) -> uploads.Given:
+def _only_file(request: HttpRequest) -> uploads.ReceivedFile:
     try:
         fields, sent = request.POST, request.FILES
     except RequestDataTooBig as error:
@@ -112,4 +112,4 @@ def _only_file(request: HttpRequest) -> uploads.Given:
         message = "Send one file in the field file." if found else "Send a file in the field file."
         raise Invalid.one(_FIELD, "one_file" if found else "required", message)
     one: UploadedFile[Any] = found[0]
-    return uploads.Given(cast("BinaryIO", one.file), one.size or 0, one.name or "")
+    return uploads.ReceivedFile(cast("BinaryIO", one.file), one.size or 0, one.name or "")

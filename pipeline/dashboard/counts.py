@@ -62,7 +62,7 @@ def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdu
 
 
 @dataclass(frozen=True)
-class Count:
+class CappedCount:
     number: int
 
     @property
@@ -74,17 +74,17 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingForReview:
     count: int
     said: str
     oldest_at: datetime | None
 
 
-def waiting_for_review(workspace_id: UUID) -> Waiting:
+def waiting_for_review(workspace_id: UUID) -> WaitingForReview:
     waiting = GeneratedItem.objects.of(workspace_id).live().to_review()
     (count,) = count_each(waiting)
     oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
-    return Waiting(count.number, count.said, oldest)
+    return WaitingForReview(count.number, count.said, oldest)
 
 
 def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
@@ -98,7 +98,7 @@ def first_id_of(moment: datetime) -> UUID:
     return UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
-def count_each(*several: QuerySet[Any]) -> list[Count]:
+def count_each(*several: QuerySet[Any]) -> list[CappedCount]:
     """All of them in one statement: on a busy machine each way to the database and back costs more than the counting."""
     parts: list[str] = []
     parameters: list[Any] = []
@@ -108,4 +108,4 @@ def count_each(*several: QuerySet[Any]) -> list[Count]:
         parameters += given
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(parts)}", parameters)
-        return [Count(number) for number in cursor.fetchone()]
+        return [CappedCount(number) for number in cursor.fetchone()]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import ApiToken, Workspace
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import ROWS, Count, count_each, first_id_of
+from pipeline.dashboard.counts import ROWS, CappedCount, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -35,7 +35,7 @@ AHEAD: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Call:
+class SuggestedCall:
     """A request of the API, and what a person wants by it."""
 
     wish: Any
@@ -45,14 +45,14 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Row:
+class DashboardRow:
     """One thing: what it is, when, why if something is wrong with it, and the call that does something about it."""
 
     title: str
     at: datetime | None
     about: str = ""
     reason: str = ""
-    call: Call | None = None
+    call: SuggestedCall | None = None
     status: str = ""
     link: str = ""
 
@@ -81,29 +81,29 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Overview:
-    entered: Count
-    waiting: Count
-    promised: Count
-    late: Count
-    failed: Count
-    published: Count
-    newest: Sequence[Row]
-    for_review: Sequence[Row]
-    next_ones: Sequence[Row]
-    late_ones: Sequence[Row]
-    by_hand: Sequence[Row]
+class DashboardOverview:
+    entered: CappedCount
+    waiting: CappedCount
+    promised: CappedCount
+    late: CappedCount
+    failed: CappedCount
+    published: CappedCount
+    newest: Sequence[DashboardRow]
+    for_review: Sequence[DashboardRow]
+    next_ones: Sequence[DashboardRow]
+    late_ones: Sequence[DashboardRow]
+    by_hand: Sequence[DashboardRow]
     """What a person has to post; their links are below the workspace's own address."""
-    published_ones: Sequence[Row]
-    failed_posts: Sequence[Row]
-    failed_items: Sequence[Row]
-    flagged: Sequence[Row]
-    sources: Sequence[Row]
-    outlets: Sequence[Row]
+    published_ones: Sequence[DashboardRow]
+    failed_posts: Sequence[DashboardRow]
+    failed_items: Sequence[DashboardRow]
+    flagged: Sequence[DashboardRow]
+    sources: Sequence[DashboardRow]
+    outlets: Sequence[DashboardRow]
     steps: Steps
 
 
-def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overview:
+def overview(workspace: Workspace, *, since: datetime, now: datetime) -> DashboardOverview:
     """Always the same number of statements."""
     posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
     late, coming = posts.late(now), posts.coming(now)
@@ -115,12 +115,12 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
     waiting = items.to_review()
     soon = coming.filter(due_at__lt=now + AHEAD)
     counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
-    return Overview(
+    return DashboardOverview(
         entered=counts[0],
         waiting=counts[1],
         promised=counts[2],
         late=counts[3],
-        failed=Count(counts[4].number + counts[5].number),
+        failed=CappedCount(counts[4].number + counts[5].number),
         published=counts[6],
         newest=_newest(workspace.pk),
         for_review=_for_review(waiting),
@@ -137,7 +137,7 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
     )
 
 
-def _by_hand(workspace_id: UUID) -> list[Row]:
+def _by_hand(workspace_id: UUID) -> list[DashboardRow]:
     rows = _with_names(Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at"))
     return [
         replace(
@@ -147,7 +147,7 @@ def _by_hand(workspace_id: UUID) -> list[Row]:
     ]
 
 
-def _newest(workspace_id: UUID) -> list[Row]:
+def _newest(workspace_id: UUID) -> list[DashboardRow]:
     rows = (
         RawItem.objects.of(workspace_id)
         .filter(test=False)
@@ -155,7 +155,7 @@ def _newest(workspace_id: UUID) -> list[Row]:
         .values("title", "url", "status", "reason", "created_at", "deleted_at", "source__name")[:ROWS]
     )
     return [
-        Row(
+        DashboardRow(
             title=row["title"] or row["url"],
             at=row["created_at"],
             about=row["source__name"],
@@ -166,17 +166,17 @@ def _newest(workspace_id: UUID) -> list[Row]:
     ]
 
 
-def _for_review(waiting: QuerySet[Any]) -> list[Row]:
+def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
     rows = waiting.order_by("-id").values("id", "title", "excerpt", "engine_output", "ready_at", "held")[
         :ROWS
     ]
     return [
-        Row(
+        DashboardRow(
             title=row["title"] or row["excerpt"],
             at=row["ready_at"],
             about=row["engine_output"],
             reason=str(labels.HOLDS.get(row["held"], row["held"])),
-            call=Call(
+            call=SuggestedCall(
                 _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
             link=page_of(row["id"]),
@@ -209,16 +209,16 @@ def page_of(item_id: UUID) -> str:
     return f"items/{encode('gen', item_id)}"
 
 
-def _publication(row: Any) -> Row:
+def _publication(row: Any) -> DashboardRow:
     name = encode("pub", row["id"])
     is_published = row["status"] == PublicationStatus.PUBLISHED
     calls = {
-        "failed": Call(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
-        "unknown": Call(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
+        "failed": SuggestedCall(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
+        "unknown": SuggestedCall(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
     }
-    see = Call(_("How to see it"), "GET", f"/v1/publications/{name}")
+    see = SuggestedCall(_("How to see it"), "GET", f"/v1/publications/{name}")
     moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
-    return Row(
+    return DashboardRow(
         title=row["item_title"] or row["item_excerpt"],
         at=moments.get(row["status"], row["due_at"]),
         about=row["outlet_name"],
@@ -234,19 +234,19 @@ def _publication(row: Any) -> Row:
     )
 
 
-def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> Call | None:
+def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> SuggestedCall | None:
     """None where it says that trying again can't help."""
     if (error or {}).get("retryable") is False:
         return None
-    return Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
+    return SuggestedCall(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
 
 
-def _failed_items(rows: QuerySet[Any]) -> list[Row]:
+def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
     found = rows.order_by("-updated_at").values(
         "id", "title", "raw_item__title", "engine_output", "error", "updated_at"
     )[:ROWS]
     return [
-        Row(
+        DashboardRow(
             title=row["title"] or row["raw_item__title"] or "",
             at=row["updated_at"],
             about=row["engine_output"],
@@ -259,14 +259,14 @@ def _failed_items(rows: QuerySet[Any]) -> list[Row]:
     ]
 
 
-def looked_at(item_id: UUID, flagged: str) -> Call | None:
+def looked_at(item_id: UUID, flagged: str) -> SuggestedCall | None:
     """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
     if flagged != "source_changed":
         return None
-    return Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
+    return SuggestedCall(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
 
 
-def _flagged(workspace_id: UUID) -> list[Row]:
+def _flagged(workspace_id: UUID) -> list[DashboardRow]:
     rows = (
         GeneratedItem.objects.of(workspace_id)
         .live()
@@ -276,7 +276,7 @@ def _flagged(workspace_id: UUID) -> list[Row]:
         .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
     )
     return [
-        Row(
+        DashboardRow(
             title=row["title"] or row["excerpt"],
             at=row["published_at"],
             about=row["engine_output"],
@@ -288,7 +288,7 @@ def _flagged(workspace_id: UUID) -> list[Row]:
     ]
 
 
-def _sources(workspace_id: UUID) -> list[Row]:
+def _sources(workspace_id: UUID) -> list[DashboardRow]:
     rows = (
         Source.objects.of(workspace_id)
         .live()
@@ -299,10 +299,12 @@ def _sources(workspace_id: UUID) -> list[Row]:
     found = []
     for row in rows:
         name = encode("src", row["id"])
-        poll = Call(_("How to poll it now"), "POST", f"/v1/sources/{name}/poll")
-        revive = Call(_("How to switch it on again"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}')
+        poll = SuggestedCall(_("How to poll it now"), "POST", f"/v1/sources/{name}/poll")
+        revive = SuggestedCall(
+            _("How to switch it on again"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}'
+        )
         found.append(
-            Row(
+            DashboardRow(
                 title=row["name"],
                 at=row["failing_since"],
                 reason=(row["last_error"] or {}).get("message", ""),
@@ -313,7 +315,7 @@ def _sources(workspace_id: UUID) -> list[Row]:
     return found
 
 
-def _outlets(workspace_id: UUID) -> list[Row]:
+def _outlets(workspace_id: UUID) -> list[DashboardRow]:
     rows = (
         Outlet.objects.of(workspace_id)
         .to_reconnect()
@@ -321,14 +323,14 @@ def _outlets(workspace_id: UUID) -> list[Row]:
         .values("id", "name", "platform", "last_error", "updated_at")[:ROWS]
     )
     return [
-        Row(
+        DashboardRow(
             title=row["name"],
             at=row["updated_at"],
             about=str(platform.label)
             if (platform := platform_if_known(row["platform"]))
             else row["platform"],
             reason=(row["last_error"] or {}).get("message", ""),
-            call=Call(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
+            call=SuggestedCall(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
             status="needs_reconnect",
         )
         for row in rows

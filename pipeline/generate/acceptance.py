@@ -73,7 +73,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GenerationPlan:
     """What a raw item will be made into, and what that costs: of all that was asked for, each is made or skipped."""
 
     shares: tuple[Share, ...] = ()
@@ -114,7 +114,7 @@ class Acceptance:
 
     def plan(
         self, engines: list[Engine], variants: int, source: SourceText, *, persona_id: UUID | None
-    ) -> Plan:
+    ) -> GenerationPlan:
         """`engines` in the order asked for, `variants` of each."""
         trial = None if self._has_model else _Trial(source, self._card(persona_id), variants)
         return _plan(engines, variants, source, trial)
@@ -125,7 +125,7 @@ class Acceptance:
         return self._cards[persona_id]
 
 
-def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Trial | None) -> Plan:
+def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
     shares: list[Share] = []
     skipped: list[Skipped] = []
     # As a writer is shown it.
@@ -144,7 +144,7 @@ def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Tria
             skipped += [
                 Skipped(engine.name, number, refusal.code, message) for number in range(able, variants)
             ]
-    return Plan(tuple(shares), tuple(skipped), variants)
+    return GenerationPlan(tuple(shares), tuple(skipped), variants)
 
 
 def refusal_by_rules(engine: Engine, shown: SourceText) -> Refused | None:
@@ -156,7 +156,7 @@ def refusal_by_rules(engine: Engine, shown: SourceText) -> Refused | None:
     return None if reason is None else Refused(reason, code=NOTHING_TO_MAKE)
 
 
-def plan_by_rules(engines: list[Engine], variants: int, source: SourceText) -> Plan:
+def plan_by_rules(engines: list[Engine], variants: int, source: SourceText) -> GenerationPlan:
     """The same by the engines' own rules alone, whoever will write."""
     return _plan(engines, variants, source, None)
 

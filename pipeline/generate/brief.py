@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from pipeline.engines.base import SourceText
-    from pipeline.generate.checkpoint import Material, Run
+    from pipeline.generate.checkpoint import Run, RunMaterial
     from pipeline.plugins import NeedsReconnect
     from pipeline.writers.base import Writer
 
@@ -39,7 +39,7 @@ AWAIT: Final = timedelta(seconds=2)
 """How often a run looks whether the other one has its answer; the answer itself wakes it at once."""
 
 
-def find_material(run: Run) -> Material:
+def find_material(run: Run) -> RunMaterial:
     """Store the brief with the run, asked for or found. Raises `TryLater` while another run is asking for it."""
     generation = run.generation
     assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
@@ -52,11 +52,11 @@ def find_material(run: Run) -> Material:
     return _material(run, source)
 
 
-def read_material(run: Run) -> Material:
+def read_material(run: Run) -> RunMaterial:
     return _material(run, source_text(run.generation))
 
 
-def _material(run: Run, source: SourceText) -> Material:
+def _material(run: Run, source: SourceText) -> RunMaterial:
     brief = run.engine.told(brief_from(run.generation.answers["brief"]), source)
     return run.resting_on(brief, source)
 

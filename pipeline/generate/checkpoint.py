@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Material:
+class RunMaterial:
     """What the words rest on, and what decides over a draft of them."""
 
     brief: Brief
@@ -46,18 +46,18 @@ class Run:
     client: ModelClient | None
     own_words: OwnWords | None
     """What the drafts of a raw item are compared with; a topic has a memory of its own."""
-    material: Material | None = None
+    material: RunMaterial | None = None
     """None until a step has found it, or it was read back."""
     then: GenerationStage = GenerationStage.WRITE
 
     @property
-    def rests_on(self) -> Material:
+    def rests_on(self) -> RunMaterial:
         assert self.material is not None  # noqa: S101  for the types; it is read before each step that needs it
         return self.material
 
-    def resting_on(self, brief: Brief, source: SourceText) -> Material:
+    def resting_on(self, brief: Brief, source: SourceText) -> RunMaterial:
         """Material with the rules that every draft is held to."""
-        return Material(
+        return RunMaterial(
             brief,
             source,
             lambda draft: judge(self.engine, draft, brief, source, self.persona, own_words=self.own_words),

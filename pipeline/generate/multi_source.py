@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Brief, Claim
-    from pipeline.generate.checkpoint import Material, Run
+    from pipeline.generate.checkpoint import Run, RunMaterial
     from pipeline.models import Generation
     from pipeline.writers.base import Writer
 
@@ -43,7 +43,7 @@ def find_material(run: Run) -> None:
     store(run.generation, run.then, brief_usage=asdict(usage))
 
 
-def read_material(run: Run) -> Material:
+def read_material(run: Run) -> RunMaterial:
     """Raises `Refused` where too few of the raw items are left."""
     brief, source = combine(_parts(run.generation, inputs_of(run.generation)))
     reason = run.engine.why_not(source)

@@ -15,7 +15,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, multi_source
-from pipeline.generate.checkpoint import WAITS, Material, Run, as_json, store
+from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store
 from pipeline.generate.lifecycle import REDRAW, fail, start, wanted
 from pipeline.generate.model import account, batches
 from pipeline.generate.model.account import LostLease
@@ -37,22 +37,22 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Source:
+class MaterialSource:
     """What a run is made of: how its material is asked for, and how it is read back from what was stored.
 
     `find` returns it where it has it in memory, to spare the reading.
     """
 
-    find: Callable[[Run], Material | None]
-    read: Callable[[Run], Material]
+    find: Callable[[Run], RunMaterial | None]
+    read: Callable[[Run], RunMaterial]
 
 
-RAW_ITEM: Final = Source(brief.find_material, brief.read_material)
-RAW_ITEMS: Final = Source(multi_source.find_material, multi_source.read_material)
-TOPIC: Final = Source(topic_run.find_material, topic_run.read_material)
+RAW_ITEM: Final = MaterialSource(brief.find_material, brief.read_material)
+RAW_ITEMS: Final = MaterialSource(multi_source.find_material, multi_source.read_material)
+TOPIC: Final = MaterialSource(topic_run.find_material, topic_run.read_material)
 
 
-def _source_of(generation: Generation) -> Source:
+def _source_of(generation: Generation) -> MaterialSource:
     if generation.raw_item_id is not None:
         return RAW_ITEM
     return TOPIC if generation.topic_id is not None else RAW_ITEMS
@@ -62,7 +62,7 @@ def _source_of(generation: Generation) -> Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RunStep:
     """What is done while the row is at one stage. A task that is killed in it does it again from its start."""
 
     work: Callable[[Run], Run]
@@ -111,49 +111,49 @@ def _engine(generation: Generation) -> Engine:
     return plugins.get("engines", generation.engine, Engine)
 
 
-STEPS: Final[Mapping[str, Step]] = {
-    GenerationStage.BRIEF: Step(
+STEPS: Final[Mapping[str, RunStep]] = {
+    GenerationStage.BRIEF: RunStep(
         work=_find,
         checkpoint="generate.briefed",
         leads_to=GenerationStage.DRAFT,
         queue=_queue_of_writer,
         needs_material=False,
     ),
-    GenerationStage.DRAFT: Step(
+    GenerationStage.DRAFT: RunStep(
         work=_draft,
         checkpoint="generate.drafted",
         leads_to=GenerationStage.RENDER,
         queue=_queue_of_writer,
     ),
-    GenerationStage.RENDER: Step(
+    GenerationStage.RENDER: RunStep(
         work=draw,
         checkpoint="generate.rendered",
         leads_to=GenerationStage.WRITE,
         queue=_queue_of_rendering,
         is_needed=lambda engine: bool(engine.sizes),
     ),
-    GenerationStage.WRITE: Step(work=write, checkpoint="generate.committed", leads_to=None),
+    GenerationStage.WRITE: RunStep(work=write, checkpoint="generate.committed", leads_to=None),
 }
-REDRAWING: Final[Mapping[str, Step]] = {
-    GenerationStage.RENDER: Step(
+REDRAWING: Final[Mapping[str, RunStep]] = {
+    GenerationStage.RENDER: RunStep(
         work=redraw,
         checkpoint="generate.rendered",
         leads_to=GenerationStage.WRITE,
         queue=_queue_of_rendering,
         needs_material=False,
     ),
-    GenerationStage.WRITE: Step(
+    GenerationStage.WRITE: RunStep(
         work=write_redrawn, checkpoint="generate.committed", leads_to=None, needs_material=False
     ),
 }
 """Of a run that asks no writer, because a person has changed the words."""
 
 
-def _steps_of(generation: Generation) -> Mapping[str, Step]:
+def _steps_of(generation: Generation) -> Mapping[str, RunStep]:
     return REDRAWING if REDRAW in generation.answers else STEPS
 
 
-def _then(steps: Mapping[str, Step], step: Step, engine: Engine) -> GenerationStage:
+def _then(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> GenerationStage:
     """The next stage whose step is needed for what the engine makes; the last one's own, which ends the run."""
     stage = step.leads_to or GenerationStage.WRITE
     return stage if steps[stage].is_needed(engine) else _then(steps, steps[stage], engine)

@@ -51,7 +51,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
         raise NotFound
     body = raw_body(Request(request), most=core_limits.BODY_BYTES)
     headers = {name.lower(): value for name, value in request.headers.items()}
-    received = receive.receive(source, receive.Incoming(body, headers), now=utc_now())
+    received = receive.receive(source, receive.IncomingDelivery(body, headers), now=utc_now())
     if received.outcome == "challenge":
         return JsonResponse({"challenge": received.challenge})
     if received.problem is not None and received.is_told:

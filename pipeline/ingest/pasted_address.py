@@ -75,7 +75,7 @@ def read_page(url: str, *, now: datetime) -> Read:
 
 
 @dataclass(frozen=True)
-class Found:
+class AddressReading:
     """One way to read the address: `label` says in words what it is, `config` is that of a source of `type`."""
 
     type: str
@@ -84,7 +84,7 @@ class Found:
     about: str
 
 
-def find(url: str, *, now: datetime) -> list[Found]:
+def find(url: str, *, now: datetime) -> list[AddressReading]:
     """The ways to read an address, the likeliest first.
 
     Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it
@@ -102,21 +102,23 @@ def find(url: str, *, now: datetime) -> list[Found]:
     found = [_feed(one, url) for one in feeds[:MOST]]
     if not any(one.config["url"] == url for one in found):
         about = _("Read as it is, and again when its words change.")
-        found.append(Found("scraper", {"url": url}, _("The web page itself"), about))
+        found.append(AddressReading("scraper", {"url": url}, _("The web page itself"), about))
     return found
 
 
-def _feed(candidate: FeedCandidate, url: str) -> Found:
+def _feed(candidate: FeedCandidate, url: str) -> AddressReading:
     name = {"atom": "Atom", "json": "JSON Feed"}.get(candidate.kind, "RSS")
     if candidate.url == url:
-        return Found("rss", {"url": url}, _("A feed (%(form)s)") % {"form": name}, candidate.title or url)
+        return AddressReading(
+            "rss", {"url": url}, _("A feed (%(form)s)") % {"form": name}, candidate.title or url
+        )
     title = candidate.title or name
-    return Found(
+    return AddressReading(
         "rss", {"url": candidate.url}, _("A feed of this page: %(title)s") % {"title": title}, candidate.url
     )
 
 
-def _youtube(url: str) -> Found:
+def _youtube(url: str) -> AddressReading:
     place = place_in(url)
     if place is None:
         message = _(
@@ -126,11 +128,11 @@ def _youtube(url: str) -> Found:
         raise Invalid.one("address", "not_a_place", message)
     kind, name = place
     label = {"playlist": _("A playlist on YouTube"), "video": _("One video on YouTube")}.get(kind)
-    return Found("youtube", {kind: name}, label or _("A channel on YouTube"), name)
+    return AddressReading("youtube", {kind: name}, label or _("A channel on YouTube"), name)
 
 
-def _tiktok(url: str) -> Found:
+def _tiktok(url: str) -> AddressReading:
     handle = _HANDLE.fullmatch(urlsplit(url).path)
     if handle and not (handle[2] or "").strip("/"):
-        return Found("tiktok", {"username": handle[1]}, _("An account on TikTok"), f"@{handle[1]}")
-    return Found("tiktok", {"links": [url]}, _("One video on TikTok"), url)
+        return AddressReading("tiktok", {"username": handle[1]}, _("An account on TikTok"), f"@{handle[1]}")
+    return AddressReading("tiktok", {"links": [url]}, _("One video on TikTok"), url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.core.errors import Conflict
-from pipeline.generate.acceptance import Acceptance, Plan, engine_named, plan_by_rules
+from pipeline.generate.acceptance import Acceptance, GenerationPlan, engine_named, plan_by_rules
 from pipeline.ingest.raw_content import RawContent, body_of, rows_of, source_text
 from pipeline.switches import availability
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     )
 
 
-def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> Plan:
+def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPlan:
     """The engines that can make something of it, with how many variants; for the others, why not."""
     return plan_with(row, source_text(row, body), Acceptance(workspace))
 
 
-def plan_with(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
+def plan_with(row: RawItem, text: SourceText, acceptance: Acceptance) -> GenerationPlan:
     engines = [engine_named(name) for name in row.engines]
     return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
 
@@ -45,7 +45,7 @@ def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *
 
 def estimate(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
-) -> Plan:
+) -> GenerationPlan:
     """What pushing this would make and cost; stores nothing, spends nothing. Raises `EngineUnavailable` as `push`."""
     availability.refuse_engines(content.engines or ())
     row, body = rows_of(workspace, source, content, defaults, now)
@@ -54,7 +54,7 @@ def estimate(
 
 def estimate_any(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
-) -> Plan:
+) -> GenerationPlan:
     """What an item of this source would cost of which every engine of words can make something; as `estimate`."""
     row, body = rows_of(workspace, source, content, defaults, now)
     text = source_text(row, body)

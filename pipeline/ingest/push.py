@@ -13,7 +13,7 @@ from config.core.crash_points import crash_point
 from config.core.database.insert import insert_unless_there
 from pipeline import events
 from pipeline.generate import outcomes
-from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, Plan
+from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_what_was_made
 from pipeline.ingest.duplicates import mark_near, print_again, print_of
 from pipeline.ingest.plans import plan_with
@@ -65,14 +65,14 @@ class Pushed:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedItem:
     """A raw item that is ready to be stored, with what it will be made into."""
 
     content: RawContent
     row: RawItem
     body: RawBody
     mark: RawPrint
-    plan: Plan
+    plan: GenerationPlan
 
 
 def push(
@@ -133,7 +133,7 @@ def prepare(
     *,
     defaults: WorkspaceDefaults,
     now: datetime,
-) -> list[Prepared]:
+) -> list[PreparedItem]:
     """Read and plan what is to be stored, which may take some milliseconds each: before the transaction."""
     acceptance = Acceptance(workspace)
     made = []
@@ -141,17 +141,17 @@ def prepare(
         row, body = rows_of(workspace, source, one.content, defaults, now)
         text = source_text(row, body)
         # What its source leaves out isn't looked at: whoever has it made all the same has it planned then.
-        plan = plan_with(row, text, acceptance) if one.skip is None else Plan()
+        plan = plan_with(row, text, acceptance) if one.skip is None else GenerationPlan()
         _skip_unless_made(row, plan, one.skip)
         mark = print_of(row, text.text, second_key_of(source, one.content, row))
-        made.append(Prepared(one.content, row, body, mark, plan))
+        made.append(PreparedItem(one.content, row, body, mark, plan))
     return made
 
 
 def push_portion(
     workspace: Workspace,
     source: Source,
-    portion: Sequence[Prepared],
+    portion: Sequence[PreparedItem],
     *,
     defaults: WorkspaceDefaults,
     beside: Callable[[Sequence[UUID]], None],
@@ -186,7 +186,7 @@ def push_portion(
     reserve(workspace, generations, now)
 
 
-def _skip_unless_made(row: RawItem, plan: Plan, skip: Skip | None) -> None:
+def _skip_unless_made(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
     row.skipped = [one.as_json() for one in plan.skipped]
     if skip is None and plan.shares:
         return

@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict
 from pipeline import events
 from pipeline.generate import outcomes, retry_rules
-from pipeline.generate.acceptance import NOTHING_TO_MAKE, Plan
+from pipeline.generate.acceptance import NOTHING_TO_MAKE, GenerationPlan
 from pipeline.ingest.plans import plan_for
 from pipeline.ingest.raw_content import body_of
 from pipeline.ingest.runs import (
@@ -134,7 +134,7 @@ def replan(
 
 
 def _nothing_to_make(
-    row: RawItem, plan: Plan, *, when_short: Literal["refuse", "wait"], now: datetime
+    row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
     message = " ".join(plan.why_not)
     if when_short == "refuse":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accounts.models import Workspace
-    from pipeline.generate.acceptance import Plan
+    from pipeline.generate.acceptance import GenerationPlan
     from pipeline.models import Event, Source
 
 
@@ -41,7 +41,7 @@ class ToMake:
     workspace: Workspace
     source: Source
     row: RawItem
-    plan: Plan
+    plan: GenerationPlan
     defaults: WorkspaceDefaults
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.models import Outlet
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
 
 REPLY_CHARACTERS: Final = 300
 """Of what a mail server says, as the columns have room for."""
@@ -46,7 +46,7 @@ class Halted(Exception):
 class Postman:
     """Sends mails of one outlet over one session."""
 
-    def __init__(self, outlet: Outlet, connection: Connection, session: SmtpSession) -> None:
+    def __init__(self, outlet: Outlet, connection: OutletConnection, session: SmtpSession) -> None:
         self.outlet = outlet
         self.connection = connection
         self.session = session

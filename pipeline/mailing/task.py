@@ -31,7 +31,7 @@ from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
 
 log = structlog.get_logger(__name__)
 
@@ -197,7 +197,7 @@ def _send(row: MailQueue) -> datetime | None:
 
 
 def _failed(
-    row: MailQueue, error: PluginError, connection: Connection, *, mailing: Mailing | None = None
+    row: MailQueue, error: PluginError, connection: OutletConnection, *, mailing: Mailing | None = None
 ) -> datetime:
     """Waits longer from session to session; what only a person can put right stops what is open, or the outlet."""
     now = utc_now()

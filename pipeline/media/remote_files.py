@@ -40,7 +40,7 @@ def fetch_media(
     Raises `Refused` where it can never be had from there, `TryLater` where it may later. No transaction may be open.
     """
     response = _ask(url, http)
-    given = uploads.Given(
+    given = uploads.ReceivedFile(
         BytesIO(response.body), len(response.body), url.rsplit("/", 1)[-1].partition("?")[0]
     )
     try:
@@ -49,7 +49,7 @@ def fetch_media(
             message = f"At {url} there is {kind}, not {' or '.join(kinds)}."
             raise Refused(message, code="other_kind", field=_FIELD)
         return uploads.keep(workspace, given, test=test, actor="system", now=now)
-    except file_types.Busy as busy:
+    except file_types.UploadBusy as busy:
         message = f"The file at {url} was not looked at: {busy}"
         raise TryLater(message, code="machine_busy") from busy
     except AppError as error:

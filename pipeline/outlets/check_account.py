@@ -11,7 +11,7 @@ from config.core import work_queue
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import encode
-from pipeline.outlets.outlet_client import Connection, client_for, new_account
+from pipeline.outlets.outlet_client import OutletConnection, client_for, new_account
 from pipeline.platforms.fitting import FITTING
 from pipeline.plugins import ConfigInvalid, PluginError, Refused, TryLater
 
@@ -77,7 +77,7 @@ def ask_whose(
         credentials=credentials,
         profile=outlet.profile,
     )
-    connection = Connection(platform, account, client_for(platform, outlet))
+    connection = OutletConnection(platform, account, client_for(platform, outlet))
     release_for_the_call()
     try:
         with connection.telling_no_secret():

@@ -23,7 +23,7 @@ from config.core.http_client import shared
 from pipeline import limits, outlets, plugins
 from pipeline.models import OAuthApp, OAuthAttempt
 from pipeline.outlets.check_account import release_for_the_call
-from pipeline.outlets.outlet_client import Connection, client_of, new_account, platform_of
+from pipeline.outlets.outlet_client import OutletConnection, client_of, new_account, platform_of
 from pipeline.platforms.tokens import TokenPlatform
 from pipeline.plugins import PluginError
 
@@ -128,7 +128,7 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
     }
     secret = {"code": code, "verifier": proof, **client_of(attempt.platform)}
     account = new_account(attempt.platform, config={}, credentials=secret)
-    connection = Connection(platform, account, shared.client())
+    connection = OutletConnection(platform, account, shared.client())
     release_for_the_call()
     try:
         granted = platform.tokens(account, asked, http=connection.http, now=now, timeout=EXCHANGE_SECONDS)

@@ -35,7 +35,7 @@ SHORTEST_SECRET: Final = 6
 
 
 @dataclass(frozen=True)
-class Connection:
+class OutletConnection:
     platform: Platform
     account: Account
     http: Client
@@ -194,6 +194,6 @@ def client_for(platform: Platform, outlet: Outlet) -> Client:
     return SimulatedServer(outlet.workspace_id) if platform.is_simulated else shared.client()
 
 
-def connect(outlet: Outlet) -> Connection:
+def connect(outlet: Outlet) -> OutletConnection:
     platform = platform_of(outlet.platform)
-    return Connection(platform, account_of(outlet, is_open=True), client_for(platform, outlet))
+    return OutletConnection(platform, account_of(outlet, is_open=True), client_for(platform, outlet))

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from config.core.ids import encode
-from pipeline.dashboard.counts import Count, count_each, first_id_of
-from pipeline.dashboard.overview import Call, how_to_retry, page_of
+from pipeline.dashboard.counts import CappedCount, count_each, first_id_of
+from pipeline.dashboard.overview import SuggestedCall, how_to_retry, page_of
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import summary
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.publish.blockers import Blocker
-    from pipeline.publish.blockers import Call as Clearing
+    from pipeline.publish.blockers import ClearingCall as Clearing
 
 READ_MOST: Final = 5000
 _MINUTE: Final = timedelta(minutes=1)
@@ -50,7 +50,7 @@ class Oldest:
     at: datetime | None
     span: str
     why: str
-    call: Call | None = None
+    call: SuggestedCall | None = None
     about: str = ""
 
 
@@ -61,7 +61,7 @@ class Stage:
     name: str
     label: str
     about: str
-    count: Count
+    count: CappedCount
     oldest: Oldest | None
     tone: str = ""
 
@@ -103,7 +103,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
             "failed",
             _("Failed"),
             _failures(counts),
-            Count(counts["posts"].number + counts["items"].number),
+            CappedCount(counts["posts"].number + counts["items"].number),
             read.first_failed(),
             tone="bad" if counts["posts"] or counts["items"] else "",
         ),
@@ -123,7 +123,7 @@ class _Reading:
     until: datetime
     now: datetime
 
-    def counts(self) -> Mapping[str, Count]:
+    def counts(self) -> Mapping[str, CappedCount]:
         """In one statement."""
         late, coming = self._late(), self._coming()
         several = {
@@ -138,7 +138,7 @@ class _Reading:
             "published": self._posts().published().filter(published_at__gte=self.since),
         }
         found = dict(zip(several, count_each(*several.values()), strict=True))
-        return {**found, "made": Count(found["queued"].number + found["generating"].number)}
+        return {**found, "made": CappedCount(found["queued"].number + found["generating"].number)}
 
     def how_entries_ended(self) -> Mapping[str, int]:
         """How many have each status, of the newest `READ_MOST` that entered."""
@@ -173,7 +173,7 @@ class _Reading:
             row["created_at"],
             self._ago(row["created_at"]),
             (row["reason"] or {}).get("message") or _("It waits for credits."),
-            Call(_("How to see it"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
+            SuggestedCall(_("How to see it"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
         )
 
     def longest_in_making(self) -> Oldest | None:
@@ -186,7 +186,7 @@ class _Reading:
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        see = Call(_("How to see it"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
+        see = SuggestedCall(_("How to see it"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
         return self._of_item(item, title, item.created_at, self._why_in_making(item), see)
 
     def longest_unreviewed(self) -> Oldest | None:
@@ -196,7 +196,9 @@ class _Reading:
             return None
         first = _first(explain(item, now=self.now).blockers)
         why = first.message if first else _("Nobody has decided on it yet.")
-        approve = Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve")
+        approve = SuggestedCall(
+            _("How to approve it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve"
+        )
         call = _called(first.clears if first else None) or approve
         return self._of_item(item, item.title or item.excerpt, item.ready_at, why, call)
 
@@ -297,7 +299,7 @@ class _Reading:
 
     def _of_post(self, row: Publication, at: datetime | None, why: str, first: Blocker | None) -> Oldest:
         item = row.item
-        see = Call(_("How to see it"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
+        see = SuggestedCall(_("How to see it"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
         return Oldest(
             item.title or item.excerpt,
             page_of(item.pk),
@@ -309,7 +311,7 @@ class _Reading:
         )
 
     def _of_item(
-        self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: Call | None
+        self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: SuggestedCall | None
     ) -> Oldest:
         return Oldest(title, page_of(item.pk), at, self._ago(at), why, call, item.engine_output)
 
@@ -334,7 +336,7 @@ def _first(blockers: Iterable[Blocker]) -> Blocker | None:
     return next((one for one in blockers if one.code not in _NO_OBSTACLE), None)
 
 
-def _called(call: Clearing | None) -> Call | None:
+def _called(call: Clearing | None) -> SuggestedCall | None:
     """A call that takes a blocker away, with what a person wants by it."""
     if call is None:
         return None
@@ -348,7 +350,7 @@ def _called(call: Clearing | None) -> Call | None:
     }
     wish = wishes.get(call.path.rpartition("/")[2], _("How to change it"))
     body = "" if call.body is None else json.dumps(call.body)
-    return Call(wish, call.method, f"/v1{call.path}", body)
+    return SuggestedCall(wish, call.method, f"/v1{call.path}", body)
 
 
 def _ended(entered: Mapping[str, int]) -> str:
@@ -362,6 +364,6 @@ def _ended(entered: Mapping[str, int]) -> str:
     return ", ".join(text % number for number, text in told if number)
 
 
-def _failures(counts: Mapping[str, Count]) -> str:
+def _failures(counts: Mapping[str, CappedCount]) -> str:
     told = ((counts["posts"], _("%s not published")), (counts["items"], _("%s not made")))
     return ", ".join(text % count.said for count, text in told if count)

@@ -42,7 +42,7 @@ class Looks:
 
     primary: str = ""
     accent: str = ""
-    portrait: uploads.Given | None = None
+    portrait: uploads.ReceivedFile | None = None
     without_portrait: bool = False
     voice_rate: int | None = None
     voice_pitch: int | None = None
@@ -82,7 +82,7 @@ def _said(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-def _square(given: uploads.Given) -> uploads.Given:
+def _square(given: uploads.ReceivedFile) -> uploads.ReceivedFile:
     if uploads.kind_of(given) != "image":
         message = "A portrait is a picture: JPEG, PNG or WebP."
         raise Invalid.one("portrait", "not_a_picture", message)
@@ -91,7 +91,7 @@ def _square(given: uploads.Given) -> uploads.Given:
         data = square_png(given.file.read(), SIDE, behind=_BEHIND)
     except UnusablePicture as unusable:
         raise Invalid.one("portrait", unusable.code, unusable.message) from unusable
-    return uploads.Given(BytesIO(data), len(data), given.name)
+    return uploads.ReceivedFile(BytesIO(data), len(data), given.name)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Lane:
+class SlotContext:
     """A slot with all that decides what is made of it."""
 
     slot: BrandSlot
@@ -104,7 +104,7 @@ def _work(slot: BrandSlot, now: datetime) -> None:
             else:
                 defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
                 today = now.astimezone(zone_of(source.config, workspace.timezone)).date()
-                _pick(Lane(slot, source, workspace, defaults, today), now)
+                _pick(SlotContext(slot, source, workspace, defaults, today), now)
     except credit_account.QuotaExceeded as error:
         _wait_for_credits(slot, error, now)
 
@@ -119,7 +119,7 @@ def _locked_source(slot: BrandSlot) -> Source:
     return source
 
 
-def _pick(lane: Lane, now: datetime) -> None:
+def _pick(lane: SlotContext, now: datetime) -> None:
     """Choose and write it down, with the runs and their reservation, in the caller's transaction."""
     # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
@@ -149,8 +149,8 @@ def _pick(lane: Lane, now: datetime) -> None:
 
 
 def _choose(
-    lane: Lane, found: Sequence[select.Candidate]
-) -> tuple[select.Choice | None, list[Engine], list[str]]:
+    lane: SlotContext, found: Sequence[select.TopicCandidate]
+) -> tuple[select.TopicChoice | None, list[Engine], list[str]]:
     """A topic of which at least one engine can make something, those engines, and why the others can't.
 
     None where there is no such topic; the sentences are then those of the first that was tried.
@@ -169,7 +169,7 @@ def _choose(
 
 def _note(
     wanted: Sequence[Engine],
-    found: Sequence[select.Candidate],
+    found: Sequence[select.TopicCandidate],
     engines: Sequence[Engine],
     why_not: Sequence[str],
 ) -> dict[str, str] | None:
@@ -204,7 +204,9 @@ def _few(count: int) -> str:
     }
 
 
-def _runs(lane: Lane, choice: select.Choice, engines: Sequence[Engine], now: datetime) -> list[Generation]:
+def _runs(
+    lane: SlotContext, choice: select.TopicChoice, engines: Sequence[Engine], now: datetime
+) -> list[Generation]:
     source, variants = lane.source, lane.source.variants
     generations = [
         Generation(
@@ -283,7 +285,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
         credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)
 
 
-def _tell_few(lane: Lane, count: int, now: datetime) -> None:
+def _tell_few(lane: SlotContext, count: int, now: datetime) -> None:
     """Once a week for each lane; a test lane is nobody's worry."""
     log.info("few_topics", source=lane.source.pk.hex, eligible=count)
     if lane.source.test:

@@ -30,7 +30,7 @@ from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones
 from pipeline.publish.undo_snapshot import as_they_stand, promise_as_before, put_back
 from pipeline.publish.validation import (
     CannotPublish,
-    Judged,
+    OutletVerdict,
     Wish,
     dry_run,
     judge,
@@ -45,7 +45,7 @@ __all__ = [
     "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",
-    "Judged",
+    "OutletVerdict",
     "Wish",
     "as_they_stand",
     "assets_of",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
 
 MESSAGE_CHARACTERS: Final = 1000
 """Of what a platform says of a failure; the rest is in nobody's interest."""
@@ -86,7 +86,9 @@ def storable(value: Any) -> Any:
     return value
 
 
-def as_shown(error: PluginError, *, is_retried: bool, connection: Connection | None = None) -> dict[str, Any]:
+def as_shown(
+    error: PluginError, *, is_retried: bool, connection: OutletConnection | None = None
+) -> dict[str, Any]:
     """A failure as its publication and its event tell it: what happened, whose it is, what to do."""
 
     def safe(text: str) -> str:

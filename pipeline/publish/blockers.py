@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Call:
+class ClearingCall:
     """A call of the API that takes a blocker away; `path` below the base address."""
 
     method: str
@@ -35,10 +35,10 @@ class Blocker:
     message: str
     since: datetime | None = None
     until: datetime | None = None
-    clears: Call | None = None
+    clears: ClearingCall | None = None
 
 
-RELEASE: Final = Call("DELETE", "/hold")
+RELEASE: Final = ClearingCall("DELETE", "/hold")
 WHY_HELD: Final = {
     "approval_stale": "It was edited after its approval; approve it to send it as it is.",
     "source_changed": "Its source has changed since; approve it to send it as it is.",
@@ -100,7 +100,7 @@ def hold_of(workspace_id: object) -> PublishHold | None:
 
 def of_item(item: GeneratedItem) -> Blocker:
     message = WHY_HELD.get(item.held, "The item is held; approve it to send it as it is.")
-    clears = Call("POST", f"/generated/{encode('gen', item.pk)}/approve")
+    clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
 
 
@@ -134,4 +134,4 @@ def too_late(row: Publication) -> Blocker:
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     body = {"outlets": [encode("out", row.outlet_id)]}
     message = "It is later than its late policy allows; re-time it or cancel it."
-    return Blocker("too_late", message, latest_of(row), clears=Call("POST", path, body))
+    return Blocker("too_late", message, latest_of(row), clears=ClearingCall("POST", path, body))

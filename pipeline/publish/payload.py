@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
     from pipeline.platforms.base import Account, Platform
     from pipeline.platforms.payload import Adapted
 
@@ -103,14 +103,14 @@ def key_of(row: Publication) -> str:
     return ids.encode("pub", row.pk)
 
 
-def post_for(row: Publication, connection: Connection) -> Adapted:
+def post_for(row: Publication, connection: OutletConnection) -> Adapted:
     """What this publication's outlet is sent, fitted for it."""
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
     return fitted(payload, row.outlet, connection.platform, connection.account)
 
 
-def straight_post_for(row: Publication, connection: Connection) -> Adapted:
+def straight_post_for(row: Publication, connection: OutletConnection) -> Adapted:
     """The same with the addresses themselves, where a person may take them before a short one leads anywhere."""
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)

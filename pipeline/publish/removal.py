@@ -25,7 +25,7 @@ from pipeline.publish.payload import key_of
 from pipeline.publish.results import overtaken, write_scheduled
 
 if TYPE_CHECKING:
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
 
 log = structlog.get_logger(__name__)
 
@@ -101,7 +101,7 @@ def take_back(row: Publication, now: datetime) -> None:
         refresh_item(item, now=now)
 
 
-def _note_failure(row: Publication, error: PluginError, connection: Connection) -> None:
+def _note_failure(row: Publication, error: PluginError, connection: OutletConnection) -> None:
     """It stays published, and says why it couldn't be taken back."""
     now = utc_now()
     tries = int(row.step_state.get("remove_tries", 0)) + 1

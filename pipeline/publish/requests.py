@@ -23,7 +23,7 @@ from pipeline.models import (
 from pipeline.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.publish.results import next_look
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
-from pipeline.publish.validation import Judged, Wish, judge, note_overruled, refuse_unless_publishable
+from pipeline.publish.validation import OutletVerdict, Wish, judge, note_overruled, refuse_unless_publishable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -69,7 +69,7 @@ def request(
 
 
 def _promise(
-    item: GeneratedItem, judged: Sequence[Judged], wish: Wish, *, by: str, now: datetime
+    item: GeneratedItem, judged: Sequence[OutletVerdict], wish: Wish, *, by: str, now: datetime
 ) -> list[Publication]:
     publications = []
     late_policy, max_lateness = _lateness_of(wish, item)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-    from pipeline.outlets.outlet_client import Connection
+    from pipeline.outlets.outlet_client import OutletConnection
     from pipeline.platforms.base import Platform
     from pipeline.platforms.payload import Adapted
 
@@ -110,7 +110,7 @@ def record_failure(
     *,
     attempt: Attempt | None,
     tries: int | None = None,
-    connection: Connection | None = None,
+    connection: OutletConnection | None = None,
 ) -> None:
     """It was provably not published: due again by the schedule, or failed for good.
 
@@ -166,7 +166,7 @@ def record_failure(
 
 
 def record_unknown(
-    row: Publication, error: OutcomeUnknown, now: datetime, *, connection: Connection | None = None
+    row: Publication, error: OutcomeUnknown, now: datetime, *, connection: OutletConnection | None = None
 ) -> None:
     with transaction.atomic():
         item = locked(row.item)

@@ -18,7 +18,7 @@ from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
-from pipeline.outlets.outlet_client import Connection, connect
+from pipeline.outlets.outlet_client import OutletConnection, connect
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
@@ -122,7 +122,7 @@ def _make(row: Publication, now: datetime) -> None:
     _commit(row, connection, post, attempt)
 
 
-def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
+def _get_ready(row: Publication, connection: OutletConnection, post: Adapted) -> bool:
     """Everything that can be repeated; False where it isn't time for the call yet, and the row was given back."""
     problems = connection.platform.validate(connection.account, post)
     if problems:
@@ -282,7 +282,7 @@ def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
     return wait_of(row, outlet, now)
 
 
-def _commit(row: Publication, connection: Connection, post: Adapted, attempt: Attempt) -> None:
+def _commit(row: Publication, connection: OutletConnection, post: Adapted, attempt: Attempt) -> None:
     now = utc_now()
     key = key_of(row)
 

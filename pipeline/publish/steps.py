@@ -84,7 +84,7 @@ def finish(row: Publication, now: datetime) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class StatusStep:
     """By the status of the row and, where that has several, by its step. Each writes what the row is at next."""
 
     status: PublicationStatus
@@ -100,10 +100,10 @@ def _give_up_sending(row: Publication, now: datetime) -> None:
 
 
 STEPS: Final = (
-    Step(status=PublicationStatus.SCHEDULED, work=send, give_up=_give_up_sending),
-    Step(status=PublicationStatus.UNKNOWN, work=look_up, give_up=look_again),
-    Step(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish),
-    Step(
+    StatusStep(status=PublicationStatus.SCHEDULED, work=send, give_up=_give_up_sending),
+    StatusStep(status=PublicationStatus.UNKNOWN, work=look_up, give_up=look_again),
+    StatusStep(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish),
+    StatusStep(
         status=PublicationStatus.PUBLISHED,
         step=PublicationStep.REMOVE,
         work=take_back,
@@ -152,7 +152,7 @@ def give_up(publication: Publication) -> None:
         row.sleep_until(None)
 
 
-def _step_of(row: Publication) -> Step | None:
+def _step_of(row: Publication) -> StatusStep | None:
     """None where nothing is to be done."""
     return next((one for one in STEPS if row.status == one.status and one.step in {None, row.step}), None)
 

@@ -51,7 +51,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Judged:
+class OutletVerdict:
     """One outlet and what its rules say of the item; `problems` empty where it can go."""
 
     outlet: Outlet
@@ -67,7 +67,7 @@ class CannotPublish(Invalid):
     """No outlet is left, or one that was named can't take the content."""
 
 
-def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[Judged]:
+def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[OutletVerdict]:
     """Every outlet's rules run, nothing stored; an outlet that can't take it is in the list with its problems.
 
     Raises what `request` does where the item's state doesn't allow it or no outlet is left.
@@ -76,7 +76,7 @@ def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[Judged]:
     return judge(item, wish, now=now, refuse=False)
 
 
-def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True) -> list[Judged]:
+def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True) -> list[OutletVerdict]:
     """What would be sent where. With `refuse`, outlets that weren't named and can't take it, or have it already, are
     left out; one that was named, or none left, raises `CannotPublish` or `Conflict`.
     """
@@ -101,7 +101,7 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
             found = [already, *found]
         if not found or not refuse:
             moment, clock, queue = _promised_for(item, outlet, wish, own=due_at, kept=kept, now=now)
-            judged.append(Judged(outlet, post, moment, own, tuple(found), clock, queue))
+            judged.append(OutletVerdict(outlet, post, moment, own, tuple(found), clock, queue))
         elif is_named:
             problems += found
         else:
@@ -113,7 +113,7 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
 
 def _refuse_unless_any(
     item: GeneratedItem,
-    judged: Sequence[Judged],
+    judged: Sequence[OutletVerdict],
     problems: Sequence[Detail],
     taken: Sequence[Detail],
     *,

@@ -34,7 +34,7 @@ Former = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Given:
+class BulkReviewInput:
     """Who acts and when, and what they said with it: why, where and when, what a further variant should do."""
 
     workspace: Workspace
@@ -56,7 +56,7 @@ class Decided:
     error: AppError | None = None
 
 
-def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: Given) -> list[Decided]:
+def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: BulkReviewInput) -> list[Decided]:
     """Each item by itself, with the version that was looked at: one that has changed since hinders no other.
 
     The items come with their workspace. Of several variants of one group the first alone is published. What is more
@@ -112,7 +112,7 @@ def edit(
     return Decided(item, {**former, "version": item.version})
 
 
-def _approve(item: GeneratedItem, version: int, given: Given) -> Decided:
+def _approve(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     """With other variants `shown` it is the choice among them too: those that wait are set aside."""
     others: list[GeneratedItem] = []
     if given.shown:
@@ -121,12 +121,12 @@ def _approve(item: GeneratedItem, version: int, given: Given) -> Decided:
     return Decided(row, {"act": APPROVE, "version": row.version, **_approval_of(item), **_set_aside(others)})
 
 
-def _reject(item: GeneratedItem, version: int, given: Given) -> Decided:
+def _reject(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     row = decisions.reject(item, reason=given.reason, by=given.by, now=given.now, expected_version=version)
     return Decided(row, {"act": REJECT, "version": row.version})
 
 
-def _publish(item: GeneratedItem, version: int, given: Given) -> Decided:
+def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     """A promise that was there before, and one that had failed, is told as it stood: the undo writes it back."""
     stood = publish.as_they_stand(item)
     row, made = publish.request(item, given.wish, by=given.by, now=given.now, expected_version=version)
@@ -146,13 +146,13 @@ def _publish(item: GeneratedItem, version: int, given: Given) -> Decided:
     return Decided(row, former)
 
 
-def _choose(item: GeneratedItem, version: int, given: Given) -> Decided:
+def _choose(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     expected = {**given.shown, item.pk: version}
     others = variants.choose(item, by=given.by, now=given.now, expected_versions=expected)
     return Decided(item, {"act": CHOOSE, **_set_aside(others)})
 
 
-def _another(item: GeneratedItem, version: int, given: Given) -> Decided:
+def _another(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     states.refuse_other_version(item.version, version)
     made = regenerate.regenerate(item, workspace=given.workspace, now=given.now, hint=given.hint)
     return Decided(made, {"act": ANOTHER, "outlets": made.outlets})

@@ -10,7 +10,7 @@ from config.core.ids import encode
 from pipeline.generate import retry_rules
 from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
-from pipeline.publish.blockers import Blocker, Call, held_back, is_too_late, too_late
+from pipeline.publish.blockers import Blocker, ClearingCall, held_back, is_too_late, too_late
 from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
 from pipeline.publish.timing.rate_caps import wait_of
 from pipeline.publish.validation import why_closed, why_not_publishable
@@ -57,10 +57,12 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
     path = f"/generated/{encode('gen', item.pk)}"
     is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
     calls = {
-        "status": Call("POST", f"{path}/restore") if item.status == GeneratedItemStatus.REJECTED else None,
-        "failed": None if is_final else Call("POST", f"{path}/retry"),
-        "held": Call("POST", f"{path}/approve"),
-        "approval": Call("POST", f"{path}/approve"),
+        "status": ClearingCall("POST", f"{path}/restore")
+        if item.status == GeneratedItemStatus.REJECTED
+        else None,
+        "failed": None if is_final else ClearingCall("POST", f"{path}/retry"),
+        "held": ClearingCall("POST", f"{path}/approve"),
+        "approval": ClearingCall("POST", f"{path}/approve"),
     }
     found = why_not_publishable(item)
     if found is not None:
@@ -68,7 +70,7 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
         yield Blocker(found.code, found.message, clears=calls.get(key))
         if found.field == "status":
             return
-    asks = Call("POST", f"{path}/publish", {})
+    asks = ClearingCall("POST", f"{path}/publish", {})
     for reason in _left_by_autopilot(item):
         yield Blocker("autopilot_waits", reason, item.ready_at, clears=asks)
     message = "Nobody has asked for it to be published."
@@ -92,7 +94,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
         return
     if row.status == PublicationStatus.FAILED:
         said = (row.error or {}).get("message", "It failed.")
-        call = Call("POST", f"/publications/{encode('pub', row.pk)}/retry")
+        call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/retry")
         yield Blocker("failed", said, row.updated_at, clears=call)
         return
     found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
@@ -105,7 +107,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
 def _open(row: Publication) -> Blocker:
     if row.status == PublicationStatus.PUBLISHING:
         return Blocker("in_flight", "The call to its platform is under way.", row.updated_at)
-    call = Call("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
+    call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
     message = "Nobody knows whether the platform has it; it is looked up, and not sent again before."
     return Blocker("outcome_unknown", message, row.unknown_since, row.next_attempt_at, call)
 
@@ -118,9 +120,9 @@ def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
         yield Blocker("not_due", "It is promised for later.", row.created_at, row.due_at, _now(row))
 
 
-def _now(row: Publication) -> Call:
+def _now(row: Publication) -> ClearingCall:
     path = f"/generated/{encode('gen', row.item_id)}/publish"
-    return Call("POST", path, {"outlets": [encode("out", row.outlet_id)]})
+    return ClearingCall("POST", path, {"outlets": [encode("out", row.outlet_id)]})
 
 
 def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
@@ -142,5 +144,5 @@ def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
     payload = payload_of(words, effective_overrides(words, outlet, row.overrides), of=row.item)
     if row.step == PublicationStep.PREPARE or row.revision != row.item.revision:
         for problem in platform.validate(account, fitted(payload, outlet, platform, account)):
-            clears = Call("PATCH", f"/generated/{encode('gen', row.item_id)}")
+            clears = ClearingCall("PATCH", f"/generated/{encode('gen', row.item_id)}")
             yield Blocker(problem.code, problem.message, clears=clears)

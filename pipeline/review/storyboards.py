@@ -40,20 +40,20 @@ _KEPT: Final = ("fps", "width", "height", "version")
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredStoryboard:
     """A film's storyboard as it was filmed, and its frames in the order of the scenes."""
 
     board: Storyboard
     frames: tuple[Asset, ...]
 
 
-def kept(item: GeneratedItem) -> Kept | None:
+def kept(item: GeneratedItem) -> StoredStoryboard | None:
     """None where the item has no film, or not yet."""
     rows = Asset.everywhere.filter(item=item, revoked_at=None, role__in=(ROLE, "frame"))
     return kept_in(list(rows.order_by("position", "id")))
 
 
-def kept_in(there: Sequence[Asset]) -> Kept | None:
+def kept_in(there: Sequence[Asset]) -> StoredStoryboard | None:
     """The same out of the files of an item, in their order."""
     stored = next((one for one in there if one.role == ROLE), None)
     if stored is None:
@@ -63,7 +63,7 @@ def kept_in(there: Sequence[Asset]) -> Kept | None:
     except (OSError, ValueError, Refused):
         # Its file was lost, or an earlier release wrote what this one can't film: the item is shown without.
         return None
-    return Kept(board, tuple(one for one in there if one.role == "frame"))
+    return StoredStoryboard(board, tuple(one for one in there if one.role == "frame"))
 
 
 def read(data: Mapping[str, Any]) -> Storyboard:

@@ -34,7 +34,7 @@ Chosen = tuple[str, "UUID", int]
 
 
 @dataclass(frozen=True)
-class Given:
+class BulkRecoveryInput:
     """Who acts and when; `retry_at` is when what is tried again goes out, `at` the new time for `AT`."""
 
     workspace: Workspace
@@ -58,7 +58,7 @@ class Cleared:
     former: Former | None = None
 
 
-def clear(act: str, chosen: Sequence[Chosen], given: Given) -> list[Cleared]:
+def clear(act: str, chosen: Sequence[Chosen], given: BulkRecoveryInput) -> list[Cleared]:
     """Each thing by itself, with the version that was looked at: one that has changed since hinders no other.
 
     What isn't there in this workspace is left out. What is more than `AT_ONCE` stays, with that as its error.
@@ -78,7 +78,7 @@ def clear(act: str, chosen: Sequence[Chosen], given: Given) -> list[Cleared]:
 # --- Publications ----------------------------------------------------------------------------------------------------
 
 
-def _publications(act: str, versions: Mapping[UUID, int], given: Given) -> list[Cleared]:
+def _publications(act: str, versions: Mapping[UUID, int], given: BulkRecoveryInput) -> list[Cleared]:
     rows = Publication.objects.of(given.workspace).filter(
         pk__in=list(versions), test=False, item__deleted_at=None
     )
@@ -89,7 +89,7 @@ def _publications(act: str, versions: Mapping[UUID, int], given: Given) -> list[
 
 
 def _of_item(
-    act: str, rows: Sequence[Publication], versions: Mapping[UUID, int], given: Given
+    act: str, rows: Sequence[Publication], versions: Mapping[UUID, int], given: BulkRecoveryInput
 ) -> list[Cleared]:
     """All that was chosen of one item: its version is one, so they are taken back together."""
     found: list[Cleared] = []
@@ -121,7 +121,7 @@ def _of_item(
     return found
 
 
-def _act_on(act: str, row: Publication, version: int, given: Given) -> None:
+def _act_on(act: str, row: Publication, version: int, given: BulkRecoveryInput) -> None:
     fresh: Publication = (
         Publication.everywhere.select_for_update(of=("self",)).select_related("item", "outlet").get(pk=row.pk)
     )
@@ -136,7 +136,7 @@ def _act_on(act: str, row: Publication, version: int, given: Given) -> None:
         _give_time(act, fresh, given)
 
 
-def _try_again(row: Publication, given: Given) -> None:
+def _try_again(row: Publication, given: BulkRecoveryInput) -> None:
     """What is unknown is asked for, and not sent: the platform may have it."""
     if row.status == PublicationStatus.UNKNOWN:
         publish.reconcile_now(row, now=given.now)
@@ -147,7 +147,7 @@ def _try_again(row: Publication, given: Given) -> None:
     publish.retry(row, by=given.by, now=given.now, at=given.retry_at)
 
 
-def _give_time(act: str, row: Publication, given: Given) -> None:
+def _give_time(act: str, row: Publication, given: BulkRecoveryInput) -> None:
     """What failed is promised anew with the words, settings and late policy that it had."""
     if row.status == PublicationStatus.FAILED:
         row = publish.retry(row, by=given.by, now=given.now)
@@ -162,7 +162,7 @@ def _give_time(act: str, row: Publication, given: Given) -> None:
 # --- The others ------------------------------------------------------------------------------------------------------
 
 
-def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: Given) -> list[Cleared]:
+def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: BulkRecoveryInput) -> list[Cleared]:
     model, again = _AGAIN[prefix]
     found = []
     rows: Any = model.objects.of(given.workspace).filter(pk__in=list(versions))
@@ -181,25 +181,25 @@ def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: Given) -
     return found
 
 
-def _item_again(row: GeneratedItem, version: int, given: Given) -> None:
+def _item_again(row: GeneratedItem, version: int, given: BulkRecoveryInput) -> None:
     regenerate.retry(row, workspace=given.workspace, now=given.now, expected_version=version)
 
 
-def _raw_again(row: RawItem, version: int, given: Given) -> None:
+def _raw_again(row: RawItem, version: int, given: BulkRecoveryInput) -> None:
     with transaction.atomic():
         fresh = RawItem.everywhere.select_for_update(of=("self",)).get(pk=row.pk)
         states.refuse_other_version(fresh.version, version)
         replan.retry(fresh, workspace=given.workspace, now=given.now)
 
 
-def _source_again(row: Source, version: int, given: Given) -> None:
+def _source_again(row: Source, version: int, given: BulkRecoveryInput) -> None:
     """Switched on, which polls it at once."""
     collect.change(
         row, {"status": "active"}, workspace=given.workspace, now=given.now, expected_version=version
     )
 
 
-def _draft_again(row: PersonaDraft, version: int, given: Given) -> None:
+def _draft_again(row: PersonaDraft, version: int, given: BulkRecoveryInput) -> None:
     del version
     with transaction.atomic():
         drafts.retry(row, now=given.now)

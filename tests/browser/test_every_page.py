@@ -73,7 +73,7 @@ def ids(db):
     given = collect.SourceSettings(type="webhook", config={"verification": {"type": "bearer"}})
     bridge = secrets.register(newsroom, given)
     headers = {"authorization": f"Bearer {bridge.secret}", "content-type": "application/json"}
-    sent = receive.Incoming(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
+    sent = receive.IncomingDelivery(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
     received = receive.receive(bridge.source, sent, now=timezone.now())
     _log_entries(bridge.source)
     letter, reader, mailed = _letter(newsroom)

@@ -317,7 +317,7 @@ def test_broken_push_leaves_nothing(alice, bridge, monkeypatch):
 
     monkeypatch.setattr(push, "push", broken)
     with pytest.raises(RuntimeError):
-        receive.receive(source, receive.Incoming(b'{"title": "x"}', {}), now=timezone.now())
+        receive.receive(source, receive.IncomingDelivery(b'{"title": "x"}', {}), now=timezone.now())
     assert InboundDelivery.everywhere.count() == 0
 
 

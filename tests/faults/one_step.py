@@ -182,7 +182,7 @@ def push_footage(engine):
     film = footage_files.video(seconds=at + 1, size=(160, 90), fps=15, cuts=(9.0,))
     media = []
     for name, data in (("tram.mp4", film), ("tram.json", json.dumps(words).encode())):
-        given = uploads.Given(io.BytesIO(data), len(data), name)
+        given = uploads.ReceivedFile(io.BytesIO(data), len(data), name)
         row = uploads.keep(_workspace(), given, test=False, actor="test")
         media.append({"upload": encode("upl", row.pk), "type": row.mime_type, "author": "Tram TV"})
     return push_one(engines=[engine], body="", media=media, language="en")

@@ -45,7 +45,7 @@ def at_once(acts):
 def receive(source, key):
     body = json.dumps({"external_id": "7", "title": "The ferry leaves earlier"}).encode()
     headers = {"content-type": "application/json", **({"idempotency-key": key} if key else {})}
-    return taking.receive(source, taking.Incoming(body, headers), now=timezone.now())
+    return taking.receive(source, taking.IncomingDelivery(body, headers), now=timezone.now())
 
 
 @pytest.mark.parametrize(("key", "rows"), [("k", 1), (None, TRIES)])

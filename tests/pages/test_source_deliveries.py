@@ -30,7 +30,7 @@ def bridge(newsroom):
 
 def receive(bridge, payload, secret=None):
     headers = {"authorization": f"Bearer {secret or bridge.told}", "content-type": "application/json"}
-    incoming = taking.Incoming(json.dumps(payload).encode(), headers)
+    incoming = taking.IncomingDelivery(json.dumps(payload).encode(), headers)
     try:
         return taking.receive(bridge, incoming, now=timezone.now()).delivery
     except taking.NotVerified:

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from pipeline.outlets.outlet_client import Connection, platform_of
+from pipeline.outlets.outlet_client import OutletConnection, platform_of
 from pipeline.platforms.base import Account
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ SECRET = "p/ss w+rd=ä-4711"
 
 def told(text: str, **credentials: Any) -> str:
     account = Account("out_1", credentials=credentials)
-    return Connection(platform_of("simulated"), account, cast("Any", None)).redact(text)
+    return OutletConnection(platform_of("simulated"), account, cast("Any", None)).redact(text)
 
 
 @pytest.mark.parametrize("order", [("abcdefgh", "abcdefgh-ijkl"), ("abcdefgh-ijkl", "abcdefgh")])

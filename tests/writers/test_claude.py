@@ -73,7 +73,7 @@ def server() -> Iterator[MessagesServer]:
 
 
 @pytest.fixture
-def client(server: MessagesServer) -> Iterator[model_client.Client]:
+def client(server: MessagesServer) -> Iterator[model_client.AccountClient]:
     with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=5) as connected:
         yield connected
 
@@ -108,7 +108,7 @@ BAD = variant("Harrow builds a tram: the council voted 15 to 9 for it.")
 
 
 def draft(
-    client: model_client.Client | None,
+    client: model_client.AccountClient | None,
     *,
     variants: int = 1,
     brief: Brief = BRIEF,
@@ -132,7 +132,7 @@ def outcomes(calls: tuple[CallRecord, ...]) -> list[str]:
 
 
 def test_brief_holds_what_the_source_says_where_it_says_it(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(COST, VOTE)]
 
@@ -152,7 +152,9 @@ def test_brief_holds_what_the_source_says_where_it_says_it(
     assert answer.dropped == 0
 
 
-def test_fact_with_an_altered_quote_is_dropped(server: MessagesServer, client: model_client.Client) -> None:
+def test_fact_with_an_altered_quote_is_dropped(
+    server: MessagesServer, client: model_client.AccountClient
+) -> None:
     altered = VOTE.replace("14 to 9", "15 to 9")
     server.script = [found(altered, "Aliens landed in Mill Street.", COST[:-1] + " today.", VOTE[:40], VOTE)]
 
@@ -179,7 +181,7 @@ def test_fact_with_an_altered_quote_is_dropped(server: MessagesServer, client: m
     ids=["quotes-and-spaces", "ligature", "composed", "hidden", "whole-number"],
 )
 def test_quote_is_mapped_back_to_the_sources_own_characters(
-    server: MessagesServer, client: model_client.Client, text: str, quote: str, true: str | None
+    server: MessagesServer, client: model_client.AccountClient, text: str, quote: str, true: str | None
 ) -> None:
     server.script = [found(quote)]
 
@@ -203,7 +205,7 @@ def test_quote_is_mapped_back_to_the_sources_own_characters(
     ],
 )
 def test_quote_that_cuts_a_word_or_a_number_is_dropped(
-    server: MessagesServer, client: model_client.Client, cut: str
+    server: MessagesServer, client: model_client.AccountClient, cut: str
 ) -> None:
     text = "It rose 14.8 per cent a year. It costs 1,200 dollars or so. It is -2.5 degrees cold."
     assert cut in text
@@ -215,7 +217,7 @@ def test_quote_that_cuts_a_word_or_a_number_is_dropped(
 
 
 def test_long_quote_is_named_by_its_ends_and_kept_whole(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [
         found(
@@ -232,14 +234,14 @@ def test_long_quote_is_named_by_its_ends_and_kept_whole(
     assert answer.dropped == 3
 
 
-def test_places_are_told_once(server: MessagesServer, client: model_client.Client) -> None:
+def test_places_are_told_once(server: MessagesServer, client: model_client.AccountClient) -> None:
     server.script = [found(VOTE, VOTE, VOTE[:-1], COST)]
 
     assert [fact.quote for fact in WRITER.brief(SOURCE, client=client).brief.facts] == [VOTE, COST]
 
 
 def test_language_of_the_source_wins_and_nonsense_is_nothing(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     nameless = dataclasses.replace(SOURCE, language="")
     answers = [
@@ -252,7 +254,9 @@ def test_language_of_the_source_wins_and_nonsense_is_nothing(
     assert told == ["pt-BR", "", "en"]
 
 
-def test_source_without_text_costs_nothing(server: MessagesServer, client: model_client.Client) -> None:
+def test_source_without_text_costs_nothing(
+    server: MessagesServer, client: model_client.AccountClient
+) -> None:
     answer = WRITER.brief(SourceText("Only a title", " \n", URL), client=client)
 
     assert (answer.brief.facts, answer.calls, answer.usage.cost_micro_usd) == ((), (), 0)
@@ -270,7 +274,7 @@ def test_source_without_text_costs_nothing(server: MessagesServer, client: model
     ],
 )
 def test_title_with_a_link_costs_nothing(
-    text: str, server: MessagesServer, client: model_client.Client
+    text: str, server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     answer = WRITER.brief(
         SourceText("Harrow builds a tram line to its northern suburbs", text, URL), client=client
@@ -289,7 +293,7 @@ def test_title_with_a_link_costs_nothing(
     ],
 )
 def test_short_and_unmarked_texts_are_read(
-    text: str, quote: str, server: MessagesServer, client: model_client.Client
+    text: str, quote: str, server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(quote)]
 
@@ -316,7 +320,7 @@ def test_short_and_unmarked_texts_are_read(
     ],
 )
 def test_without_one_verified_fact_the_writer_reads_the_source_itself(
-    quotes: tuple[str, ...], why: str, server: MessagesServer, client: model_client.Client
+    quotes: tuple[str, ...], why: str, server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(*quotes)]
 
@@ -336,7 +340,7 @@ def test_without_one_verified_fact_the_writer_reads_the_source_itself(
 
 
 def test_long_source_is_given_by_its_head_and_its_best_sections(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     filler = "Read more and subscribe to the newsletter of this site today please. " * 3_000
     telling = (
@@ -364,7 +368,7 @@ def sent(server: MessagesServer) -> list[list[dict[str, Any]]]:
 
 
 def test_one_call_asks_for_structured_output_and_for_nothing_else(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(VOTE)]
 
@@ -388,7 +392,7 @@ HIDDEN = "\u200bhid\U000e0041den\u202e"
 
 
 def test_injected_orders_never_reach_the_system_prompt(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     source = SourceText(
         f"PWNED-BY-MALLORY title. {ORDERS}",
@@ -424,7 +428,7 @@ def test_injected_orders_never_reach_the_system_prompt(
     assert "evil.example.net" not in second.raw
 
 
-def test_every_word_is_sent_as_text(server: MessagesServer, client: model_client.Client) -> None:
+def test_every_word_is_sent_as_text(server: MessagesServer, client: model_client.AccountClient) -> None:
     """A gateway such as LiteLLM drops blocks of another type in front of a model that isn't Anthropic's."""
     server.script = [found(VOTE), written(GOOD)]
 
@@ -440,7 +444,7 @@ def test_every_word_is_sent_as_text(server: MessagesServer, client: model_client
 
 
 def test_draft_request_holds_verified_quotes_and_never_the_raw_text(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(VOTE), written(GOOD)]
 
@@ -462,7 +466,7 @@ def test_draft_request_holds_verified_quotes_and_never_the_raw_text(
 
 
 def test_prefix_stays_the_same_and_the_mark_does_not(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [written(GOOD)] * 2
 
@@ -485,7 +489,7 @@ def test_prefix_stays_the_same_and_the_mark_does_not(
     ],
 )
 def test_orders_make_a_brief_suspect_whatever_the_model_says(
-    server: MessagesServer, client: model_client.Client, flagged: str
+    server: MessagesServer, client: model_client.AccountClient, flagged: str
 ) -> None:
     server.script = [found(VOTE)]
 
@@ -496,7 +500,7 @@ def test_orders_make_a_brief_suspect_whatever_the_model_says(
 
 
 def test_models_own_suspicion_is_kept_and_shown_to_the_reviewer(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [found(VOTE, is_instruction_like=True), written(GOOD)]
 
@@ -509,7 +513,7 @@ def test_models_own_suspicion_is_kept_and_shown_to_the_reviewer(
 
 
 def test_article_about_models_is_looked_at_and_keeps_its_facts(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     sentence = "The firm published the system prompt of its assistant on Monday."
     server.script = [found(sentence)]
@@ -519,7 +523,7 @@ def test_article_about_models_is_looked_at_and_keeps_its_facts(
     assert ([fact.quote for fact in brief.facts], brief.is_suspect) == ([sentence], True)
 
 
-def test_harmless_source_is_no_suspect(server: MessagesServer, client: model_client.Client) -> None:
+def test_harmless_source_is_no_suspect(server: MessagesServer, client: model_client.AccountClient) -> None:
     server.script = [found(VOTE)]
 
     assert WRITER.brief(SOURCE, client=client).brief.is_suspect is False
@@ -529,7 +533,7 @@ def test_harmless_source_is_no_suspect(server: MessagesServer, client: model_cli
 
 
 def test_drafts_rest_on_facts_and_carry_the_sources_address(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [written(GOOD, GOOD_COST)]
 
@@ -545,7 +549,7 @@ def test_drafts_rest_on_facts_and_carry_the_sources_address(
 
 
 def test_more_variants_than_asked_for_are_cut_and_likenesses_dropped(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     alike = variant("Harrow builds a tram: its council voted 14 to 9 for it.")
     server.script = [written(GOOD, alike, GOOD_COST, GOOD)]
@@ -554,7 +558,7 @@ def test_more_variants_than_asked_for_are_cut_and_likenesses_dropped(
 
 
 def test_hidden_characters_of_an_answer_are_taken_out(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [written(variant(f"The council vo\u200bted 14 to 9.{HIDDEN}"))]
 
@@ -575,7 +579,7 @@ def test_hidden_characters_of_an_answer_are_taken_out(
     ],
 )
 def test_nothing_but_what_is_listed_gets_out(
-    server: MessagesServer, client: model_client.Client, words: str, code: str
+    server: MessagesServer, client: model_client.AccountClient, words: str, code: str
 ) -> None:
     source = dataclasses.replace(
         SOURCE, text=f"{TEXT} See https://evil.example.net/x and evil.com, says Mallory."
@@ -588,7 +592,7 @@ def test_nothing_but_what_is_listed_gets_out(
     assert outcomes(answer.calls) == ["answered", "answered"]
 
 
-def test_personas_own_link_is_listed(server: MessagesServer, client: model_client.Client) -> None:
+def test_personas_own_link_is_listed(server: MessagesServer, client: model_client.AccountClient) -> None:
     server.script = [written(variant("The council voted 14 to 9. More: https://herald.example.com/"))]
 
     answer = draft(client)
@@ -598,7 +602,7 @@ def test_personas_own_link_is_listed(server: MessagesServer, client: model_clien
 
 
 def test_failed_check_is_repaired_once_and_only_the_failed_variant(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [written(GOOD_COST, BAD), written(GOOD)]
 
@@ -616,7 +620,7 @@ def test_failed_check_is_repaired_once_and_only_the_failed_variant(
 
 
 def test_draft_that_fails_after_the_repair_comes_back_failing(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [written(BAD), written(BAD), written(GOOD)]
 
@@ -632,7 +636,7 @@ def test_draft_that_fails_after_the_repair_comes_back_failing(
     ids=["overloaded", "invalid", "refused", "reset"],
 )
 def test_repair_that_breaks_keeps_what_is_paid_for(
-    server: MessagesServer, client: model_client.Client, broken: Scripted
+    server: MessagesServer, client: model_client.AccountClient, broken: Scripted
 ) -> None:
     server.script = [written(GOOD_COST, BAD), broken, broken]
 
@@ -643,7 +647,9 @@ def test_repair_that_breaks_keeps_what_is_paid_for(
     assert answer.calls[0].outcome == "answered"
 
 
-def test_without_a_judge_nothing_is_repaired(server: MessagesServer, client: model_client.Client) -> None:
+def test_without_a_judge_nothing_is_repaired(
+    server: MessagesServer, client: model_client.AccountClient
+) -> None:
     server.script = [written(BAD)]
 
     answer = WRITER.draft(SHORT_POST, BRIEF, PERSONA, variants=1, seed="s", client=client)
@@ -653,7 +659,7 @@ def test_without_a_judge_nothing_is_repaired(server: MessagesServer, client: mod
 
 
 def test_answer_that_repeats_our_rules_is_not_used(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     leak = variant(
         "Only what the facts say. You have not seen the source, and you know nothing else about it."
@@ -667,7 +673,7 @@ def test_answer_that_repeats_our_rules_is_not_used(
 
 
 def test_without_facts_no_model_is_asked_and_the_words_are_labelled_offline(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     answer = draft(client, brief=Brief("Harrow builds a tram", "en", URL, ()))
 
@@ -683,7 +689,7 @@ class _Silent(type(SHORT_POST)):  # type: ignore[misc]
         return None
 
 
-def test_engine_that_asks_no_model_is_written_offline(client: model_client.Client) -> None:
+def test_engine_that_asks_no_model_is_written_offline(client: model_client.AccountClient) -> None:
     answer = draft(client, engine=_Silent())
 
     assert answer.usage.offline is True
@@ -694,7 +700,7 @@ def test_engine_that_asks_no_model_is_written_offline(client: model_client.Clien
 
 
 def test_refusal_is_tried_once_on_the_other_model(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [refusal("cyber"), written(GOOD)]
 
@@ -706,7 +712,7 @@ def test_refusal_is_tried_once_on_the_other_model(
 
 
 def test_refusal_of_both_models_names_the_category(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [refusal("bio"), refusal("cyber")]
 
@@ -736,7 +742,7 @@ def test_refusal_without_another_model_is_final(server: MessagesServer, other: s
 
 
 def test_cut_answer_is_asked_for_once_with_twice_the_room(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [ok('{"variants": [', stop_reason="max_tokens"), written(GOOD)]
 
@@ -747,7 +753,7 @@ def test_cut_answer_is_asked_for_once_with_twice_the_room(
 
 
 def test_answer_cut_twice_is_truncated_and_accounted(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [ok("{", stop_reason="max_tokens")] * 3
 
@@ -776,7 +782,7 @@ BROKEN_ANSWERS = {
 
 @pytest.mark.parametrize("broken", BROKEN_ANSWERS.values(), ids=BROKEN_ANSWERS)
 def test_answer_that_cannot_be_used_is_repaired_once(
-    server: MessagesServer, client: model_client.Client, broken: Any
+    server: MessagesServer, client: model_client.AccountClient, broken: Any
 ) -> None:
     server.script = [ok(broken), written(GOOD)]
 
@@ -791,7 +797,7 @@ def test_answer_that_cannot_be_used_is_repaired_once(
 
 @pytest.mark.parametrize("broken", BROKEN_ANSWERS.values(), ids=BROKEN_ANSWERS)
 def test_answer_that_stays_unusable_is_refused_and_accounted(
-    server: MessagesServer, client: model_client.Client, broken: Any
+    server: MessagesServer, client: model_client.AccountClient, broken: Any
 ) -> None:
     server.script = [ok(broken)] * 3
 
@@ -803,7 +809,9 @@ def test_answer_that_stays_unusable_is_refused_and_accounted(
     assert len(server.requests) == 2
 
 
-def test_capitals_of_an_angle_are_forgiven(server: MessagesServer, client: model_client.Client) -> None:
+def test_capitals_of_an_angle_are_forgiven(
+    server: MessagesServer, client: model_client.AccountClient
+) -> None:
     server.script = [written({**GOOD, "angle": "How-To"})]
 
     assert [made.angle for made in draft(client).drafts] == ["how-to"]
@@ -819,7 +827,7 @@ def test_capitals_of_an_angle_are_forgiven(server: MessagesServer, client: model
     ],
 )
 def test_three_calls_are_the_most(
-    server: MessagesServer, client: model_client.Client, script: list[Scripted]
+    server: MessagesServer, client: model_client.AccountClient, script: list[Scripted]
 ) -> None:
     server.script = list(script)
 
@@ -944,7 +952,9 @@ def test_time_of_one_call_is_not_counted_against_the_next(server: MessagesServer
     assert [outcomes(answer.calls) for answer in answers] == [["answered"], ["answered"]]
 
 
-def test_window_that_is_exceeded_is_too_long(server: MessagesServer, client: model_client.Client) -> None:
+def test_window_that_is_exceeded_is_too_long(
+    server: MessagesServer, client: model_client.AccountClient
+) -> None:
     server.script = [ok("", stop_reason="model_context_window_exceeded")]
 
     with pytest.raises(WriterRefused) as failure:
@@ -970,7 +980,11 @@ def test_window_that_is_exceeded_is_too_long(server: MessagesServer, client: mod
 )
 @pytest.mark.parametrize("status", [429, 529])
 def test_retry_after_is_handed_on_and_never_slept(
-    server: MessagesServer, client: model_client.Client, status: int, said: str, after: timedelta | None
+    server: MessagesServer,
+    client: model_client.AccountClient,
+    status: int,
+    said: str,
+    after: timedelta | None,
 ) -> None:
     server.script = [error(status, "rate_limit_error", retry_after=said)]
     started = time.monotonic()
@@ -983,7 +997,7 @@ def test_retry_after_is_handed_on_and_never_slept(
     assert len(server.requests) == 1
 
 
-def test_retry_after_may_be_a_date(server: MessagesServer, client: model_client.Client) -> None:
+def test_retry_after_may_be_a_date(server: MessagesServer, client: model_client.AccountClient) -> None:
     moment = datetime.now(UTC) + timedelta(minutes=10)
     server.script = [error(429, "rate_limit_error", retry_after=format_datetime(moment, usegmt=True))]
 
@@ -1000,7 +1014,7 @@ def test_writers_failures_are_the_plugins_own() -> None:
     assert issubclass(WriterNeedsReconnect, NeedsReconnect)
 
 
-def test_nobody_listens(client: model_client.Client) -> None:
+def test_nobody_listens(client: model_client.AccountClient) -> None:
     with MessagesServer() as gone:
         url = gone.url
     with (
@@ -1015,7 +1029,7 @@ def test_nobody_listens(client: model_client.Client) -> None:
 # --- The account -----------------------------------------------------------------------------------------------------
 
 
-def test_every_token_is_counted(server: MessagesServer, client: model_client.Client) -> None:
+def test_every_token_is_counted(server: MessagesServer, client: model_client.AccountClient) -> None:
     server.script = [found(VOTE)]
 
     answer = WRITER.brief(SOURCE, client=client)
@@ -1056,7 +1070,7 @@ def test_every_token_is_counted(server: MessagesServer, client: model_client.Cli
 
 
 def test_price_is_that_of_the_model_that_answered(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     server.script = [
         ok(json.loads(json.loads(found(VOTE).body)["content"][0]["text"]), model="claude-next-1")
@@ -1180,7 +1194,7 @@ def long_variant(*paragraphs: str) -> dict[str, Any]:
 
 
 def test_long_variants_on_the_same_facts_are_kept_and_copies_are_not(
-    server: MessagesServer, client: model_client.Client
+    server: MessagesServer, client: model_client.AccountClient
 ) -> None:
     terms = [
         f"{first}{second}"
@@ -1201,7 +1215,7 @@ def test_writer_is_described() -> None:
     assert (WRITER.kind, WRITER.offline, WRITER.prompt_version) == ("claude", False, "claude-5")
 
 
-def test_brief_of_the_recorded_sample(server: MessagesServer, client: model_client.Client) -> None:
+def test_brief_of_the_recorded_sample(server: MessagesServer, client: model_client.AccountClient) -> None:
     sample = json.loads((Path(__file__).parent / "samples" / "claude.json").read_text(encoding="utf-8"))
     server.script = [found(*(fact["quote"] for fact in sample["facts"]))]
 

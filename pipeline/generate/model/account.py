@@ -18,7 +18,7 @@ from config.core.errors import Conflict
 from config.core.ids import first_of
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.generate.model.client import TIMEOUT_SECONDS, Client, connect
+from pipeline.generate.model.client import TIMEOUT_SECONDS, AccountClient, connect
 from pipeline.models import (
     BatchedCall,
     Generation,
@@ -77,7 +77,7 @@ def queue_of(workspace: Workspace) -> GenerationQueue:
     return GenerationQueue.GENERATE if has_key_of(workspace) else GenerationQueue.COMPUTE
 
 
-def open_client(run: Asker) -> AbstractContextManager[Client | None]:
+def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
     """A client for this run or draft; None where there is no key."""
     key = _key(run)
     if not key:
@@ -94,7 +94,7 @@ def open_client(run: Asker) -> AbstractContextManager[Client | None]:
     )
 
 
-def open_batches(batch: ModelBatch) -> AbstractContextManager[Client | None]:
+def open_batches(batch: ModelBatch) -> AbstractContextManager[AccountClient | None]:
     """A client for a batch, by the key that its calls were gathered for; None where that key is gone."""
     key = _own_key(batch) if batch.is_own_key else settings.ANTHROPIC_API_KEY.strip()
     if not key:

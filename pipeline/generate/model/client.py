@@ -79,7 +79,7 @@ _ANOTHER_MODEL: Final = {
 
 
 @dataclass
-class Client:
+class AccountClient:
     """Asks one model account. The package (76 MB, a second to import) is loaded at the first call, not before."""
 
     api_key: str = field(repr=False)
@@ -241,7 +241,7 @@ def connect(
     timeout: float = TIMEOUT_SECONDS,
     before_call: Callable[[], None] | None = None,
     after_call: Callable[[CallRecord], None] | None = None,
-) -> Client:
+) -> AccountClient:
     """A client for one key; nothing is loaded and nobody is called yet. Close it, or use it in a `with`.
 
     `before_call` runs before each call, to stop it where money or a switch says so: it raises `TryLater` or
@@ -253,7 +253,7 @@ def connect(
     if not api_key.strip():
         message = "There is no key for the model. Enter one, or let the workspace write without AI."
         raise NeedsReconnect(message, code="model_key_missing")
-    return Client(
+    return AccountClient(
         api_key=api_key.strip(),
         base_url=base_url.strip() or None,
         owner=owner,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Engine, PersonaCard
-    from pipeline.generate.topics.select import Choice
+    from pipeline.generate.topics.select import TopicChoice
     from pipeline.models import Source
 
 _TOPICS_TRIED: Final = 20
@@ -92,7 +92,7 @@ def unavailable(source: Source) -> Unavailable | None:
 
 
 def makeable(
-    source: Source, engines: Sequence[Engine], choice: Choice, persona_id: UUID | None
+    source: Source, engines: Sequence[Engine], choice: TopicChoice, persona_id: UUID | None
 ) -> tuple[list[Engine], list[str]]:
     """The engines that can make something of this choice, and for each of the others a sentence that says why not.
 

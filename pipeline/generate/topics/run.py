@@ -16,7 +16,7 @@ from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
 from pipeline.generate.model.account import LostLease
 from pipeline.generate.topics import eligibility, select
-from pipeline.generate.topics.similarity import Memory
+from pipeline.generate.topics.similarity import PersonaHistory
 from pipeline.models import (
     BrandPick,
     BrandPickDecision,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Draft
-    from pipeline.generate.checkpoint import Material, Run
+    from pipeline.generate.checkpoint import Run, RunMaterial
     from pipeline.generate.topics.similarity import Nearest
     from pipeline.writers.base import Judge
 
@@ -71,7 +71,7 @@ def find_material(run: Run) -> None:
     )
 
 
-def read_material(run: Run) -> Material:
+def read_material(run: Run) -> RunMaterial:
     """Of drafts that aren't new the run turns to another topic, and its stage is the first one again.
 
     Raises `Refused` where there is no further one.
@@ -107,7 +107,7 @@ def _titles(generation: Generation) -> tuple[str, ...]:
     return tuple(" ".join(one.split()[:12]) for one in newest)
 
 
-def _with_memory(judge: Judge, memory: Memory) -> Judge:
+def _with_memory(judge: Judge, memory: PersonaHistory) -> Judge:
     """What was said of late fails too: who repeats lines word for word chooses among them by it."""
 
     def decide(written: Draft) -> tuple[Check, ...]:
@@ -120,11 +120,11 @@ def _with_memory(judge: Judge, memory: Memory) -> Judge:
     return decide
 
 
-def _memory(generation: Generation) -> Memory:
+def _memory(generation: Generation) -> PersonaHistory:
     pick = pick_of(generation)
     slot_id = pick.slot_id if pick is not None else None
     together = BrandPick.everywhere.filter(slot_id=slot_id).values_list("generation_id", flat=True)
-    return Memory(
+    return PersonaHistory(
         workspace_id=generation.workspace_id,
         persona_id=_persona_id(generation),
         test=generation.test,
@@ -199,7 +199,7 @@ def _turn_to_another(generation: Generation, words: str, nearest: Nearest) -> bo
     return choice is not None
 
 
-def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.Choice | None:
+def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.TopicChoice | None:
     tried = list(
         BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
             "topic_id", flat=True
@@ -219,7 +219,7 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     return choice
 
 
-def _begin_again(generation: Generation, pick: BrandPick, choice: select.Choice) -> None:
+def _begin_again(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
     BrandPick.everywhere.create(
         workspace_id=generation.workspace_id,
         slot_id=pick.slot_id,

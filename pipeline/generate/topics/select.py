@@ -42,7 +42,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TopicCandidate:
     """A topic that may be taken, with the angles that don't rest, the longest rested first."""
 
     topic: Topic
@@ -55,7 +55,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TopicChoice:
     topic: Topic
     angle: str
 
@@ -73,7 +73,7 @@ def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
     return pool
 
 
-def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Candidate]:
+def candidates(source: Source, persona_id: UUID | None, today: date) -> list[TopicCandidate]:
     """Every topic of the lane's pool that may be taken on that day, in the order of ids; two statements."""
     topics = list(pool_of(source, persona_id).order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
@@ -81,14 +81,16 @@ def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Can
     return [one for one in found if one is not None]
 
 
-def choose(found: Sequence[Candidate], *, seed: str, without: Collection[UUID] = ()) -> Choice | None:
+def choose(
+    found: Sequence[TopicCandidate], *, seed: str, without: Collection[UUID] = ()
+) -> TopicChoice | None:
     """By weight times days of rest; the same seed over the same candidates chooses the same. None where none is left."""
     left = [one for one in found if one.topic.pk not in without]
     if not left:
         return None
     chance = random.Random(seed)  # noqa: S311  repeatable, not secret
     one = chance.choices(left, weights=[each.chance for each in left])[0]
-    return Choice(one.topic, one.angles[0])
+    return TopicChoice(one.topic, one.angles[0])
 
 
 def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[Use]]:
@@ -102,7 +104,7 @@ def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[Use]]:
     return uses
 
 
-def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> Candidate | None:
+def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> TopicCandidate | None:
     if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
         return None
     # The engines of one slot speak of its topic together, which is one use.
@@ -124,7 +126,7 @@ def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> Candidate | No
     # Sorting keeps the person's own order among those that rested equally long.
     awake.sort(key=lambda angle: -rested[angle])
     since = min(((today - on).days for on in last.values()), default=NEVER_USED_DAYS)
-    return Candidate(topic, tuple(awake), min(since, NEVER_USED_DAYS))
+    return TopicCandidate(topic, tuple(awake), min(since, NEVER_USED_DAYS))
 
 
 def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:

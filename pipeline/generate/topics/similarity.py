@@ -57,7 +57,7 @@ def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
     return len(one & other) / together if together else 0.0
 
 
-class Memory:
+class PersonaHistory:
     """What a persona has said in the last 90 days, read once for all drafts of a run."""
 
     def __init__(

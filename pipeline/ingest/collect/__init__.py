@@ -11,7 +11,7 @@ from pipeline.ingest.collect.crud import (
     restore,
 )
 from pipeline.ingest.collect.entry_log import forget as forget_entries
-from pipeline.ingest.collect.source_preview import Preview, Previewed, preview
+from pipeline.ingest.collect.source_preview import Previewed, SourcePreview, preview
 from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
 from pipeline.ingest.collect.validation import (
     SourcesExceeded,
@@ -29,8 +29,8 @@ __all__ = [
     "CHANGEABLE",
     "DELISTED_WAIT",
     "MESSAGE_CHARACTERS",
-    "Preview",
     "Previewed",
+    "SourcePreview",
     "SourceSettings",
     "SourcesExceeded",
     "as_meant",

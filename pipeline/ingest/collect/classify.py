@@ -58,7 +58,7 @@ class There:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownEntries:
     by_key: Mapping[str, There]
     by_second: Mapping[int, There]
 
@@ -113,20 +113,20 @@ def _shared_ids(contents: Iterable[raw_content.RawContent], hashes: Iterable[str
     return {external_id for external_id, count in counted.items() if count > 1}
 
 
-def find_known(source: Source, found: Sequence[Identified]) -> Known:
+def find_known(source: Source, found: Sequence[Identified]) -> KnownEntries:
     """What of it the workspace has, whichever source brought it; three statements, one where all is known by key."""
     mine = RawItem.everywhere.filter(workspace_id=source.workspace_id, test=source.test)
     by_key = {there.key: there for there in _read(mine.filter(dedup_key__in=[one.key for one in found]))}
     second = {one.second for one in found if one.key not in by_key and one.second is not None}
     if not second:
-        return Known(by_key, {})
+        return KnownEntries(by_key, {})
     prints = dict(
         RawPrint.everywhere.filter(
             workspace_id=source.workspace_id, test=source.test, second_key__in=second
         ).values_list("pk", "second_key")
     )
     rows = _read(mine.filter(pk__in=list(prints))) if prints else []
-    return Known(by_key, {prints[there.id]: there for there in rows})
+    return KnownEntries(by_key, {prints[there.id]: there for there in rows})
 
 
 def _read(rows: Iterable[RawItem]) -> list[There]:
@@ -156,7 +156,7 @@ def _read(rows: Iterable[RawItem]) -> list[There]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClassifiedEntry:
     """An entry and what becomes of it. `decision` and `decided_by` are as `SourceEntry` names them.
 
     `key` is the one that the log and the raw item have, `there` the raw item that is met. `content` is None where
@@ -179,13 +179,13 @@ class Judged:
         return raw_content.Skip(self.code, self.message) if self.decision in SKIPPED else None
 
 
-def judge(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[Judged]:
+def judge(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[ClassifiedEntry]:
     """For each entry, newest first, what becomes of it. Reads, writes nothing; `source` may be not stored yet."""
     found = identify(source.pk, entries)
     return decide(source, found, find_known(source, found), now=now)
 
 
-def notes_on(judged: Sequence[Judged]) -> tuple[Note, ...]:
+def notes_on(judged: Sequence[ClassifiedEntry]) -> tuple[Note, ...]:
     """What to know of all entries together: that a source brings nothing which isn't there by another one."""
     entries = [one for one in judged if not one.is_repeated and one.decision != "withdrawn"]
     if not entries or any(one.code != "other_source" for one in entries):
@@ -199,9 +199,11 @@ def notes_on(judged: Sequence[Judged]) -> tuple[Note, ...]:
     return (Note("all_known", message % {"count": len(entries)}),)
 
 
-def decide(source: Source, found: Sequence[Identified], known: Known, *, now: datetime) -> list[Judged]:
+def decide(
+    source: Source, found: Sequence[Identified], known: KnownEntries, *, now: datetime
+) -> list[ClassifiedEntry]:
     """As `judge`, of what was read: a pure function."""
-    judged: list[Judged] = []
+    judged: list[ClassifiedEntry] = []
     seen: set[str] = set()
     fresh = 0
     allowed = _allowance(source)
@@ -221,22 +223,22 @@ def decide(source: Source, found: Sequence[Identified], known: Known, *, now: da
     return judged
 
 
-def _judged(one: Identified, decision: str, message: str = "", *, code: str = "") -> Judged:
+def _judged(one: Identified, decision: str, message: str = "", *, code: str = "") -> ClassifiedEntry:
     """One that is stored under its own key."""
     content = replace(one.content, has_second_key=one.second is not None)
-    return Judged(one.entry, one.key, decision, one.by, code or decision, message, content=content)
+    return ClassifiedEntry(one.entry, one.key, decision, one.by, code or decision, message, content=content)
 
 
-def _of_itself(one: Identified) -> Judged | None:
+def _of_itself(one: Identified) -> ClassifiedEntry | None:
     """What the source says of the entry, or that it says nothing at all."""
     entry = one.entry
     if not (entry.title or entry.body or entry.url or entry.media or entry.withdrawn or entry.left_out):
         message = _("It has neither a title nor a text, an address or a file.")
-        return Judged(entry, one.key, "malformed", "source", "empty", message)
+        return ClassifiedEntry(entry, one.key, "malformed", "source", "empty", message)
     return None
 
 
-def _look_up(source: Source, one: Identified, known: Known) -> tuple[Identified, There | None, str]:
+def _look_up(source: Source, one: Identified, known: KnownEntries) -> tuple[Identified, There | None, str]:
     """The raw item that is there, and by what it was found; by its key first."""
     there = known.by_key.get(one.key)
     if there is not None or one.second is None or one.second not in known.by_second:
@@ -248,30 +250,32 @@ def _look_up(source: Source, one: Identified, known: Known) -> tuple[Identified,
     return replace(one, second=None), None, one.by
 
 
-def _met(source: Source, one: Identified, there: There | None, by: str) -> Judged | None:
+def _met(source: Source, one: Identified, there: There | None, by: str) -> ClassifiedEntry | None:
     entry = one.entry
     is_own = there is not None and there.source_id == source.pk
     key = there.key if there is not None and is_own else one.key
     if entry.withdrawn:
         message = _("The source took it back.")
-        return Judged(entry, key, "withdrawn", "source", "withdrawn", message, there)
+        return ClassifiedEntry(entry, key, "withdrawn", "source", "withdrawn", message, there)
     if entry.left_out is not None:
-        return Judged(entry, key, "filtered", "source", entry.left_out.code, entry.left_out.message, there)
+        return ClassifiedEntry(
+            entry, key, "filtered", "source", entry.left_out.code, entry.left_out.message, there
+        )
     if there is None:
         return None
     if there.is_deleted:
         message = _("It was taken in before and deleted here.")
-        return Judged(entry, key, "unchanged", by, "deleted", message, there)
+        return ClassifiedEntry(entry, key, "unchanged", by, "deleted", message, there)
     if not is_own:
         # Two sources tell the same page in different words; taking both in turn would revise it at each poll.
         message = _("It is there already: another source of the workspace brought it.")
-        return Judged(entry, key, "unchanged", by, "other_source", message, there)
+        return ClassifiedEntry(entry, key, "unchanged", by, "other_source", message, there)
     if there.content_hash == one.body_hash:
         message = _("It was taken in before, and is as it was.")
-        return Judged(entry, key, "unchanged", by, "same", message, there)
+        return ClassifiedEntry(entry, key, "unchanged", by, "same", message, there)
     message = _("It was taken in before and has changed: its raw item gets a new version.")
     content = replace(one.content, key=there.key)
-    return Judged(entry, key, "revised", by, "revised", message, there, content)
+    return ClassifiedEntry(entry, key, "revised", by, "revised", message, there, content)
 
 
 def _is_the_same(source: Source, one: Identified, there: There) -> bool:
@@ -283,7 +287,7 @@ def _is_the_same(source: Source, one: Identified, there: There) -> bool:
     return are_close(one.content.published_at, there.published_at)
 
 
-def _of_age(source: Source, one: Identified, now: datetime) -> Judged | None:
+def _of_age(source: Source, one: Identified, now: datetime) -> ClassifiedEntry | None:
     published_at = one.entry.published_at
     if not source.max_age_days or published_at is None:
         return None
@@ -304,7 +308,7 @@ def _allowance(source: Source) -> int | None:
     return 0 if first_poll == "none" else int(first_poll["newest"])
 
 
-def _over(source: Source, one: Identified, allowed: int) -> Judged:
+def _over(source: Source, one: Identified, allowed: int) -> ClassifiedEntry:
     if source.last_polled_at is None:
         message = _("It was there before the first poll, which took the newest %(count)s.")
         return _judged(one, "before_first_poll", message % {"count": allowed})
@@ -312,6 +316,6 @@ def _over(source: Source, one: Identified, allowed: int) -> Judged:
     return _judged(one, "over_burst", message % {"count": allowed})
 
 
-def _repeated(judged: Judged) -> Judged:
+def _repeated(judged: ClassifiedEntry) -> ClassifiedEntry:
     message = _("The same entry stands further up in the document.")
     return replace(judged, decision="unchanged", code="repeated", message=message)

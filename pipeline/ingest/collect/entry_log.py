@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.ingest.collect.classify import Judged
+    from pipeline.ingest.collect.classify import ClassifiedEntry
     from pipeline.models import Source
 
 _OVER: Final = frozenset({"withdrawn", "filtered", "malformed"})
@@ -43,7 +43,7 @@ def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
     return {key: (decision, code) for key, decision, code in rows.values_list("key", "decision", "code")}
 
 
-def is_news(judged: Judged, logged: Mapping[str, tuple[str, str]]) -> bool:
+def is_news(judged: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
     if judged.is_repeated:
         return False
     before = logged.get(judged.key)
@@ -54,7 +54,7 @@ def is_news(judged: Judged, logged: Mapping[str, tuple[str, str]]) -> bool:
     return before != (judged.decision, judged.code)
 
 
-def write(source: Source, decided: Iterable[tuple[Judged, UUID | None]], *, now: datetime) -> None:
+def write(source: Source, decided: Iterable[tuple[ClassifiedEntry, UUID | None]], *, now: datetime) -> None:
     """Each entry with the raw item that it is or became; one statement for all of them, one more for withdrawn ones."""
     rows = [
         SourceEntry(
@@ -86,7 +86,7 @@ def _upsert(rows: Sequence[SourceEntry], update_fields: Sequence[str]) -> None:
         )
 
 
-def _is_erased(judged: Judged) -> bool:
+def _is_erased(judged: ClassifiedEntry) -> bool:
     """Somebody had its words erased here, and the source still says them."""
     return judged.there is not None and judged.there.is_deleted
 

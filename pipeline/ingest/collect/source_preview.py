@@ -47,7 +47,7 @@ class Previewed:
 
 
 @dataclass(frozen=True)
-class Preview:
+class SourcePreview:
     """`entries` newest first. `price_in_credits` is that of what the first poll would have made at once."""
 
     title: str
@@ -57,7 +57,7 @@ class Preview:
     price_in_credits: int = 0
 
 
-def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> Preview:
+def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> SourcePreview:
     """What the first poll of such a source would do, in at most 20 s. Creates nothing, spends nothing.
 
     A kind that isn't fetched has no entries; a note says what comes of it. Raises what `register` raises, and `Invalid`
@@ -83,16 +83,16 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
         notes = (*notes, Note("malformed_entries", message))
-    return Preview(fetched.title, shown, notes, fetched.moved_to, price)
+    return SourcePreview(fetched.title, shown, notes, fetched.moved_to, price)
 
 
-def _unfetched(source: Source, now: datetime) -> Preview:
+def _unfetched(source: Source, now: datetime) -> SourcePreview:
     """Of a source that nobody asks: how its items come about instead."""
     if source.type != personas.KIND:
         message = _(
             "Nothing is fetched: what is sent to the source's own address, or pushed to it, is taken in."
         )
-        return Preview(source.name, (), (Note("not_fetched", message),))
+        return SourcePreview(source.name, (), (Note("not_fetched", message),))
     outlook = foresee(source, now=now)
     message = _(
         "Nothing is fetched: the lane makes %(engines)s of one of its topics, next at %(moment)s."
@@ -100,7 +100,7 @@ def _unfetched(source: Source, now: datetime) -> Preview:
         "engines": ", ".join(outlook.engines),
         "moment": as_z(outlook.next_at[0]),
     }
-    return Preview(source.name, (), (Note("not_fetched", message),), price_in_credits=outlook.price)
+    return SourcePreview(source.name, (), (Note("not_fetched", message),), price_in_credits=outlook.price)
 
 
 class _HurriedClient(Client):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-    from pipeline.ingest.collect.classify import Judged
+    from pipeline.ingest.collect.classify import ClassifiedEntry
     from pipeline.models import Source
     from pipeline.sources.base import Fetch, Note
 
@@ -62,7 +62,7 @@ def take_in(
     return is_new, kept, notes_on(judged)
 
 
-def _portions(judged: Sequence[Judged]) -> Iterator[Sequence[Judged]]:
+def _portions(judged: Sequence[ClassifiedEntry]) -> Iterator[Sequence[ClassifiedEntry]]:
     for start in range(0, len(judged), PORTION):
         yield judged[start : start + PORTION]
 
@@ -70,7 +70,7 @@ def _portions(judged: Sequence[Judged]) -> Iterator[Sequence[Judged]]:
 def _store(
     source: Source,
     workspace: Workspace,
-    portion: Sequence[Judged],
+    portion: Sequence[ClassifiedEntry],
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
@@ -97,7 +97,7 @@ def _store(
 
 
 def _store_alone(
-    source: Source, workspace: Workspace, one: Judged, defaults: WorkspaceDefaults, now: datetime
+    source: Source, workspace: Workspace, one: ClassifiedEntry, defaults: WorkspaceDefaults, now: datetime
 ) -> None:
     if one.content is None:
         return
@@ -119,12 +119,12 @@ def _store_alone(
     )
 
 
-def _met_meanwhile(one: Judged) -> Judged:
+def _met_meanwhile(one: ClassifiedEntry) -> ClassifiedEntry:
     message = _("It is there already: it came in from elsewhere at the same moment.")
     return replace(one, decision="unchanged", code="met", message=message)
 
 
-def _follow_up(source: Source, workspace: Workspace, one: Judged, now: datetime) -> None:
+def _follow_up(source: Source, workspace: Workspace, one: ClassifiedEntry, now: datetime) -> None:
     """What an entry that is there already changes: a new version, taken back, or there again."""
     there = one.there
     if there is None or there.source_id != source.pk or there.is_deleted:
@@ -147,7 +147,7 @@ def _follow_up(source: Source, workspace: Workspace, one: Judged, now: datetime)
         crash_point("collect.committed")
 
 
-def _compare(source: Source, judged: Sequence[Judged], now: datetime) -> dict[str, Any]:
+def _compare(source: Source, judged: Sequence[ClassifiedEntry], now: datetime) -> dict[str, Any]:
     # What a document says was deleted isn't in its list, and would stand below everything that still is.
     listed = [
         (one.key, one.entry.published_at) for one in judged if not one.is_repeated and not one.entry.withdrawn
@@ -193,7 +193,7 @@ def _withdraw(raw_item_id: UUID | None, now: datetime) -> None:
 
 
 @dataclass(frozen=True)
-class Seen:
+class PollResult:
     """What a poll listed: `state` is kept with the source, `gone` are the names of what was taken back."""
 
     state: dict[str, Any]
@@ -205,11 +205,11 @@ def name_of(key: str) -> str:
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> Seen:
+def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> PollResult:
     """`listed` holds each entry's key and date, in the order of the document, newest first."""
     now: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
     if previous is None:
-        return Seen({"listed": now, "missing": []})
+        return PollResult({"listed": now, "missing": []})
     before: list[list[Any]] = previous["listed"]
     was_missing = set(previous["missing"])
     here = {name for name, _ in now}
@@ -228,16 +228,16 @@ def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, date
             # It keeps its place, so that the next poll can tell.
             spot = next(number for number, (other, _) in enumerate(order) if other == witness)
             order.insert(spot, [name, at])
-    return Seen({"listed": order, "missing": missing}, frozenset(gone))
+    return PollResult({"listed": order, "missing": missing}, frozenset(gone))
 
 
-def confirm(previous: Mapping[str, Any] | None) -> Seen | None:
+def confirm(previous: Mapping[str, Any] | None) -> PollResult | None:
     """After a poll that found the same document again; None where nothing was missing."""
     if not previous or not previous["missing"]:
         return None
     gone = frozenset(previous["missing"])
     listed = [one for one in previous["listed"] if one[0] not in gone]
-    return Seen({"listed": listed, "missing": []}, gone)
+    return PollResult({"listed": listed, "missing": []}, gone)
 
 
 def _witness(after: Sequence[Sequence[Any]], dates: Mapping[str, int | None], at: int | None) -> str | None:

@@ -64,7 +64,7 @@ class NotVerifiable(AppError):
 
 
 @dataclass(frozen=True)
-class Incoming:
+class IncomingDelivery:
     """A POST as it came; `headers` has lower-case names."""
 
     body: bytes
@@ -101,7 +101,7 @@ class _Read:
     payload: Mapping[str, Any] = field(default_factory=dict)
 
 
-def receive(source: Source, incoming: Incoming, *, now: datetime) -> Received:
+def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Received:
     """Raises `NotVerifiable` and, leaving a note without the body, `NotVerified`.
 
     The delivery and what is made of it are one transaction: a sender that got no answer finds nothing done, or finds
@@ -132,7 +132,7 @@ def receive(source: Source, incoming: Incoming, *, now: datetime) -> Received:
     return received
 
 
-def read_body(source: Source, incoming: Incoming) -> _Read:
+def read_body(source: Source, incoming: IncomingDelivery) -> _Read:
     """What the source's settings of now make of it."""
     try:
         payload = bodies.read(incoming.body, incoming.content_type)
@@ -229,7 +229,7 @@ def forget_bodies(source: Source) -> None:
 # --- Inside ----------------------------------------------------------------------------------------------------------
 
 
-def _proven(source: Source, kind: str, incoming: Incoming, now: datetime) -> str:
+def _proven(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> str:
     known = [] if kind == "address" else secrets.known_to(source, now=now)
     if kind != "address" and not known:
         message = "This source has no secret yet; give it one as config.verification.secret."
@@ -248,7 +248,9 @@ def _proven(source: Source, kind: str, incoming: Incoming, now: datetime) -> str
         raise NotVerified(Detail(None, error.code, error.message)) from error
 
 
-def _note_refused(source: Source, kind: str, incoming: Incoming, error: NotProven, now: datetime) -> None:
+def _note_refused(
+    source: Source, kind: str, incoming: IncomingDelivery, error: NotProven, now: datetime
+) -> None:
     """So that the owner sees it, without the body, and not more than some a minute: who sent it isn't known."""
     lately = InboundDelivery.everywhere.filter(
         source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=first_of(now - timedelta(minutes=1))
@@ -262,7 +264,7 @@ def _note_refused(source: Source, kind: str, incoming: Incoming, error: NotProve
     row.save(force_insert=True)
 
 
-def _row(source: Source, kind: str, incoming: Incoming, now: datetime) -> InboundDelivery:
+def _row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> InboundDelivery:
     secret_header = secrets.header_of(source).lower()
     head = {
         name: value[:_HEADER_CHARACTERS]

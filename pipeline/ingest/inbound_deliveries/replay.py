@@ -10,7 +10,7 @@ from django.db import transaction
 from config.core.errors import Conflict, Detail, Invalid, NotFound
 from pipeline.ingest import plans
 from pipeline.ingest.inbound_deliveries.receive import (
-    Incoming,
+    IncomingDelivery,
     Received,
     content_of,
     read_body,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.generate.acceptance import Plan
+    from pipeline.generate.acceptance import GenerationPlan
 
 WISHES: Final = ("mapping", "defaults")
 """What of a webhook source's settings can be tried before it is stored."""
@@ -40,7 +40,7 @@ class Trial:
     preset: str = ""
     notes: Sequence[Mapping[str, str]] = ()
     reason: Mapping[str, str] | None = None
-    plan: Plan | None = None
+    plan: GenerationPlan | None = None
 
 
 def try_on(
@@ -98,7 +98,7 @@ def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
     return received
 
 
-def _again(delivery: InboundDelivery) -> Incoming:
+def _again(delivery: InboundDelivery) -> IncomingDelivery:
     if delivery.body is None:
         why = (
             "It failed the verification, so nothing of it was kept."
@@ -106,7 +106,7 @@ def _again(delivery: InboundDelivery) -> Incoming:
             else "Its body is no longer kept; have it sent again."
         )
         raise Conflict.because("body_gone", why, field=None)
-    return Incoming(bytes(delivery.body), {**delivery.head, "content-type": delivery.content_type})
+    return IncomingDelivery(bytes(delivery.body), {**delivery.head, "content-type": delivery.content_type})
 
 
 def _checked(wishes: Mapping[str, Any]) -> Mapping[str, Any]:

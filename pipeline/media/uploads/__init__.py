@@ -39,7 +39,7 @@ _WHOLE: Final = frozenset({"image", "text"})
 
 
 @dataclass(frozen=True)
-class Given:
+class ReceivedFile:
     """A file as it came: where it can be read from, how long it is, what its sender called it."""
 
     file: BinaryIO
@@ -59,11 +59,11 @@ class Given:
             yield chunk
 
 
-def judge(given: Given) -> file_types.Sniffed:
+def judge(given: ReceivedFile) -> file_types.Sniffed:
     """What the file is; sound and video are looked into by a child process, so no transaction should be open.
 
-    Raises `NotTaken` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
-    something, and `Busy` (503).
+    Raises `UnsupportedFileType` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
+    something, and `UploadBusy` (503).
     """
     found = _sniff(given)
     return file_types.look_into(given.file, found) if found.kind in file_types.LOOKED_INTO else found
@@ -71,7 +71,7 @@ def judge(given: Given) -> file_types.Sniffed:
 
 def keep(
     workspace: Workspace,
-    given: Given,
+    given: ReceivedFile,
     *,
     test: bool,
     actor: str,
@@ -108,12 +108,12 @@ def keep(
     return row
 
 
-def kind_of(given: Given) -> str:
+def kind_of(given: ReceivedFile) -> str:
     """`image`, `audio`, `video` or `text`. Raises as `keep`."""
     return _sniff(given).kind
 
 
-def words_in(given: Given) -> str | None:
+def words_in(given: ReceivedFile) -> str | None:
     """The words of a text file, which is not kept; None for every other kind. Raises as `keep`."""
     if kind_of(given) != "text":
         return None
@@ -121,7 +121,7 @@ def words_in(given: Given) -> str | None:
     return file_types.read_text(given.file.read())
 
 
-def _sniff(given: Given) -> file_types.Sniffed:
+def _sniff(given: ReceivedFile) -> file_types.Sniffed:
     given.file.seek(0)
     mime_type = file_types.sniff_head(given.file.read(file_types.HEAD_BYTES))
     kind = mime_type.partition("/")[0] if mime_type else "text"

@@ -109,7 +109,7 @@ class Sniffed:
         return SUFFIXES[self.mime_type]
 
 
-class NotTaken(AppError):
+class UnsupportedFileType(AppError):
     """The bytes are of a kind that isn't taken."""
 
     code = "unsupported_media_type"
@@ -122,7 +122,7 @@ class NotTaken(AppError):
 
 
 def sniff_head(head: bytes) -> str | None:
-    """The type by the first `HEAD_BYTES`; None where only all of it can tell: a text. Raises `NotTaken`."""
+    """The type by the first `HEAD_BYTES`; None where only all of it can tell: a text. Raises `UnsupportedFileType`."""
     if not head:
         raise Invalid.one("file", "empty_file", "The file is empty; choose one that holds something.")
     found = _by_magic(head)
@@ -130,9 +130,9 @@ def sniff_head(head: bytes) -> str | None:
         return found
     for magic, what in _ELSE:
         if head.startswith(magic):
-            raise NotTaken(what)
+            raise UnsupportedFileType(what)
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise NotTaken("of a kind that isn't known")
+        raise UnsupportedFileType("of a kind that isn't known")
     return None
 
 
@@ -176,10 +176,10 @@ def sniff_picture(data: bytes, mime_type: str) -> Sniffed:
 
 
 def sniff_text(data: bytes) -> Sniffed:
-    """HTML, CSV, Markdown or plain text in UTF-8. Raises `NotTaken`."""
+    """HTML, CSV, Markdown or plain text in UTF-8. Raises `UnsupportedFileType`."""
     text = read_text(data)
     if _MARKUP.match(text):
-        raise NotTaken("XML or SVG")
+        raise UnsupportedFileType("XML or SVG")
     if _HTML.match(text):
         return Sniffed("text", "text/html")
     if _is_table(text):
@@ -188,13 +188,13 @@ def sniff_text(data: bytes) -> Sniffed:
 
 
 def read_text(data: bytes) -> str:
-    """The words of a text file. Raises `NotTaken` for what isn't UTF-8."""
+    """The words of a text file. Raises `UnsupportedFileType` for what isn't UTF-8."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise NotTaken("no text in UTF-8; save it with that encoding") from None
+        raise UnsupportedFileType("no text in UTF-8; save it with that encoding") from None
     if "\x00" in text:
-        raise NotTaken("of a kind that isn't known")
+        raise UnsupportedFileType("of a kind that isn't known")
     return text
 
 
@@ -206,7 +206,7 @@ def _by_magic(head: bytes) -> str | None:
         return _RIFF.get(head[8:12])
     if head[4:8] == b"ftyp":
         if head[8:12] in _STILLS:
-            raise NotTaken("a picture in HEIC or AVIF; save it as JPEG")
+            raise UnsupportedFileType("a picture in HEIC or AVIF; save it as JPEG")
         return _BRANDS.get(head[8:12], "video/mp4")
     if head.startswith(b"\x1a\x45\xdf\xa3") and b"webm" in head[:64]:
         return "video/webm"
@@ -240,7 +240,7 @@ def _is_table(text: str) -> bool:
     return False
 
 
-class Busy(AppError):
+class UploadBusy(AppError):
     """The machine has no room to look at the file now."""
 
     code = "unavailable"
@@ -250,18 +250,18 @@ class Busy(AppError):
 
 
 def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
-    """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `Busy`."""
+    """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `UploadBusy`."""
     try:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
         with jobs.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
     except jobs.RenderBusy as busy:
         message = "Other files are being looked at; send it again in some seconds."
-        raise Busy(message) from busy
+        raise UploadBusy(message) from busy
     except Refused as refused:
         raise Invalid.one("file", refused.code, refused.message) from refused
     except TryLater as later:
-        raise Busy(later.message) from later
+        raise UploadBusy(later.message) from later
     return replace(
         found,
         **_really(found, probed),

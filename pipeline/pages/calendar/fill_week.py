@@ -153,7 +153,7 @@ def _as_value(one: planning.Proposed) -> str:
     )
 
 
-def _entries(values: Iterable[str]) -> list[planning.Entry]:
+def _entries(values: Iterable[str]) -> list[planning.PlanEntry]:
     """What isn't one of ours is left out."""
     found = []
     for value in values:
@@ -161,7 +161,7 @@ def _entries(values: Iterable[str]) -> list[planning.Entry]:
         keys = decode("gen", item), decode("out", outlet)
         moment = read_moment(at) if at else None
         if keys[0] and keys[1] and moment and version.isascii() and version.isdigit():
-            found.append(planning.Entry(keys[0], int(version[:9]), keys[1], moment))
+            found.append(planning.PlanEntry(keys[0], int(version[:9]), keys[1], moment))
     return found
 
 

@@ -53,7 +53,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     found = bulk_recovery.clear(
         form.cleaned_data["act"],
         chosen,
-        bulk_recovery.Given(
+        bulk_recovery.BulkRecoveryInput(
             workspace=place.workspace,
             by=place.user.email,
             now=now,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels, publish
-from pipeline.dashboard.overview import Call
+from pipeline.dashboard.overview import SuggestedCall
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
@@ -54,7 +54,7 @@ class FailureRow:
     """The page that gives it another time."""
     action: NextAction | None = None
     """Where to go to take away what it waits for."""
-    call: Call | None = None
+    call: SuggestedCall | None = None
 
     @property
     def can_retry(self) -> bool:
@@ -83,8 +83,8 @@ def _token(prefix: str, key: UUID, version: int) -> str:
     return f"{encode(prefix, key)}:{version}"
 
 
-def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) -> Call:
-    return Call(_("By API"), method, f"/v1{path}", "" if body is None else json.dumps(body))
+def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) -> SuggestedCall:
+    return SuggestedCall(_("By API"), method, f"/v1{path}", "" if body is None else json.dumps(body))
 
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
@@ -170,7 +170,7 @@ def _action_when_late(
     )
 
 
-def _call_late(row: Publication, blocker: Blocker | None) -> Call:
+def _call_late(row: Publication, blocker: Blocker | None) -> SuggestedCall:
     if blocker is not None and blocker.clears is not None:
         return _by_api(blocker.clears.method, blocker.clears.path, blocker.clears.body)
     return _by_api("GET", f"/generated/{encode('gen', row.item_id)}/explain")

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
 from pipeline import limits
-from pipeline.dashboard.counts import Count, count_each, first_id_of
+from pipeline.dashboard.counts import CappedCount, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,
     InboundDelivery,
@@ -49,7 +49,7 @@ class FailureSection:
     name: str
     label: str
     said: str
-    count: Count
+    count: CappedCount
     rows: Sequence[display.FailureRow]
     is_cut: bool
 

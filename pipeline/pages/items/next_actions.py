@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from accounts.pages.workspace_view import Place
     from pipeline.models import GeneratedItem, Publication
-    from pipeline.publish.blockers import Call
+    from pipeline.publish.blockers import ClearingCall
 
 # What is no obstacle to a person: it is out, or nobody has asked for it yet.
 _NO_OBSTACLE: Final = frozenset({"already_published", "not_requested"})
@@ -72,7 +72,7 @@ def _by_hand(place: Place, row: Publication) -> Obstacle:
     return Obstacle(message, "", row.due_at, None, action)
 
 
-def next_action_for(place: Place, item: GeneratedItem, call: Call | None) -> NextAction | None:
+def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None) -> NextAction | None:
     """None where no call helps, and for who may not make it."""
     if call is None or not place.may_edit:
         return None

@@ -48,7 +48,7 @@ def fits_of(item: GeneratedItem, *, now: datetime) -> tuple[Fit, ...]:
     return tuple(fit_of(item, one) for one in judged_of(item, now=now))
 
 
-def judged_of(item: GeneratedItem, *, now: datetime) -> tuple[publish.Judged, ...]:
+def judged_of(item: GeneratedItem, *, now: datetime) -> tuple[publish.OutletVerdict, ...]:
     """What each outlet's rules say of it, where it goes by default; empty where none is left, or takes it."""
     try:
         return tuple(publish.judge(item, publish.Wish(), now=now, refuse=False))
@@ -57,7 +57,7 @@ def judged_of(item: GeneratedItem, *, now: datetime) -> tuple[publish.Judged, ..
         return ()
 
 
-def fit_of(item: GeneratedItem, judged: publish.Judged) -> Fit:
+def fit_of(item: GeneratedItem, judged: publish.OutletVerdict) -> Fit:
     platform = platform_of(judged.outlet.platform)
     length = platform.length(account_of(judged.outlet), judged.post)
     parts = judged.post.parts

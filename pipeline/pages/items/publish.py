@@ -108,7 +108,7 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     if not form_recovery.is_first(request):
         return redirect(place.address("item_page", gen=row.pk))
     version = version_in(request.POST)
-    given = bulk_review.Given(place.workspace, by=place.user.email, now=utc_now(), wish=form.wish())
+    given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=form.wish())
     (done,) = bulk_review.decide(
         bulk_review.PUBLISH, [(row, row.version if version is None else version)], given
     )

@@ -12,7 +12,7 @@ from pipeline.render.video import storyboard_edits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.review.storyboards import Kept
+    from pipeline.review.storyboards import StoredStoryboard
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SceneSeen:
         return round(self.end - self.start, 2)
 
 
-def scenes_of(kept: Kept) -> list[SceneSeen]:
+def scenes_of(kept: StoredStoryboard) -> list[SceneSeen]:
     board = kept.board
     texts = storyboard_edits.texts(board)
     found = []

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.overview import Call, looked_at
+from pipeline.dashboard.overview import SuggestedCall, looked_at
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary
@@ -49,7 +49,7 @@ class MadeItem:
     """What helps where trying again can't; empty where it can."""
     pictures: tuple[MadePicture, ...]
     documents: tuple[MadePicture, ...]
-    call: Call | None
+    call: SuggestedCall | None
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
     hold: str
@@ -143,16 +143,16 @@ def _seen(
     )
 
 
-def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
+def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> SuggestedCall | None:
     address = f"/v1/generated/{encode('gen', item.pk)}"
     if item.held:
-        return Call(_("How to approve it"), "POST", f"{address}/approve")
+        return SuggestedCall(_("How to approve it"), "POST", f"{address}/approve")
     if item.status == GeneratedItemStatus.READY:
-        return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
+        return SuggestedCall(_("How to publish it"), "POST", f"{address}/publish", "{}")
     if item.status == GeneratedItemStatus.FAILED:
         if retry_rules.is_final(error):
             return None
-        return Call(_("How to try it again"), "POST", f"{address}/retry")
+        return SuggestedCall(_("How to try it again"), "POST", f"{address}/retry")
     return looked_at(item.pk, item.flagged)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.http import HttpRequest
 
-    from pipeline.generate.acceptance import Plan
+    from pipeline.generate.acceptance import GenerationPlan
 
 _LIVE_SECONDS: Final = 2
 
@@ -92,7 +92,7 @@ def _read_link(url: str, taken: _Taken) -> None:
 
 
 def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
-    given = uploads.Given(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+    given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
     words = uploads.words_in(given)
     if words is None:
         kept = uploads.keep(place.workspace, given, test=False, actor=place.user.email)
@@ -164,7 +164,7 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     return render(request, "pages/new/make.html", context)
 
 
-def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Plan | None:
+def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
     known = {name for name, _label in choices.engines()}
     wanted = {

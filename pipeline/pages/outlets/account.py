@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from pipeline import labels, payloads
-from pipeline.labels import Health
+from pipeline.labels import HealthBadge
 from pipeline.models import OutletStatus
 from pipeline.outlets.outlet_client import platform_of
 
@@ -25,21 +25,23 @@ _RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"
 """A note that ends with a TXT record, as a line of a zone file shows it."""
 
 
-def health_of(outlet: Outlet, now: datetime) -> Health:
+def health_of(outlet: Outlet, now: datetime) -> HealthBadge:
     """In plain words; the moments stand beside it."""
     said = str((outlet.last_error or {}).get("message", ""))
     if outlet.status == OutletStatus.DISABLED:
-        return Health("", "circle-pause", _("Switched off"), _("Nothing is published there until it is on."))
+        return HealthBadge(
+            "", "circle-pause", _("Switched off"), _("Nothing is published there until it is on.")
+        )
     if outlet.status == OutletStatus.NEEDS_RECONNECT:
-        return Health("bad", "circle-alert", _("Has to be reconnected"), said)
+        return HealthBadge("bad", "circle-alert", _("Has to be reconnected"), said)
     if outlet.rests_until is not None and outlet.rests_until > now:
-        return Health("warn", "clock", _("Rests"), _("The platform asked to be left alone for a while."))
+        return HealthBadge("warn", "clock", _("Rests"), _("The platform asked to be left alone for a while."))
     if outlet.expiry_told_at is not None and outlet.expires_at is not None:
         ends = _("Its log-in ends soon and can't be renewed by itself. Connect it again before.")
-        return Health("warn", "triangle-alert", _("Log-in ends"), ends)
+        return HealthBadge("warn", "triangle-alert", _("Log-in ends"), ends)
     if outlet.is_simulated:
-        return Health("info", "eye", _("Reaches nobody"), _("For trying out, and for test keys."))
-    return Health("good", "circle-check", _("Works"), "")
+        return HealthBadge("info", "eye", _("Reaches nobody"), _("For trying out, and for test keys."))
+    return HealthBadge("good", "circle-check", _("Works"), "")
 
 
 def account_of(outlet: Outlet) -> str:

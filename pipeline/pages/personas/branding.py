@@ -88,7 +88,7 @@ def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> P
     chosen = stage.Looks(
         primary=given["primary"] if given["own_colours"] else "",
         accent=given["accent"] if given["own_colours"] else "",
-        portrait=uploads.Given(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+        portrait=uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
         if file
         else None,
         without_portrait=given["without_portrait"],

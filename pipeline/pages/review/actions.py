@@ -58,13 +58,13 @@ class DecideForm(WhenForm):
         self.zone = zone
         self.fields["when"].required = False
 
-    def given(self, place: Place, shown: Mapping[UUID, int]) -> bulk_review.Given:
+    def given(self, place: Place, shown: Mapping[UUID, int]) -> bulk_review.BulkReviewInput:
         now = utc_now()
         asked = self.cleaned_data
         wish = self.timing()
         if asked["act"] == bulk_review.PUBLISH and asked["when"] not in {NEXT, "at"}:
             wish = replace(wish, publish_at=now + GRACE)
-        return bulk_review.Given(
+        return bulk_review.BulkReviewInput(
             workspace=place.workspace,
             by=place.user.email,
             now=now,

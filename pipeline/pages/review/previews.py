@@ -65,7 +65,7 @@ def previews_of(
     return tuple(_preview(item, look, one) for one in outlet_fit.judged_of(item, now=now))
 
 
-def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.Judged) -> ReviewPreview:
+def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.OutletVerdict) -> ReviewPreview:
     outlet = judged.outlet
     profile: Mapping[str, object] = account_of(outlet).profile
     sent = {one.name for one in judged.post.payload.assets}

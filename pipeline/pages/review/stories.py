@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import COUNTED_MOST, Count
+from pipeline.dashboard.counts import COUNTED_MOST, CappedCount
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import ChecksOutcome
 
@@ -180,14 +180,14 @@ def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
     return _told(lead, found)
 
 
-def waiting_count(place: Place, narrowed: QueueFilter) -> Count:
+def waiting_count(place: Place, narrowed: QueueFilter) -> CappedCount:
     """Items, counted up to a thousand."""
-    return Count(narrowed.narrow(all_of(place)).order_by().values("pk")[: COUNTED_MOST + 1].count())
+    return CappedCount(narrowed.narrow(all_of(place)).order_by().values("pk")[: COUNTED_MOST + 1].count())
 
 
-def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> Count:
+def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> CappedCount:
     rows = narrowed.narrow(all_of(place)).filter(pk__gt=than)
-    return Count(rows.order_by().values("pk")[: COUNTED_MOST + 1].count())
+    return CappedCount(rows.order_by().values("pk")[: COUNTED_MOST + 1].count())
 
 
 def _beside(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:

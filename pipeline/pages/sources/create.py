@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import labels
 from pipeline.ingest import collect
-from pipeline.ingest.pasted_address import Found, find
+from pipeline.ingest.pasted_address import AddressReading, find
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
@@ -42,7 +42,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
         if request.GET.get("type") != "webhook":
             return redirect(place.address("source_add"))
         about = _("It gets an address of its own; whatever is sent there is taken in.")
-        found = [Found("webhook", {}, _("Webhook"), about)]
+        found = [AddressReading("webhook", {}, _("Webhook"), about)]
         return _choose(request, place, found, _fresh(place, found))
     found = opened(request.POST.get("found", ""))
     if not found:
@@ -59,16 +59,18 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     return _choose(request, place, found, form)
 
 
-def _fresh(place: Place, found: list[Found]) -> ChooseForm:
+def _fresh(place: Place, found: list[AddressReading]) -> ChooseForm:
     return ChooseForm(workspace=place.workspace, found=found, initial={**FRESH, "found": sealed(found)})
 
 
-def _settings(form: ChooseForm, found: list[Found]) -> collect.SourceSettings:
+def _settings(form: ChooseForm, found: list[AddressReading]) -> collect.SourceSettings:
     chosen = found[int(form.cleaned_data["kind"])]
     return collect.SourceSettings(type=chosen.type, config=chosen.config, **form.values())
 
 
-def _choose(request: HttpRequest, place: Place, found: list[Found], form: ChooseForm) -> HttpResponse:
+def _choose(
+    request: HttpRequest, place: Place, found: list[AddressReading], form: ChooseForm
+) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "is_webhook": found[0].type == "webhook"}
     if not form.is_bound:
         settings = collect.SourceSettings(

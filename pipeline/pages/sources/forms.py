@@ -14,7 +14,7 @@ from accounts.pages.feedback import first_part
 from config.core import limits as core_limits
 from config.core.ids import decode, encode
 from pipeline import limits
-from pipeline.ingest.pasted_address import Found
+from pipeline.ingest.pasted_address import AddressReading
 from pipeline.pages import choices
 from pipeline.pages.new.forms import address_in
 
@@ -151,7 +151,7 @@ class ChooseForm(SourceSettingsForm):
         initial=limits.FIRST_POLL_NEWEST,
     )
 
-    def __init__(self, *args: Any, found: Sequence[Found], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, found: Sequence[AddressReading], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["kind"].choices = [(str(number), _kind(one)) for number, one in enumerate(found)]
@@ -161,20 +161,20 @@ class ChooseForm(SourceSettingsForm):
         return "kind" if name in {"config", "type"} else name
 
 
-def _kind(found: Found) -> str:
+def _kind(found: AddressReading) -> str:
     return format_html(
         '<span>{}<br><span class="soft small anywhere">{}</span></span>', found.label, found.about
     )
 
 
-def sealed(found: Sequence[Found]) -> str:
+def sealed(found: Sequence[AddressReading]) -> str:
     return signing.dumps([[one.type, one.config, one.label, one.about] for one in found], salt=_SALT)
 
 
-def opened(text: str) -> list[Found]:
+def opened(text: str) -> list[AddressReading]:
     """What `sealed` made, and nothing else; empty for everything that isn't ours, or is a day old."""
     try:
-        return [Found(*one) for one in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
+        return [AddressReading(*one) for one in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
     except signing.BadSignature:
         return []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from pipeline import plugins
-from pipeline.labels import Health
+from pipeline.labels import HealthBadge
 from pipeline.models import SourceStatus
 from pipeline.pages.sources import cadence
 from pipeline.sources.base import Source as SourceKind
@@ -21,7 +21,7 @@ ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 """Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
 
 
-def health_of(source: Source) -> Health:
+def health_of(source: Source) -> HealthBadge:
     """In plain words; the moments stand beside it."""
     said = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
@@ -30,26 +30,26 @@ def health_of(source: Source) -> Health:
             if source.type == "brand"
             else _("Nothing is fetched until you resume it.")
         )
-        return Health("", "circle-pause", _("Paused"), stands)
+        return HealthBadge("", "circle-pause", _("Paused"), stands)
     if source.status == SourceStatus.GONE:
-        return Health("bad", "circle-alert", _("Gone"), said)
+        return HealthBadge("bad", "circle-alert", _("Gone"), said)
     if source.status == SourceStatus.FAILING:
-        return Health("bad", "circle-alert", _("Failing"), said)
+        return HealthBadge("bad", "circle-alert", _("Failing"), said)
     if source.type == "brand":
         return _health_of_lane(said)
     if not kind_of(source).fetches:
-        return Health("info", "webhook", _("Listens"), _("What is sent to it is taken in at once."))
+        return HealthBadge("info", "webhook", _("Listens"), _("What is sent to it is taken in at once."))
     if said:
-        return Health("warn", "triangle-alert", _("Last poll failed"), said)
+        return HealthBadge("warn", "triangle-alert", _("Last poll failed"), said)
     if source.last_polled_at is None:
-        return Health("info", "clock", _("New"), _("It is polled for the first time within a minute."))
-    return Health("good", "circle-check", _("Reads well"), "")
+        return HealthBadge("info", "clock", _("New"), _("It is polled for the first time within a minute."))
+    return HealthBadge("good", "circle-check", _("Reads well"), "")
 
 
-def _health_of_lane(said: str) -> Health:
+def _health_of_lane(said: str) -> HealthBadge:
     if said:
-        return Health("warn", "triangle-alert", _("Nothing was made"), said)
-    return Health("good", "circle-check", _("At work"), "")
+        return HealthBadge("warn", "triangle-alert", _("Nothing was made"), said)
+    return HealthBadge("good", "circle-check", _("At work"), "")
 
 
 def kind_of(source: Source) -> SourceKind:

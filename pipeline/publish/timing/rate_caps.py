@@ -23,7 +23,7 @@ AFTER_REST: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class Rules:
+class RateRules:
     """Of one outlet: its platform's and its workspace's own, the tighter of both."""
 
     per_day: int | None
@@ -45,11 +45,11 @@ class Wait:
         return {"code": self.code, "message": self.message, "until": as_z(self.until)}
 
 
-def rules_of(outlet: Outlet) -> Rules:
+def rules_of(outlet: Outlet) -> RateRules:
     pace = platform_of(outlet.platform).pace
     caps = [cap for cap in (pace.per_day, outlet.per_day) if cap]
     gaps = [pace.gap, timedelta(minutes=outlet.gap_minutes) if outlet.gap_minutes else None]
-    return Rules(min(caps, default=None), max((gap for gap in gaps if gap), default=None))
+    return RateRules(min(caps, default=None), max((gap for gap in gaps if gap), default=None))
 
 
 def is_paced(outlet: Outlet, now: datetime) -> bool:
@@ -75,7 +75,7 @@ def wait_of(row: Publication, outlet: Outlet, now: datetime) -> Wait | None:
     return Wait("outlet_rests" if start > now else code, _said(outlet, rules, start, now, code), until)
 
 
-def _turn(place: int, posted: Sequence[datetime], rules: Rules, start: datetime) -> tuple[datetime, str]:
+def _turn(place: int, posted: Sequence[datetime], rules: RateRules, start: datetime) -> tuple[datetime, str]:
     """The moment of whoever stands at that place of the line, were everybody before it posted at theirs."""
     history = list(posted)
     moment, code = start, "gap"
@@ -89,7 +89,7 @@ def _turn(place: int, posted: Sequence[datetime], rules: Rules, start: datetime)
     return moment, code
 
 
-def _posted(outlet: Outlet, rules: Rules, now: datetime) -> list[datetime]:
+def _posted(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
     """When its newest posts were made, oldest first; what is under way, or may have arrived, counts as made."""
     if not rules:
         return []
@@ -127,7 +127,7 @@ def _ahead_of(row: Publication, now: datetime) -> int:
     return line.count()
 
 
-def _said(outlet: Outlet, rules: Rules, start: datetime, now: datetime, code: str) -> str:
+def _said(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code: str) -> str:
     if start > now:
         return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
     if code == "daily_cap":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlanEntry:
     """One line of a proposal as it was shown: the item's version, and the slot's moment."""
 
     item_id: UUID
@@ -40,7 +40,7 @@ class Entry:
 class Refusal:
     """An entry that isn't scheduled: what has changed since it was shown."""
 
-    entry: Entry
+    entry: PlanEntry
     code: str
     message: str
 
@@ -65,7 +65,7 @@ _WHY: Final = {
 
 def commit(
     workspace: Workspace,
-    entries: Sequence[Entry],
+    entries: Sequence[PlanEntry],
     *,
     test: bool,
     by: str,
@@ -88,7 +88,7 @@ def commit(
         timelines = _lock_timelines(workspace, entries, test=test, now=now)
         posts = {key: list(timeline.planner_outlet.posts) for key, timeline in timelines.items()}
         for item_id, own in _by_item(entries).items():
-            fitting: list[Entry] = []
+            fitting: list[PlanEntry] = []
             for entry in own:
                 code = _refusal(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
                 if any(entry.outlet_id == other.outlet_id for other in fitting):
@@ -118,7 +118,7 @@ def commit(
     return Done(plan, tuple(scheduled), tuple(refused))
 
 
-def _details(entries: Sequence[Entry], refused: Iterable[Refusal], *, is_named: bool) -> list[Detail]:
+def _details(entries: Sequence[PlanEntry], refused: Iterable[Refusal], *, is_named: bool) -> list[Detail]:
     places = defaultdict(list)
     for place, entry in enumerate(entries):
         places[entry].append(place)
@@ -126,14 +126,14 @@ def _details(entries: Sequence[Entry], refused: Iterable[Refusal], *, is_named: 
     return [Detail(f"entries[{place}]" if is_named else None, one.code, one.message) for place, one in found]
 
 
-def _by_item(entries: Iterable[Entry]) -> dict[UUID, list[Entry]]:
-    found: defaultdict[UUID, list[Entry]] = defaultdict(list)
+def _by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
+    found: defaultdict[UUID, list[PlanEntry]] = defaultdict(list)
     for entry in entries:
         found[entry.item_id].append(entry)
     return dict(found)
 
 
-def _lock(workspace: Workspace, entries: Sequence[Entry], *, test: bool) -> dict[UUID, GeneratedItem]:
+def _lock(workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool) -> dict[UUID, GeneratedItem]:
     """All items with their variants, before any outlet: whoever schedules one of them alone takes the same order."""
     own = GeneratedItem.objects.of(workspace).filter(
         pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
@@ -143,7 +143,7 @@ def _lock(workspace: Workspace, entries: Sequence[Entry], *, test: bool) -> dict
 
 
 def _lock_timelines(
-    workspace: Workspace, entries: Sequence[Entry], *, test: bool, now: datetime
+    workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool, now: datetime
 ) -> dict[UUID, OutletTimeline]:
     """The outlets' slots and rules as they are now, which nobody changes before the plan is written."""
     rows = Outlet.objects.of(workspace).filter(pk__in={entry.outlet_id for entry in entries}, deleted_at=None)
@@ -156,10 +156,10 @@ def _lock_timelines(
 
 
 def _refusal(
-    entry: Entry,
+    entry: PlanEntry,
     item: GeneratedItem | None,
     timeline: OutletTimeline | None,
-    posts: Mapping[UUID, Sequence[planner.Post]],
+    posts: Mapping[UUID, Sequence[planner.PlannerPost]],
     now: datetime,
 ) -> tuple[str, str] | None:
     """Code and message; None where it still stands."""
@@ -180,7 +180,7 @@ def _refusal(
 
 def _promise(
     item: GeneratedItem,
-    entries: Sequence[Entry],
+    entries: Sequence[PlanEntry],
     timelines: Mapping[UUID, OutletTimeline],
     *,
     by: str,
@@ -199,9 +199,9 @@ def _promise(
     return made
 
 
-def _take(posts: list[planner.Post], publication: Publication) -> None:
+def _take(posts: list[planner.PlannerPost], publication: Publication) -> None:
     assert publication.due_at is not None  # noqa: S101  it was just promised
-    posts.append(planner.Post(publication.due_at, str(publication.pk)))
+    posts.append(planner.PlannerPost(publication.due_at, str(publication.pk)))
     posts.sort()
 
 

@@ -14,7 +14,7 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing.rate_caps import is_resting, rules_of
-from pipeline.schedule.planning.planner import DAY, FreeSlot, PlannerOutlet, Post, Traits
+from pipeline.schedule.planning.planner import DAY, FreeSlot, PlannerOutlet, PlannerPost, Traits
 from pipeline.states import OPEN_PUBLICATIONS
 from pipeline.text.wall_clock import zone_named
 
@@ -84,7 +84,7 @@ def _planner_outlet(
     outlet: Outlet,
     queue: PublishQueue,
     slots: Mapping[datetime, Slot],
-    posts: Iterable[Post],
+    posts: Iterable[PlannerPost],
     now: datetime,
 ) -> PlannerOutlet:
     rules, has_zone = rules_of(outlet), publish.has_zone(queue)
@@ -105,7 +105,7 @@ def _planner_outlet(
 
 def _posts(
     outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
-) -> defaultdict[UUID, list[Post]]:
+) -> defaultdict[UUID, list[PlannerPost]]:
     """What is promised or was made around the stretch, by outlet; a gap may reach further than a week."""
     reach = max([BESIDE, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)
@@ -113,8 +113,10 @@ def _posts(
         Q(status__in=sorted(OPEN_PUBLICATIONS), due_at__range=between) | Q(published_at__range=between)
     )
     columns = [f"item__{name}" for name in _ITEM]
-    found: defaultdict[UUID, list[Post]] = defaultdict(list)
+    found: defaultdict[UUID, list[PlannerPost]] = defaultdict(list)
     for row in rows.values("pk", "outlet_id", "due_at", "published_at", *columns):
         traits = traits_of({name: row[f"item__{name}"] for name in _ITEM})
-        found[row["outlet_id"]].append(Post(row["published_at"] or row["due_at"], str(row["pk"]), traits))
+        found[row["outlet_id"]].append(
+            PlannerPost(row["published_at"] or row["due_at"], str(row["pk"]), traits)
+        )
     return found

@@ -31,7 +31,7 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PlanCandidate:
     """An item that may go to these outlets, to each once; `worth` is from 0 to 1."""
 
     key: str
@@ -49,7 +49,7 @@ class FreeSlot:
 
 
 @dataclass(frozen=True, order=True)
-class Post:
+class PlannerPost:
     """One that was made, or is promised."""
 
     moment: datetime
@@ -63,7 +63,7 @@ class PlannerOutlet:
 
     key: str
     slots: tuple[FreeSlot, ...]
-    posts: tuple[Post, ...] = ()
+    posts: tuple[PlannerPost, ...] = ()
     per_day: int | None = None
     """In any 24 hours."""
     gap: timedelta | None = None
@@ -82,14 +82,14 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """`left` are the candidates that got no place at all, and why: `no_outlet` or `no_slot`."""
 
     placements: tuple[Placement, ...]
     left: tuple[tuple[str, str], ...]
 
 
-def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[Post]) -> str:
+def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[PlannerPost]) -> str:
     """The rule that a further post at that moment would break, among these, which are sorted: `closed`, `taken`,
     `gap` or `daily_cap`; empty where it breaks none.
     """
@@ -110,7 +110,7 @@ def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[Post]) -> s
     return ""
 
 
-def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[Post], at: int) -> bool:
+def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[PlannerPost], at: int) -> bool:
     """Whether some stretch of 24 hours with the moment in it would hold more than that many."""
     around = [post.moment for post in posts[max(0, at - per_day) : at + per_day]]
     insort(around, moment)
@@ -120,12 +120,12 @@ def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[Post], at: int) 
 
 
 def plan(
-    candidates: Iterable[Candidate],
+    candidates: Iterable[PlanCandidate],
     outlets: Iterable[PlannerOutlet],
     *,
     a_day: int | None = None,
     most: int = 100,
-) -> Plan:
+) -> PlacementPlan:
     """Fill the outlets' free slots with the best, so that neighbours differ and the days fill evenly.
 
     `a_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand there. The same input gives the same plan.
@@ -143,24 +143,26 @@ def plan(
     left = tuple(
         (one.key, "no_slot" if one.outlets else "no_outlet") for one in pool if one.key not in placed
     )
-    return Plan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), left)
+    return PlacementPlan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), left)
 
 
-def _fill(outlet: PlannerOutlet, pool: list[Candidate], a_day: int | None, most: int) -> list[Post]:
+def _fill(
+    outlet: PlannerOutlet, pool: list[PlanCandidate], a_day: int | None, most: int
+) -> list[PlannerPost]:
     """The new posts of one outlet, in order of time."""
     chosen = _choose_slots(outlet, min(len(pool), most), a_day)
     # The best only, but enough of them that neighbours can differ.
     left = pool[: 3 * len(chosen)]
     standing = list(outlet.posts)
     told: Counter[str] = Counter()
-    new: list[Post] = []
+    new: list[PlannerPost] = []
     for slot in chosen:
         best = _best_for(slot.moment, standing, left, told)
         if best is None:
             continue
         left.remove(best)
         told[best.traits.bucket] += 1
-        post = Post(slot.moment, best.key, best.traits)
+        post = PlannerPost(slot.moment, best.key, best.traits)
         insort(standing, post)
         new.append(post)
     return new
@@ -182,13 +184,13 @@ def _choose_slots(outlet: PlannerOutlet, count: int, a_day: int | None) -> list[
             break
         chosen.append(following)
         on_day[following.day] += 1
-        insort(posts, Post(following.moment))
+        insort(posts, PlannerPost(following.moment))
     return sorted(chosen, key=lambda one: one.moment)
 
 
 def _next_slot(
     outlet: PlannerOutlet,
-    posts: Sequence[Post],
+    posts: Sequence[PlannerPost],
     free: dict[date, list[FreeSlot]],
     on_day: Counter[date],
     a_day: int | None,
@@ -205,13 +207,13 @@ def _next_slot(
 
 
 def _best_for(
-    moment: datetime, standing: Sequence[Post], left: Sequence[Candidate], told: Counter[str]
-) -> Candidate | None:
+    moment: datetime, standing: Sequence[PlannerPost], left: Sequence[PlanCandidate], told: Counter[str]
+) -> PlanCandidate | None:
     neighbours = list(_beside(moment, standing))
     sources = Counter(one.traits.source for one in left if one.traits.source)
     total = sum(told.values()) or 1
 
-    def badness(one: Candidate) -> tuple[float, float, str]:
+    def badness(one: PlanCandidate) -> tuple[float, float, str]:
         cost = sum(_cost(one.traits, other.traits) for other in neighbours)
         share = told[one.traits.bucket] / total
         # Where a source has more than its share left, it has to be told now, or it stands beside itself in the end.
@@ -222,7 +224,7 @@ def _best_for(
     return min(apart, key=badness, default=None)
 
 
-def _beside(moment: datetime, posts: Sequence[Post]) -> Iterator[Post]:
+def _beside(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
     at = bisect_left(posts, moment, key=lambda post: post.moment)
     if at:
         yield posts[at - 1]
@@ -246,7 +248,7 @@ def _is_same_story(one: Traits, other: Traits) -> bool:
     return bool(one.story) and one.story == other.story
 
 
-def _swap_alike(outlet: PlannerOutlet, new: list[Post], traits: dict[str, Traits]) -> None:
+def _swap_alike(outlet: PlannerOutlet, new: list[PlannerPost], traits: dict[str, Traits]) -> None:
     """Let two new posts change places wherever that makes neighbours differ more; their moments stay as they are."""
     for _round in range(SWAP_ROUNDS):
         has_swapped = False
@@ -264,13 +266,13 @@ def _swap_alike(outlet: PlannerOutlet, new: list[Post], traits: dict[str, Traits
             return
 
 
-def _exchange(new: list[Post], first: int, second: int, traits: dict[str, Traits]) -> None:
+def _exchange(new: list[PlannerPost], first: int, second: int, traits: dict[str, Traits]) -> None:
     one, other = new[first], new[second]
-    new[first] = Post(one.moment, other.key, traits[other.key])
-    new[second] = Post(other.moment, one.key, traits[one.key])
+    new[first] = PlannerPost(one.moment, other.key, traits[other.key])
+    new[second] = PlannerPost(other.moment, one.key, traits[one.key])
 
 
-def _cost_around(outlet: PlannerOutlet, new: Sequence[Post], places: Iterable[int]) -> float:
+def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iterable[int]) -> float:
     total = 0.0
     for place in places:
         post = new[place]
@@ -283,7 +285,7 @@ def _cost_around(outlet: PlannerOutlet, new: Sequence[Post], places: Iterable[in
     return total
 
 
-def _neighbours(outlet: PlannerOutlet, new: Sequence[Post], place: int) -> Iterator[Post]:
+def _neighbours(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int) -> Iterator[PlannerPost]:
     """The nearest before and after among the new ones and those that stand, which are sorted."""
     moment = new[place].moment
     at = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
@@ -295,7 +297,9 @@ def _neighbours(outlet: PlannerOutlet, new: Sequence[Post], place: int) -> Itera
         yield min(after)
 
 
-def _told(outlet: PlannerOutlet, new: Sequence[Post], traits: dict[str, Traits]) -> Iterator[Placement]:
+def _told(
+    outlet: PlannerOutlet, new: Sequence[PlannerPost], traits: dict[str, Traits]
+) -> Iterator[Placement]:
     for place, post in enumerate(new):
         found = {
             name

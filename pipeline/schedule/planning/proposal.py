@@ -14,7 +14,7 @@ from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.schedule.planning import planner
-from pipeline.schedule.planning.apply import Entry
+from pipeline.schedule.planning.apply import PlanEntry
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of, traits_of_row
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class Proposed:
     """What it has in common with a neighbour: names of traits."""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> PlanEntry:
         """As it is scheduled."""
-        return Entry(self.item.pk, self.item.version, self.outlet.pk, self.slot.moment)
+        return PlanEntry(self.item.pk, self.item.version, self.outlet.pk, self.slot.moment)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
         if why is not None:
             refused.append(why)
         else:
-            pool.append(planner.Candidate(key, _worth(item, now), traits_of_row(item), taking))
+            pool.append(planner.PlanCandidate(key, _worth(item, now), traits_of_row(item), taking))
     made = planner.plan(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
@@ -195,7 +195,7 @@ def _left(item: GeneratedItem, code: str) -> LeftOut:
 
 
 def _entries(
-    made: planner.Plan, items: Mapping[str, GeneratedItem], timelines: Mapping[str, OutletTimeline]
+    made: planner.PlacementPlan, items: Mapping[str, GeneratedItem], timelines: Mapping[str, OutletTimeline]
 ) -> tuple[Proposed, ...]:
     return tuple(
         Proposed(
@@ -208,7 +208,7 @@ def _entries(
     )
 
 
-def _free(timelines: Mapping[str, OutletTimeline], made: planner.Plan) -> int:
+def _free(timelines: Mapping[str, OutletTimeline], made: planner.PlacementPlan) -> int:
     taken = {(one.outlet, one.moment) for one in made.placements}
     return sum(1 for slot in _untaken(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
 

@@ -1,12 +1,12 @@
 """Series of digests: keep one, choose what its next digest tells, make it once when its time comes."""
 
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
-from pipeline.schedule.series.select import Choice, choose
+from pipeline.schedule.series.select import SeriesSelection, choose
 from pipeline.schedule.series.task import give_up, make_now, work
 
 __all__ = [
     "KEPT",
-    "Choice",
+    "SeriesSelection",
     "change",
     "choose",
     "create",

@@ -45,7 +45,7 @@ _SAME_SOURCE: Final = 0.6
 
 
 @dataclass(frozen=True)
-class Choice:
+class SeriesSelection:
     """`raw_items` in the order in which they are told; `found` are all that could be."""
 
     raw_items: tuple[RawItem, ...]
@@ -61,7 +61,7 @@ class _Story:
     """Its words alone, to be compared; empty where it has none."""
 
 
-def choose(series: Series, *, now: datetime) -> Choice:
+def choose(series: Series, *, now: datetime) -> SeriesSelection:
     """The best of the window, the most reported and the newest first, not too many of one source."""
     since = now - timedelta(days=series.window_days)
     rows = (
@@ -82,7 +82,7 @@ def choose(series: Series, *, now: datetime) -> Choice:
     for one in told:
         known.add(one)
     stories = [one for one in _once(fresh) if known.find(one) is None]
-    return Choice(tuple(_ranked(stories, series, now)), len(stories))
+    return SeriesSelection(tuple(_ranked(stories, series, now)), len(stories))
 
 
 def _told(series: Series, now: datetime) -> list[_Story]:

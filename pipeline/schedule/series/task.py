@@ -20,7 +20,7 @@ from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
-from pipeline.schedule.series.select import Choice, choose
+from pipeline.schedule.series.select import SeriesSelection, choose
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -125,7 +125,9 @@ def locked(series: Series) -> Series:
     return row
 
 
-def make(series: Series, choice: Choice, *, due_at: datetime, by: str = "", now: datetime) -> SeriesIssue:
+def make(
+    series: Series, choice: SeriesSelection, *, due_at: datetime, by: str = "", now: datetime
+) -> SeriesIssue:
     """The run, its item, the log's line and last the reservation, in the caller's transaction."""
     if len(choice.raw_items) < series.items_least:
         return note(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
@@ -183,7 +185,7 @@ def note(
     series: Series,
     decision: str,
     message: str,
-    choice: Choice,
+    choice: SeriesSelection,
     *,
     due_at: datetime,
     by: str = "",
@@ -204,7 +206,7 @@ def note(
     return made
 
 
-def too_few(series: Series, choice: Choice) -> str:
+def too_few(series: Series, choice: SeriesSelection) -> str:
     return _(
         "Only %(found)d of at least %(least)d items: nothing else came in within %(days)d days that wasn't told "
         "before. Widen the window, add sources, or ask for fewer."

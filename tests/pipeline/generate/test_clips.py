@@ -84,7 +84,9 @@ def folders(settings, tmp_path, monkeypatch):
 
 
 def hand_over(workspace, data, name):
-    row = uploads.keep(workspace, uploads.Given(io.BytesIO(data), len(data), name), test=False, actor="test")
+    row = uploads.keep(
+        workspace, uploads.ReceivedFile(io.BytesIO(data), len(data), name), test=False, actor="test"
+    )
     return {"upload": encode("upl", row.pk), "type": row.mime_type}
 
 

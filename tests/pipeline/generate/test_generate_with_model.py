@@ -119,7 +119,7 @@ def test_no_transaction_is_open_and_the_lease_is_renewed_while_the_model_is_aske
     server.script = [found(), written()]
     push_raw(workspace)
     held = []
-    send = client.Client._send
+    send = client.AccountClient._send
 
     def look(self, ask, started):
         left = the_run().wake_at - work_queue.database_now()
@@ -127,7 +127,7 @@ def test_no_transaction_is_open_and_the_lease_is_renewed_while_the_model_is_aske
         held.append((timedelta(seconds=175) < left <= timedelta(seconds=180), connection.savepoint_ids))
         return send(self, ask, started)
 
-    monkeypatch.setattr(client.Client, "_send", look)
+    monkeypatch.setattr(client.AccountClient, "_send", look)
     work()
     assert held == [(True, []), (True, [])]
 

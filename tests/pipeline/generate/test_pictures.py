@@ -600,7 +600,7 @@ def quote_with(workspace, *given):
     media = []
     for data, kept in given:
         row = uploads.keep(
-            workspace, uploads.Given(BytesIO(data), len(data), "photo"), test=False, actor="alice"
+            workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
         )
         if kept is None:
             pictures.files.path_of(row.path).unlink()
@@ -672,7 +672,9 @@ def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, medi
 
 def test_cards_and_slides_show_no_photo(workspace, media_root):
     data = photo()
-    row = uploads.keep(workspace, uploads.Given(BytesIO(data), len(data), "photo"), test=False, actor="alice")
+    row = uploads.keep(
+        workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
+    )
     item = make_items(workspace, engines=CARD, media=[{"upload": encode("upl", row.pk)}])[0]
     assert ground_of(media_root, item) == "colour"
 

@@ -96,7 +96,7 @@ def test_two_engines_pay_for_one_brief(raw, server):
 def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw, server, monkeypatch, woken):
     server.script = [found(), written(), written()]
     first, second = runs(raw)
-    send = client.Client._send
+    send = client.AccountClient._send
     seen = []
 
     def meanwhile(self, ask, started):
@@ -106,7 +106,7 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw
             woken.clear()
         return send(self, ask, started)
 
-    monkeypatch.setattr(client.Client, "_send", meanwhile)
+    monkeypatch.setattr(client.AccountClient, "_send", meanwhile)
     with monkeypatch.context() as patch:
         # Before its draft, so that what is seen is the brief's doing.
         pass_points_of_generate(patch, die_at("generate.briefed"))
@@ -124,14 +124,14 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw
 def test_two_hands_at_the_same_moment_pay_once(workspace, server, together, monkeypatch):
     raw = push_raw(workspace, engines=BOTH).raw_item
     server.script = [found(), written(), written()]
-    send = client.Client._send
+    send = client.AccountClient._send
     in_flight = []
 
     def slowly(self, ask, started):
         in_flight.append(ask.step)
         return send(self, ask, started)
 
-    monkeypatch.setattr(client.Client, "_send", slowly)
+    monkeypatch.setattr(client.AccountClient, "_send", slowly)
     hands = [claimed(run) for run in runs(raw)]
     assert together(*[lambda hand=hand: generate.work(hand) for hand in hands]) == [None, None]
     for run in runs(raw):
@@ -177,7 +177,7 @@ def test_hand_killed_after_its_answer_is_stored_leaves_it_to_the_others(raw, ser
 def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, server, monkeypatch):
     server.script = [found(), written(), written()]
     first, second = runs(raw)
-    send = client.Client._send
+    send = client.AccountClient._send
 
     def overtaken(self, ask, started):
         reply = send(self, ask, started)
@@ -185,7 +185,7 @@ def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, server, mo
         return reply
 
     with monkeypatch.context() as patch:
-        patch.setattr(client.Client, "_send", overtaken)
+        patch.setattr(client.AccountClient, "_send", overtaken)
         generate.work(claimed(first))
     assert (reread(first).stage, reread(first).answers) == ("brief", {})
     assert work(second).status == "done"
@@ -289,13 +289,13 @@ def test_erased_content_is_erased_from_the_brief_too(raw, server):
 def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, server, monkeypatch):
     server.script = [found(), written()]
     first, second = runs(raw)
-    send = client.Client._send
+    send = client.AccountClient._send
 
     def erased(self, ask, started):
         purge.erase(RawItem.everywhere.get(pk=raw.pk), now=NOON)
         return send(self, ask, started)
 
-    monkeypatch.setattr(client.Client, "_send", erased)
+    monkeypatch.setattr(client.AccountClient, "_send", erased)
     generate.work(claimed(first))
     work(second)
     kept = str(list(SharedBrief.everywhere.values())) + str(

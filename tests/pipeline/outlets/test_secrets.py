@@ -30,7 +30,7 @@ from config.core.errors import AppError
 from config.core.ids import encode
 from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
-from pipeline.outlets.outlet_client import Connection, connect, platform_of
+from pipeline.outlets.outlet_client import OutletConnection, connect, platform_of
 from pipeline.platforms.base import Account
 from tests.factories import UserFactory
 from tests.pages.test_roles import workspace_pages
@@ -254,7 +254,7 @@ def test_a_number_s_failure_is_told_without_it(workspace, outlet, wall, platform
 
 
 def redactor(**credentials):
-    return Connection(platform_of("simulated"), Account("out", credentials=credentials), None).redact
+    return OutletConnection(platform_of("simulated"), Account("out", credentials=credentials), None).redact
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "alice:", "someone@example.test:"])

@@ -10,7 +10,7 @@ import pytest
 from config.core.ids import uuid7
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.similarity import Memory, likeness, runs
+from pipeline.generate.topics.similarity import PersonaHistory, likeness, runs
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
 from tests.pipeline.personas.lanes import add_lane_of_no_topics, make_persona, make_topics, slot_of
@@ -111,9 +111,9 @@ def test_pool_is_read_with_two_statements(workspace, lane, django_assert_num_que
 
 
 def test_choice_is_by_weight_and_rest_and_the_same_for_the_same_seed():
-    heavy = select.Candidate(Topic(pk=uuid7(), title="heavy", weight=3), ("x", "y"), 30)
-    light = select.Candidate(Topic(pk=uuid7(), title="light", weight=1), ("",), 30)
-    tired = select.Candidate(Topic(pk=uuid7(), title="tired", weight=1), ("",), 0)
+    heavy = select.TopicCandidate(Topic(pk=uuid7(), title="heavy", weight=3), ("x", "y"), 30)
+    light = select.TopicCandidate(Topic(pk=uuid7(), title="light", weight=1), ("",), 30)
+    tired = select.TopicCandidate(Topic(pk=uuid7(), title="tired", weight=1), ("",), 0)
     all_three = [heavy, light, tired]
     chosen = [select.choose(all_three, seed=str(one)) for one in range(2000)]
     counts = Counter(one.topic.title for one in chosen)
@@ -161,7 +161,7 @@ def test_memory_is_of_one_persona_for_ninety_days(workspace, lane, clock):
             "now": NOON,
             **changes,
         }
-        return Memory(**options).nearest(text)
+        return PersonaHistory(**options).nearest(text)
 
     same = nearest(item.body)
     assert (same.likeness, same.item_id) == (1.0, item.pk)

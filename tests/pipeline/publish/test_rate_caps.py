@@ -144,11 +144,11 @@ def test_a_call_whose_outcome_is_open_counts(workspace, clock):
 def test_the_tighter_of_the_platforms_and_the_workspaces_rules_holds(workspace, monkeypatch):
     monkeypatch.setattr(Simulated, "pace", Pace(per_day=5, gap=timedelta(minutes=3)))
     outlet = paced(workspace, per_day=9, gap_minutes=2)
-    assert rate_caps.rules_of(outlet) == rate_caps.Rules(5, timedelta(minutes=3))
+    assert rate_caps.rules_of(outlet) == rate_caps.RateRules(5, timedelta(minutes=3))
     outlet.per_day, outlet.gap_minutes = 4, 7
-    assert rate_caps.rules_of(outlet) == rate_caps.Rules(4, timedelta(minutes=7))
+    assert rate_caps.rules_of(outlet) == rate_caps.RateRules(4, timedelta(minutes=7))
     outlet.per_day = outlet.gap_minutes = None
-    assert rate_caps.rules_of(outlet) == rate_caps.Rules(5, timedelta(minutes=3))
+    assert rate_caps.rules_of(outlet) == rate_caps.RateRules(5, timedelta(minutes=3))
 
 
 def test_an_outlet_that_wants_rest_is_left_alone_by_everything(workspace, clock, monkeypatch):

@@ -50,7 +50,9 @@ def codes(item, now=NOON):
 
 
 def call(item, act, **body):
-    return standing.Call("POST", f"/generated/{encode('gen', item.pk)}/{act}", *([body] if body else []))
+    return standing.ClearingCall(
+        "POST", f"/generated/{encode('gen', item.pk)}/{act}", *([body] if body else [])
+    )
 
 
 def test_an_item_that_nobody_asked_for(workspace, ready):

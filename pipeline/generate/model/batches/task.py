@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from pipeline.generate.model.client import Client
+    from pipeline.generate.model.client import AccountClient
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ def forget(now: datetime) -> int:
     return len(some)
 
 
-def _work(batch: ModelBatch, client: Client) -> None:
+def _work(batch: ModelBatch, client: AccountClient) -> None:
     if batch.status == ModelBatchStatus.WAITING:
         account.refuse_batch(batch)
         _send(batch, client, sending.arm(batch))
@@ -88,7 +88,7 @@ def _work(batch: ModelBatch, client: Client) -> None:
         _look_after(batch, client)
 
 
-def _send(batch: ModelBatch, client: Client, requests: list[dict[str, Any]]) -> None:
+def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any]]) -> None:
     """The one call that pays. What becomes of it isn't known until its id is: the next hand looks it up first."""
     if not requests:
         _end(batch, "unsent", None)
@@ -122,7 +122,7 @@ def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
     crash_point("batches.recorded")
 
 
-def _look_up(batch: ModelBatch, client: Client) -> str | None:
+def _look_up(batch: ModelBatch, client: AccountClient) -> str | None:
     """The id of a batch in the service's list that may be this one; None where there is none.
 
     The list shows no ids of calls, so one with as many calls that nobody else has is taken; its results prove it.
@@ -183,7 +183,7 @@ def _sure(found: str | None, *, is_doubtful: bool) -> str | None:
     return found
 
 
-def _look_after(batch: ModelBatch, client: Client) -> None:
+def _look_after(batch: ModelBatch, client: AccountClient) -> None:
     path = f"{PATH}/{batch.vendor_id}"
     if batch.is_found and _others(batch).filter(vendor_id=batch.vendor_id, is_found=False).exists():
         _look_again(batch)

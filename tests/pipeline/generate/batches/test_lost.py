@@ -113,7 +113,7 @@ def test_batch_that_another_hand_has_taken_meanwhile_is_not_sent(workspace, serv
 def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, source, clock, monkeypatch):
     pushed(workspace, source)
     told = []
-    send = model_client.Client._ready
+    send = model_client.AccountClient._ready
 
     def ready(client):
         batch = ModelBatch.everywhere.get()
@@ -121,7 +121,7 @@ def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, so
         ModelBatch.everywhere.update(wake_at=timezone.now())
         return send(client)
 
-    monkeypatch.setattr(model_client.Client, "_ready", ready)
+    monkeypatch.setattr(model_client.AccountClient, "_ready", ready)
     lost(clock, server)
     work_batches(clock, after=limits.BATCH_POLL)
     ModelBatch.everywhere.update(wake_at=timezone.now() + limits.BATCH_POLL)

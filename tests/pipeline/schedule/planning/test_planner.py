@@ -13,10 +13,10 @@ from pipeline import publish
 from pipeline.models import PublishQueue
 from pipeline.schedule.planning.planner import (
     DAY,
-    Candidate,
     FreeSlot,
+    PlanCandidate,
     PlannerOutlet,
-    Post,
+    PlannerPost,
     Traits,
     plan,
     why_not,
@@ -47,7 +47,7 @@ def daily(days, *hours):
 
 
 def candidate(key, worth=0.5, outlets=("a",), **traits):
-    return Candidate(key, worth, Traits(**{"story": key, **traits}), frozenset(outlets))
+    return PlanCandidate(key, worth, Traits(**{"story": key, **traits}), frozenset(outlets))
 
 
 def order(made):
@@ -63,14 +63,14 @@ def test_few_items_are_spread_over_the_days():
 
 
 def test_days_that_have_posts_are_filled_last():
-    taken = Post(MONDAY + timedelta(hours=9))
+    taken = PlannerPost(MONDAY + timedelta(hours=9))
     made = plan([candidate("x")], [PlannerOutlet("a", daily(2, 9, 12), posts=(taken,))])
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
 
 @pytest.mark.parametrize("stands", [timedelta(hours=10, minutes=15), timedelta(hours=6)])
 def test_a_post_outside_of_the_slots_is_one_of_its_day(stands):
-    outlet = PlannerOutlet("a", daily(2, 9, 12), posts=(Post(MONDAY + stands),))
+    outlet = PlannerOutlet("a", daily(2, 9, 12), posts=(PlannerPost(MONDAY + stands),))
     made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
@@ -80,7 +80,9 @@ def test_a_post_stands_on_the_day_that_the_queues_clocks_show():
     moments = [MONDAY + timedelta(days=days, hours=hours) for days, hours in ((0, 11), (1, 11))]
     slots = tuple(FreeSlot(moment, moment.date()) for moment in moments)
     for late, day in ((timedelta(hours=22, minutes=30), 1), (timedelta(hours=23, minutes=30), 0)):
-        outlet = PlannerOutlet("a", slots, posts=(Post(MONDAY + late),), zone=zone_named("Europe/Berlin"))
+        outlet = PlannerOutlet(
+            "a", slots, posts=(PlannerPost(MONDAY + late),), zone=zone_named("Europe/Berlin")
+        )
         made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
         assert [one.moment for one in made.placements] == [moments[day]]
 
@@ -126,7 +128,7 @@ def test_one_story_is_never_told_twice_in_a_row():
 
 
 def test_what_stands_already_is_a_neighbour_too():
-    before = Post(MONDAY - timedelta(hours=1), "p", Traits(source="s"))
+    before = PlannerPost(MONDAY - timedelta(hours=1), "p", Traits(source="s"))
     pool = [candidate("x", 0.9, source="s"), candidate("y", 0.1, source="t")]
     made = plan(pool, [PlannerOutlet("a", daily(2, 9), posts=(before,))])
     assert order(made) == ["y", "x"]
@@ -151,24 +153,31 @@ def test_no_more_than_the_most():
         (PlannerOutlet("a", ()), ""),
         (PlannerOutlet("a", (), closed=((MONDAY, MONDAY + DAY),)), "closed"),
         (PlannerOutlet("a", (), closed=((MONDAY - DAY, MONDAY),)), ""),
-        (PlannerOutlet("a", (), posts=(Post(MONDAY),)), "taken"),
-        (PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(hours=1)),), gap=timedelta(hours=1)), ""),
+        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY),)), "taken"),
         (
-            PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(minutes=59)),), gap=timedelta(hours=1)),
+            PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - timedelta(hours=1)),), gap=timedelta(hours=1)),
+            "",
+        ),
+        (
+            PlannerOutlet(
+                "a", (), posts=(PlannerPost(MONDAY - timedelta(minutes=59)),), gap=timedelta(hours=1)
+            ),
             "gap",
         ),
         (
-            PlannerOutlet("a", (), posts=(Post(MONDAY + timedelta(minutes=59)),), gap=timedelta(hours=1)),
+            PlannerOutlet(
+                "a", (), posts=(PlannerPost(MONDAY + timedelta(minutes=59)),), gap=timedelta(hours=1)
+            ),
             "gap",
         ),
-        (PlannerOutlet("a", (), posts=(Post(MONDAY - DAY),), per_day=1), ""),
-        (PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(hours=23)),), per_day=1), "daily_cap"),
-        (PlannerOutlet("a", (), posts=(Post(MONDAY + timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - DAY),), per_day=1), ""),
+        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY + timedelta(hours=23)),), per_day=1), "daily_cap"),
         (
             PlannerOutlet(
                 "a",
                 (),
-                posts=(Post(MONDAY - timedelta(hours=12)), Post(MONDAY + timedelta(hours=11))),
+                posts=(PlannerPost(MONDAY - timedelta(hours=12)), PlannerPost(MONDAY + timedelta(hours=11))),
                 per_day=2,
             ),
             "daily_cap",
@@ -177,7 +186,7 @@ def test_no_more_than_the_most():
             PlannerOutlet(
                 "a",
                 (),
-                posts=(Post(MONDAY - timedelta(hours=12)), Post(MONDAY + timedelta(hours=12))),
+                posts=(PlannerPost(MONDAY - timedelta(hours=12)), PlannerPost(MONDAY + timedelta(hours=12))),
                 per_day=2,
             ),
             "",
@@ -225,7 +234,7 @@ def weeks(draw):
         zone = zone_named(queue.timezone)
         slots = list(takewhile(lambda slot: slot.moment < end, publish.moments_of(queue, after=start)))
         stands = draw(st.lists(st.integers(-48 * 4, 240 * 4), max_size=8, unique=True))
-        posts = sorted(Post(start + timedelta(minutes=15 * at), str(at)) for at in stands)
+        posts = sorted(PlannerPost(start + timedelta(minutes=15 * at), str(at)) for at in stands)
         outlet = PlannerOutlet(
             name,
             tuple(FreeSlot(slot.moment, slot.moment.astimezone(zone).date()) for slot in slots),
@@ -240,7 +249,7 @@ def weeks(draw):
     for number in range(draw(st.integers(0, 30))):
         traits = Traits(*(draw(few) for _ in range(5)))
         outlets = draw(st.frozensets(st.sampled_from("ab")))
-        pool.append(Candidate(f"{number:02}", draw(st.floats(0, 1)), traits, outlets))
+        pool.append(PlanCandidate(f"{number:02}", draw(st.floats(0, 1)), traits, outlets))
     return start, end, filled, pool, draw(st.none() | st.integers(1, 3))
 
 
@@ -285,7 +294,10 @@ def test_no_plan_breaks_a_rule(week):
         # What stood there counts, wherever it stands; a day that had too much already gets nothing more.
         assert a_day is None or all(count + stood.count(day) <= a_day for day, count in days.items())
         told = sorted(
-            [*outlet.posts, *(Post(one.moment, one.candidate, by_key[one.candidate].traits) for one in own)]
+            [
+                *outlet.posts,
+                *(PlannerPost(one.moment, one.candidate, by_key[one.candidate].traits) for one in own),
+            ]
         )
         for one, other in pairwise(told):
             if {one.moment, other.moment} & new and one.traits.story:

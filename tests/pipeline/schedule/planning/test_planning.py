@@ -241,7 +241,7 @@ def test_where_nothing_stands_there_is_no_plan(workspace):
 def test_an_item_that_a_plan_names_twice_is_told(workspace, feed):
     items(workspace, 1)
     (one,) = propose(workspace).entries
-    later = planning.Entry(one.item.pk, one.item.version, feed.pk, NOON + timedelta(hours=5))
+    later = planning.PlanEntry(one.item.pk, one.item.version, feed.pk, NOON + timedelta(hours=5))
     done = commit(workspace, [one.entry, one.entry, later])
     assert [(row.item_id, row.due_at) for row in done.scheduled] == [(one.item.pk, one.slot.moment)]
     assert [(told.entry, told.code) for told in done.refused] == [
@@ -275,7 +275,7 @@ def test_nobody_schedules_what_is_anothers(workspace, charlies, feed):
 
 
 def test_too_many_or_no_entries(workspace):
-    entry = planning.Entry(uuid7(), 1, uuid7(), NOON)
+    entry = planning.PlanEntry(uuid7(), 1, uuid7(), NOON)
     for entries in ([], [entry] * (limits.PLAN_ENTRIES + 1)):
         with pytest.raises(Invalid):
             commit(workspace, entries)
