@@ -67,7 +67,7 @@ def examine() -> list[Finding]:
         ("outbound", _outbound),
         ("keys", keys),
         ("platforms", platforms),
-        ("dispatcher", _dispatcher),
+        ("dispatcher", dispatcher),
         ("late rows", _late_rows),
     )
     return [*(_safely(name, check) for name, check in parts), *_dead_rows()]
@@ -293,7 +293,7 @@ def _sealed_values() -> Iterator[tuple[str, str, str]]:
                     yield table, column, sealed
 
 
-def _dispatcher() -> Finding:
+def dispatcher() -> Finding:
     advice = "Start beat and a worker; in the embedded mode, manage.py serve."
     age = health.seconds_since_run_elsewhere() if settings.REDIS_URL else None
     if age is None:

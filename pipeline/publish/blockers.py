@@ -14,7 +14,9 @@ from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from uuid import UUID
 
+    from accounts.models import Workspace
     from pipeline.models import GeneratedItem, Publication
 
 
@@ -60,9 +62,9 @@ def held_back(
     but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
     `IS_ON_HOLD` was just read and said no.
     """
-    yield from _of_workspace(row, may_be_on_hold=may_be_on_hold)
+    yield from of_workspace(row.workspace, may_be_on_hold=may_be_on_hold)
     if asks_switches:
-        yield from _of_switches(row)
+        yield from of_switches(row.workspace_id, row.platform)
     if row.item.held:
         yield of_item(row.item)
     if row.queue is not None and row.queue.is_paused:
@@ -72,8 +74,7 @@ def held_back(
         yield too_late(row)
 
 
-def _of_workspace(row: Publication, *, may_be_on_hold: bool) -> Iterator[Blocker]:
-    workspace = row.workspace
+def of_workspace(workspace: Workspace, *, may_be_on_hold: bool = True) -> Iterator[Blocker]:
     if workspace.deletes_at is not None:
         message = "The workspace is going to be deleted; an owner can undo that."
         yield Blocker("workspace_hold", message)
@@ -86,8 +87,8 @@ def _of_workspace(row: Publication, *, may_be_on_hold: bool) -> Iterator[Blocker
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
 
 
-def _of_switches(row: Publication) -> Iterator[Blocker]:
-    switch = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
+def of_switches(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
+    switch = kill_switch.stopped("publishing", platform=platform, workspace_id=workspace_id)
     if switch is not None:
         message = f"The operator has stopped publishing: {switch.reason}"
         yield Blocker("publishing_stopped", message, switch.created_at)

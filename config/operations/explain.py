@@ -1,0 +1,294 @@
+"""Why something hasn't moved, in sentences: what `manage.py explain` says of a public id."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from django.apps import apps
+from django.db.models import Q
+
+from accounts import credits
+from accounts.models import Workspace
+from config.core import jobs, leases
+from config.core.datetimes import as_z
+from config.core.ids import PREFIXES, decode, encode
+from config.core.work_queue import DueModel
+from config.operations import doctor, queue_stats
+from pipeline import labels
+from pipeline.generate import retry_rules
+from pipeline.generate.model import account
+from pipeline.generate.topics import eligibility
+from pipeline.models import (
+    BrandSlot,
+    Event,
+    GeneratedItem,
+    Generation,
+    GenerationQueue,
+    InboundDelivery,
+    Lease,
+    LeaseState,
+    Mailing,
+    MailQueue,
+    Outlet,
+    Publication,
+    RawItem,
+    Source,
+    Worker,
+)
+from pipeline.models.generated_item import made_of
+from pipeline.pages.sources.health import health_of, kind_of
+from pipeline.publish import blockers
+from pipeline.publish.validation import why_closed
+from pipeline.review import explanation
+from pipeline.states import OPEN_RUNS, OPEN_SLOTS
+from pipeline.switches import availability, kill_switch
+from webhooks.models import Delivery, Endpoint, Recovery, RecoveryStatus
+from webhooks.results import is_open
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import Model
+
+_MARKS: Final = {"test": "made with a test token", "is_paused": "paused", "deleted_at": "deleted"}
+_ERRORS: Final = {"error": "Last error", "last_error": "Last error", "reason": "Why", "note": "Why"}
+PARTS_MOST: Final = 20
+"""Rows below the one that is asked for, such as an item's publications."""
+
+
+def explain(public_id: str, *, now: datetime) -> list[str]:
+    """Empty where nothing has this id."""
+    found = _find(public_id)
+    return [] if found is None else list(_lines(found, now))
+
+
+def _find(public_id: str) -> Any:
+    prefix = public_id.partition("_")[0]
+    name = next((name for name, one in PREFIXES.items() if one == prefix), "")
+    key = decode(prefix, public_id)
+    model: Any = next((one for one in apps.get_models() if one._meta.db_table == name), None)
+    return model.everywhere.filter(pk=key).first() if model and key else None
+
+
+def _lines(row: Any, now: datetime) -> Iterator[str]:
+    yield _headline(row)
+    if type(row) in _REASONS:
+        yield from _REASONS[type(row)](row, now)
+    if isinstance(row, DueModel):
+        yield from _work(row, now)
+    yield from _errors(row)
+
+
+def _headline(row: Any) -> str:
+    name = row._meta.db_table
+    state = [str(row.get_status_display())] if hasattr(row, "status") else []
+    state += [word for field, word in _MARKS.items() if getattr(row, field, None)]
+    since = getattr(row, "updated_at", None) or getattr(row, "created_at", None)
+    state += [f"last changed at {as_z(since)}"] if since else []
+    of = f" of {row.workspace.name}" if hasattr(row, "workspace") and row.workspace else ""
+    return f"{encode(PREFIXES[name], row.pk)}, {name.replace('_', ' ')}{of}: {', '.join(state)}."
+
+
+def _below(rows: Iterable[Any], now: datetime) -> Iterator[str]:
+    for row in list(rows)[:PARTS_MOST]:
+        yield from (f"  {line}" for line in _lines(row, now))
+
+
+def _errors(row: Any) -> Iterator[str]:
+    for field, word in _ERRORS.items():
+        said = getattr(row, field, None)
+        if isinstance(row, GeneratedItem) and field == "error":
+            said = retry_rules.current_error(row.workspace, row) or said
+        if isinstance(said, dict):
+            said = " ".join(str(said[key]) for key in ("message", "action") if said.get(key))
+        if said:
+            yield f"{word}: {said}"
+    for dead in queue_stats.DEAD.values():
+        if isinstance(row, dead.model) and dead.rows().filter(pk=row.pk).exists():
+            yield f"No task takes it up again by itself. {dead.advice}"
+
+
+# --- When it is taken up, and by whom --------------------------------------------------------------------------------
+
+
+def _work(row: DueModel, now: datetime) -> Iterator[str]:
+    job = next((job for job in jobs.jobs().values() if _is_of(row, job)), None)
+    if job is None or row.wake_at is None:
+        return
+    if row.due_at is not None:
+        yield f"Its time is {as_z(row.due_at)}."
+    held = Lease.everywhere.filter(Q(subject=row.pk) | Q(holder=getattr(row, "endpoint_id", row.pk)))
+    lease = held.exclude(state=LeaseState.RESTING).order_by("-state").first()
+    if lease is not None and lease.state == LeaseState.RUNNING and lease.began_at is not None:
+        what = "it" if lease.subject == row.pk else "its endpoint"
+        yield from _running(lease.worker, what, lease.began_at, row.wake_at, now)
+    elif lease is not None and lease.until > now:
+        yield f"It is queued for a worker of {job.queue} since {as_z(lease.queued_at)}."
+    elif row.wake_at > now:
+        yield f"It is taken up next at {as_z(row.wake_at)}."
+    else:
+        yield f"It is due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
+        yield from _queue(job.queue, now)
+    if row.attempts and isinstance(job, jobs.RowJob):
+        yield f"It was begun {row.attempts} times without success, of {job.max_attempts} at most."
+
+
+def _is_of(row: DueModel, job: jobs.Job) -> bool:
+    if isinstance(job, jobs.BatchJob) or not isinstance(row, job.model):
+        return False
+    where = job.where if isinstance(job, jobs.RowJob) else {}
+    return all(getattr(row, column) == value for column, value in where.items())
+
+
+def _running(
+    worker: UUID | None, what: str, began_at: datetime, until: datetime, now: datetime
+) -> Iterator[str]:
+    alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - leases.ALIVE).first()
+    if alive is not None:
+        yield f"Worker {alive.name} works {what} since {as_z(began_at)}; its lease ends at {as_z(until)}."
+    else:
+        yield f"The worker that began {what} at {as_z(began_at)} is gone; another takes it after {as_z(until)}."
+
+
+def _queue(queue: str, now: datetime) -> Iterator[str]:
+    """What is wrong where something is due and isn't taken up."""
+    slots, taken = leases.slots(now)[queue], leases.held(now).queues[queue]
+    if not slots:
+        yield f"No worker takes the queue {queue}: start one that does."
+    elif taken >= slots:
+        yield f"All {slots} slots of the queue {queue} are taken; wait, or start another worker."
+    dispatcher = doctor.dispatcher()
+    if dispatcher.verdict != "ok":
+        yield f"The dispatcher: {dispatcher.said} {dispatcher.advice}"
+
+
+# --- By kind ---------------------------------------------------------------------------------------------------------
+
+
+def _blockers(found: Iterable[blockers.Blocker]) -> Iterator[str]:
+    for one in found:
+        moments = [f"since {as_z(one.since)}"] if one.since else []
+        moments += [f"until {as_z(one.until)}"] if one.until else []
+        yield f"{one.message} ({', '.join(moments)})" if moments else one.message
+        if one.clears is not None:
+            body = f" {json.dumps(one.clears.body)}" if one.clears.body else ""
+            yield f"→ {one.clears.method} /v1{one.clears.path}{body}"
+
+
+def _of_item(item: GeneratedItem, now: datetime) -> Iterator[str]:
+    if GeneratedItem.everywhere.in_making().filter(pk=item.pk).exists():
+        yield from _below([item.generation], now)
+    elif item.deleted_at is None:
+        found = explanation.explain(item, now=now)
+        yield from _blockers(found.blockers)
+        yield from _below([row for row, _ in found.publications], now)
+
+
+def _of_run(run: Generation, now: datetime) -> Iterator[str]:
+    if run.status not in OPEN_RUNS:
+        return
+    yield f"{labels.STAGES[run.stage]} {run.get_queue_display()}."
+    stopped = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
+    if stopped is not None:
+        yield f"{stopped} {stopped.reason}"
+    if run.queue == GenerationQueue.GENERATE and not account.has_key_of(run.workspace):
+        yield "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key."
+    if run.batch_until is not None and run.batch_until > now:
+        yield f"It may wait for a batch of model calls until {as_z(run.batch_until)}."
+
+
+def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
+    if row.wake_at is not None:
+        usage = credits.usage(row.workspace, now)
+        yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
+    items = GeneratedItem.everywhere.filter(made_of(row.pk), deleted_at=None).order_by("pk")
+    yield from _below(items.in_making(), now)
+    yield from (f"  {_headline(item)}" for item in items.exclude(pk__in=items.in_making())[:PARTS_MOST])
+
+
+def _of_source(source: Source, now: datetime) -> Iterator[str]:
+    health = health_of(source)
+    yield f"{health.label}. {health.sentence}".strip()
+    if source.failing_since is not None:
+        yield f"{source.failures} polls in a row failed, since {as_z(source.failing_since)}."
+    why = availability.of_source(kind_of(source), source.config) or eligibility.unavailable(source)
+    if why is not None:
+        yield why.sentence
+    yield from _below(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)
+
+
+def _of_publication(row: Publication, now: datetime) -> Iterator[str]:
+    if Publication.everywhere.unsent().by_hand().filter(pk=row.pk).exists():
+        yield "It was handed over: somebody has to post it and say so."
+    elif row.status not in explanation.ENDED:
+        yield from _blockers(explanation.blockers_of(row, now))
+
+
+def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
+    closed = why_closed(outlet)
+    if closed is not None:
+        yield closed.message
+    if outlet.rests_until is not None and outlet.rests_until > now:
+        yield f"Its platform asked to be left alone until {as_z(outlet.rests_until)}."
+    yield from _of_workspace(outlet.workspace, now, platform=outlet.platform)
+
+
+def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
+    yield from _blockers(blockers.of_workspace(workspace))
+    yield from _blockers(blockers.of_switches(workspace.pk, platform))
+    if credits.is_used_up(workspace):
+        yield "Its credits of this month are used up."
+
+
+def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
+    if not is_open(endpoint):
+        yield "It is switched off: its deliveries are held until somebody switches it on."
+    if endpoint.failing_since is not None:
+        yield f"{endpoint.failures} attempts in a row failed, since {as_z(endpoint.failing_since)}."
+    waiting = Delivery.everywhere.open().filter(endpoint=endpoint).order_by("pk")
+    yield f"{waiting.count()} deliveries wait."
+    yield from _below(Recovery.everywhere.filter(endpoint=endpoint, status=RecoveryStatus.RUNNING), now)
+    yield from _below(waiting.pending()[:1], now)
+
+
+def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
+    if not is_open(row.endpoint):
+        yield f"Its endpoint {encode('whe', row.endpoint_id)} is switched off; somebody has to switch it on."
+    if row.attempt_count:
+        answer = f"; the last answer was {row.last_status}" if row.last_status else ""
+        yield f"It was sent {row.attempt_count} times{answer}."
+
+
+def _of_event(event: Event, now: datetime) -> Iterator[str]:
+    if event.dispatched_at is None:
+        yield "It wasn't handed to the endpoints yet."
+        yield from _queue("webhooks", now)
+    yield from _below(Delivery.everywhere.filter(event=event).order_by("pk"), now)
+
+
+def _of_mailing(mailing: Mailing, now: datetime) -> Iterator[str]:
+    for line in MailQueue.everywhere.filter(outlet_id=mailing.outlet_id):
+        yield from (*_work(line, now), *_errors(line))
+
+
+def _of_inbound(row: InboundDelivery, now: datetime) -> Iterator[str]:
+    yield from _below([row.raw_item] if row.raw_item else [], now)
+
+
+_REASONS: Final[Mapping[type[Model], Callable[[Any, datetime], Iterator[str]]]] = {
+    GeneratedItem: _of_item,
+    Generation: _of_run,
+    RawItem: _of_raw_item,
+    Source: _of_source,
+    Publication: _of_publication,
+    Outlet: _of_outlet,
+    Workspace: _of_workspace,
+    Endpoint: _of_endpoint,
+    Delivery: _of_delivery,
+    Event: _of_event,
+    Mailing: _of_mailing,
+    InboundDelivery: _of_inbound,
+}
