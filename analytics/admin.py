@@ -17,7 +17,7 @@ else:
     Admin = admin.ModelAdmin
 
 
-class ReadOnlyAdmin(Admin):
+class FactAdmin(Admin):
     """Numbers are facts: nobody adds, changes or deletes them by hand."""
 
     # Counting every row of a long table takes longer than showing one page of it.
@@ -38,7 +38,7 @@ class ReadOnlyAdmin(Admin):
 
 
 @admin.register(Outcome)
-class OutcomeAdmin(ReadOnlyAdmin):
+class OutcomeAdmin(FactAdmin):
     list_display = ("publication_id", "workspace", "outlet_id", "is_published", "at", "test")
     list_select_related = ("workspace",)
     list_filter = ("is_published", "test", "content_type")
@@ -47,7 +47,7 @@ class OutcomeAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Measuring)
-class MeasuringAdmin(ReadOnlyAdmin):
+class MeasuringAdmin(FactAdmin):
     list_display = (
         "publication_id",
         "workspace",
@@ -64,7 +64,7 @@ class MeasuringAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Measurement)
-class MeasurementAdmin(ReadOnlyAdmin):
+class MeasurementAdmin(FactAdmin):
     list_display = (
         "publication_id",
         "number",

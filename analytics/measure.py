@@ -45,7 +45,7 @@ _REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
 
 
 @dataclass(frozen=True)
-class Reading:
+class MetricReading:
     """A value for every metric; where it is None, `availability` has the reason. `error` is for the operator."""
 
     at: datetime
@@ -122,7 +122,7 @@ def _publication(row: Measuring) -> Publication:
     return found
 
 
-def _read(publication: Publication, published_at: datetime, now: datetime) -> Reading:
+def _read(publication: Publication, published_at: datetime, now: datetime) -> MetricReading:
     outlet = publication.outlet
     if outlet.status != OutletStatus.OK:
         message = "The outlet has to be connected again before its numbers can be read."
@@ -136,7 +136,7 @@ def _read(publication: Publication, published_at: datetime, now: datetime) -> Re
     return _checked(answers[0], outlet.platform, now)
 
 
-def _checked(samples: Iterable[Sample], platform: str, now: datetime) -> Reading:
+def _checked(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
     """What is not a count that can be stored is not given: no number is made up or bent."""
     by_metric = {sample.metric: sample for sample in samples}
     values: dict[str, int | None] = {}
@@ -150,15 +150,15 @@ def _checked(samples: Iterable[Sample], platform: str, now: datetime) -> Reading
             continue
         reason = sample.availability if sample and value is None else ""
         availability[metric] = reason if reason in _REASONS else reason_for(platform, metric, "unavailable")
-    return Reading(now, values, availability)
+    return MetricReading(now, values, availability)
 
 
-def _nothing(platform: str, now: datetime, error: str) -> Reading:
+def _nothing(platform: str, now: datetime, error: str) -> MetricReading:
     availability = {metric: reason_for(platform, metric, "unavailable") for metric in METRICS}
-    return Reading(now, dict.fromkeys(METRICS), availability, error)
+    return MetricReading(now, dict.fromkeys(METRICS), availability, error)
 
 
-def _write(row: Measuring, publication: Publication, published_at: datetime, reading: Reading) -> None:
+def _write(row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading) -> None:
     """The measurement and the next one's time in one transaction; nothing of it where the lease is lost."""
     number = row.measured + 1
     coming = next_moment(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
@@ -178,7 +178,7 @@ def _write(row: Measuring, publication: Publication, published_at: datetime, rea
         log.info("measurement_overtaken", number=number)
 
 
-def _insert(row: Measuring, publication: Publication, published_at: datetime, reading: Reading) -> None:
+def _insert(row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading) -> None:
     before = _last_known(publication)
     deltas = {
         f"{metric}_delta": None if value is None else value - before.get(metric, 0)

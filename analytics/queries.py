@@ -87,25 +87,25 @@ class Dimensions:
 
 
 @dataclass(frozen=True)
-class Row:
+class AnalyticsRow:
     dimensions: Dimensions
     figures: Figures
 
 
 @dataclass(frozen=True)
-class Answer:
-    rows: tuple[Row, ...]
+class AnalyticsAnswer:
+    rows: tuple[AnalyticsRow, ...]
     totals: Figures
     fresh_at: datetime | None
     """The newest moment that any count or measurement of the workspace tells of."""
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> AnalyticsAnswer:
     (one,) = answers(question, [question.group_by])
     return one
 
 
-def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[Answer]:
+def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[AnalyticsAnswer]:
     """The same facts cut in several ways, read once; each way is a part of the question's own `group_by`."""
     buckets = buckets_of(question.period) if "date" in question.group_by else None
     spans = spans_for(question, buckets)
@@ -137,9 +137,9 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     first_party.add_zeros(question, buckets, total, zip(groupings, cuts, strict=True))
     totals = total.figures()
     return [
-        Answer(
+        AnalyticsAnswer(
             tuple(
-                Row(_dimensions(group_by, key, outlets, buckets), folds[key].figures())
+                AnalyticsRow(_dimensions(group_by, key, outlets, buckets), folds[key].figures())
                 for key in sorted(folds, key=order)
             ),
             totals,

@@ -146,7 +146,7 @@ for _job in jobs.jobs().values():
 class _Broker:
     """What both brokers have in common: a message for each lease."""
 
-    def send(self, job: jobs.Job, lease: leases.Lease) -> None:
+    def send(self, job: jobs.Job, lease: leases.QueuedTask) -> None:
         shown = {"workspace": str(lease.owner)} if lease.owner else {}
         app.send_task(
             job.name,

@@ -24,7 +24,7 @@ RESTART_SECONDS: Final = 1.0
 POLL_SECONDS: Final = 0.02
 
 
-class Engine:
+class EmbeddedInstance:
     """Starts once in a process and stops once.
 
     A worker or Beat that falls over is started again.

@@ -20,7 +20,7 @@ from gunicorn.glogging import Logger
 from config import process_start
 from config.connections.worker import ConnectionsWorker
 from config.core import limits
-from config.embedded import Engine
+from config.embedded import EmbeddedInstance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ class EmbeddedServer(BaseApplication):
 
     def __init__(self, *, host: str) -> None:
         self._host = host
-        self._engine: Engine | None = None
+        self._engine: EmbeddedInstance | None = None
         self._drain_seconds = DRAIN_SECONDS
         super().__init__()
 
@@ -137,7 +137,7 @@ class EmbeddedServer(BaseApplication):
         return get_wsgi_application()
 
     def _start_engine(self, _worker: Any) -> None:
-        self._engine = Engine()
+        self._engine = EmbeddedInstance()
         self._engine.start()
 
     def _hurry(self, _worker: Any) -> None:

@@ -94,7 +94,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
         _act(request, queryset, lambda one, actor: endpoints.send_test(one, actor=actor), "Queued")
 
 
-class AttemptInline(ReadOnly, _AttemptInline):
+class DeliveryAttemptInline(ReadOnly, _AttemptInline):
     model = DeliveryAttempt
     fields = ("number", "started_at", "duration_ms", "status_code", "error", "next_attempt_at")
     readonly_fields = fields
@@ -116,7 +116,7 @@ class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
     list_select_related = ("workspace", "endpoint", "event")
     search_fields = ("workspace__name", "endpoint__url", "request_id")
     show_full_result_count = False
-    inlines = (AttemptInline,)
+    inlines = (DeliveryAttemptInline,)
     actions = ("resend",)
 
     @admin.display(description=_("id"))

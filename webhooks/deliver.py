@@ -24,7 +24,7 @@ from config.core.ids import encode
 from webhooks import limits, signing
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
 from webhooks.pace import EndpointRate
-from webhooks.results import Sent, Success, is_healthy, is_open, record, record_successes
+from webhooks.results import AttemptResult, Success, is_healthy, is_open, record, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
     crash_point("deliver.recorded")
 
 
-def _attempt(delivery: Delivery, *, now: datetime) -> Sent | None:
+def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
     """None where there is nothing to send, or nobody to send it to; then the delivery has been ended here."""
     try:
         if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
@@ -188,7 +188,7 @@ def _attempt(delivery: Delivery, *, now: datetime) -> Sent | None:
     return sent
 
 
-def _record(delivery: Delivery, sent: Sent) -> None:
+def _record(delivery: Delivery, sent: AttemptResult) -> None:
     try:
         record(delivery, sent)
     except states.Overtaken:
@@ -248,8 +248,8 @@ def _end(delivery: Delivery, status: str, error: str) -> None:
     states.move(delivery, status, under_lease=True, wake_at=None, attempts=0, last_error=error)
 
 
-def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
-    """Hand the event over, once. Every answer and every failure of the network becomes a `Sent`."""
+def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
+    """Hand the event over, once. Every answer and every failure of the network becomes an `AttemptResult`."""
     endpoint = delivery.endpoint
     event_id = encode("evt", delivery.event_id)
     headers = {
@@ -281,7 +281,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
             keep=True,
         )
     except OutboundError as error:
-        return Sent(
+        return AttemptResult(
             now,
             monotonic() - began,
             headers,
@@ -289,7 +289,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
             timed_out=isinstance(error, TimedOut),
             url=endpoint.url,
         )
-    return Sent(
+    return AttemptResult(
         now,
         monotonic() - began,
         headers,

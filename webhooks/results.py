@@ -33,7 +33,7 @@ THROTTLED: Final = frozenset({429, 502, 504})
 
 
 @dataclass(frozen=True)
-class Sent:
+class AttemptResult:
     """What came of one attempt. `status_code` is None where there was no answer; `error` is empty for a 2xx."""
 
     started_at: datetime
@@ -71,7 +71,7 @@ def is_open(endpoint: Endpoint) -> bool:
 # --- The schedule ----------------------------------------------------------------------------------------------------
 
 
-def next_wait(tries: int, sent: Sent, *, chance: random.Random) -> timedelta | None:
+def next_wait(tries: int, sent: AttemptResult, *, chance: random.Random) -> timedelta | None:
     """How long to wait after `tries` failed attempts, counted from the attempt's end; None after the last."""
     if tries >= len(limits.WEBHOOK_SCHEDULE):
         return None
@@ -104,7 +104,7 @@ def read_retry_after(value: str, *, now: datetime) -> timedelta:
 _chance: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
 
 
-def record(delivery: Delivery, sent: Sent, *, chance: random.Random = _chance) -> None:
+def record(delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _chance) -> None:
     """Write the attempt, the delivery and the endpoint's health, all or nothing; `Overtaken` without the lease."""
     told: dict[str, Any] = {
         "attempts": 0,
@@ -146,7 +146,7 @@ def _tries(delivery: Delivery) -> int:
     return 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
 
 
-Success = tuple[Delivery, Sent]
+Success = tuple[Delivery, AttemptResult]
 
 
 def record_successes(done: Sequence[Success]) -> None:
@@ -218,7 +218,7 @@ def _record_together(done: Sequence[Success]) -> bool:
     return True
 
 
-def _attempt(delivery: Delivery, sent: Sent) -> DeliveryAttempt:
+def _attempt(delivery: Delivery, sent: AttemptResult) -> DeliveryAttempt:
     return DeliveryAttempt(
         workspace_id=delivery.workspace_id,
         delivery=delivery,
@@ -256,7 +256,7 @@ def _tell(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None
     )
 
 
-def note_health(endpoint: Endpoint, sent: Sent) -> None:
+def note_health(endpoint: Endpoint, sent: AttemptResult) -> None:
     """Count this attempt in the endpoint's health; the row is locked by the caller."""
     now = sent.ended_at
     if sent.is_success:
@@ -280,7 +280,7 @@ def note_health(endpoint: Endpoint, sent: Sent) -> None:
         states.write_as(endpoint, endpoint.status, **counted)
 
 
-def _tell_people(endpoint: Endpoint, sent: Sent, now: datetime) -> None:
+def _tell_people(endpoint: Endpoint, sent: AttemptResult, now: datetime) -> None:
     words = {"host": endpoint.address, "failures": endpoint.failures}
     if endpoint.status == EndpointStatus.DISABLED:
         title = _("The webhook endpoint at %(host)s was switched off") % words

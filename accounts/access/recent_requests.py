@@ -43,7 +43,7 @@ _redis_skipped_until: Final = {"at": 0.0}
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecentRequest:
     """One answered request; the path is without its query, which may hold what somebody searched for."""
 
     at: float
@@ -67,7 +67,7 @@ class RecordRequests:
         response = self.get_response(request)
         caller = getattr(request, "caller", None)
         if caller is not None:
-            seen = Seen(
+            seen = RecentRequest(
                 at=time.time(),
                 method=str(request.method)[:16],
                 path=request.path[:PATH_CHARACTERS],
@@ -79,7 +79,7 @@ class RecordRequests:
         return response
 
 
-def note(token_id: UUID, seen: Seen) -> None:
+def note(token_id: UUID, seen: RecentRequest) -> None:
     """Keep the newest of a key; where Redis is away this one is forgotten."""
     if not settings.REDIS_URL:
         _keep_in_process(token_id, seen)
@@ -98,7 +98,7 @@ def note(token_id: UUID, seen: Seen) -> None:
         log.warning("request_not_recorded", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
 
 
-def of(token_id: UUID, *, now: datetime | None = None) -> list[Seen] | None:
+def of(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
     """Newest first; None where the record can't be read just now."""
     since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:
@@ -110,15 +110,15 @@ def of(token_id: UUID, *, now: datetime | None = None) -> list[Seen] | None:
     except RedisError as error:
         log.warning("recent_requests_not_read", error=str(error))
         return None
-    rows = [Seen(*json.loads(row)) for row in found]
+    rows = [RecentRequest(*json.loads(row)) for row in found]
     return [seen for seen in rows if seen.at > since]
 
 
 _lock: Final = Lock()
-_in_process: Final[OrderedDict[UUID, deque[Seen]]] = OrderedDict()
+_in_process: Final[OrderedDict[UUID, deque[RecentRequest]]] = OrderedDict()
 
 
-def _keep_in_process(token_id: UUID, seen: Seen) -> None:
+def _keep_in_process(token_id: UUID, seen: RecentRequest) -> None:
     with _lock:
         rows = _in_process.setdefault(token_id, deque(maxlen=limits.KEY_REQUESTS_KEPT))
         rows.appendleft(seen)

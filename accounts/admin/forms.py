@@ -33,7 +33,7 @@ LIMIT_LABELS: Final = {
 }
 
 
-class WorkspaceForm(ModelFormBase):
+class WorkspaceAdminForm(ModelFormBase):
     """What has no field of its own in the row is written by `take_over` and by what the admin calls after it."""
 
     model_cap_usd = DecimalField(

@@ -16,7 +16,7 @@ from accounts import whitelist_requests as whitelisting
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
-from accounts.admin.forms import PlanForm, WorkspaceForm, table_of_limits
+from accounts.admin.forms import PlanForm, WorkspaceAdminForm, table_of_limits
 from accounts.models import (
     ApiToken,
     AuditEntry,
@@ -41,7 +41,7 @@ else:
 
 @admin.register(Workspace)
 class WorkspaceAdmin(WorkspaceSearch):
-    form = WorkspaceForm
+    form = WorkspaceAdminForm
     workspace_lookup = "pk"
     list_display = ("name", "overview", "public_id", "plan", "is_in", "is_unlimited", "created_at")
     list_filter = ("plan", "is_unlimited", ("whitelisted_at", admin.EmptyFieldListFilter))

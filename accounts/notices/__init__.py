@@ -1,7 +1,7 @@
 """What a workspace's people are told: happenings are written beside the change, messages go out as due rows."""
 
-from accounts.notices.choices import Choice, choice_of, choose, lately_told
-from accounts.notices.digest import Line, next_morning, open_digest, put_together
+from accounts.notices.choices import NoticePreferences, choice_of, choose, lately_told
+from accounts.notices.digest import DigestLine, next_morning, open_digest, put_together
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import KINDS
 from accounts.notices.record import forget, forget_about, give_up_spreading, record, send_test, spread
@@ -9,8 +9,8 @@ from accounts.notices.send import give_up, resolve_token, switch, tell, unsubscr
 
 __all__ = [
     "KINDS",
-    "Choice",
-    "Line",
+    "DigestLine",
+    "NoticePreferences",
     "choice_of",
     "choose",
     "forget",

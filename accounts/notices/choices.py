@@ -22,7 +22,7 @@ LATELY: Final = 10
 
 
 @dataclass(frozen=True)
-class Choice:
+class NoticePreferences:
     """What holds for one person: when they are told of each kind, and where. Secrets are shown nowhere."""
 
     user: User
@@ -45,7 +45,7 @@ class Choice:
         return [name for name, is_open in open_ones.items() if is_open]
 
 
-def choices_of(workspace_id: UUID) -> list[Choice]:
+def choices_of(workspace_id: UUID) -> list[NoticePreferences]:
     """Of everybody who is in the workspace now, in two statements."""
     members = (
         Membership.objects.of(workspace_id)
@@ -57,7 +57,7 @@ def choices_of(workspace_id: UUID) -> list[Choice]:
     return [_merged(member, chosen.get(member.user_id)) for member in members]
 
 
-def choice_of(workspace_id: UUID, user_id: UUID) -> Choice | None:
+def choice_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
     """None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
     member = (
         Membership.objects.of(workspace_id)
@@ -91,7 +91,7 @@ def choose(
     }
     with transaction.atomic():
         NoticeChoice.everywhere.update_or_create(workspace=workspace, user=user, defaults=values)
-        channels = Choice(
+        channels = NoticePreferences(
             user,
             kinds,
             by_mail=by_mail,
@@ -108,12 +108,12 @@ def choose(
         )
 
 
-def _merged(member: Membership, row: NoticeChoice | None) -> Choice:
+def _merged(member: Membership, row: NoticeChoice | None) -> NoticePreferences:
     kinds = {name: kind.defaults.get(member.role, OFF) for name, kind in KINDS.items()}
     if row is None:
-        return Choice(member.user, kinds)
+        return NoticePreferences(member.user, kinds)
     kinds |= {name: when for name, when in row.kinds.items() if name in KINDS}
-    return Choice(
+    return NoticePreferences(
         member.user,
         kinds,
         by_mail=row.by_mail,

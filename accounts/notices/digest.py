@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accounts.models import Workspace
-    from accounts.notices.choices import Choice
+    from accounts.notices.choices import NoticePreferences
 
 
 @dataclass(frozen=True)
-class Line:
+class DigestLine:
     """Something that is counted at the moment of the digest, of a kind that people choose."""
 
     kind: str
@@ -51,7 +51,7 @@ def open_digest(workspace: Workspace) -> None:
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)
 
 
-def put_together(row: NoticeDigest, lines: Sequence[Line], *, now: datetime | None = None) -> None:
+def put_together(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime | None = None) -> None:
     """Work one claimed digest; a person for whom there is nothing gets nothing. All or nothing, the next one set too.
 
     `lines` is what was counted now; a person sees those whose kind they chose daily.
@@ -84,7 +84,9 @@ def _is_morning(row: NoticeDigest, workspace: Workspace) -> bool:
     return due_at is not None and due_at.astimezone(ZoneInfo(workspace.timezone)).hour == limits.DIGEST_HOUR
 
 
-def _write(row: NoticeDigest, choice: Choice, counted: Sequence[Line], now: datetime) -> None:
+def _write(
+    row: NoticeDigest, choice: NoticePreferences, counted: Sequence[DigestLine], now: datetime
+) -> None:
     gathered = list(
         NoticeMessage.objects.of(row.workspace_id)
         .filter(user=choice.user, status=NoticeMessageStatus.GATHERED)

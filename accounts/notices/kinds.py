@@ -20,7 +20,7 @@ _OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
 
 
 @dataclass(frozen=True)
-class Kind:
+class NoticeKindOption:
     """What a person can choose to be told. `defaults` by role; a role that isn't named is told nothing.
 
     `is_counted` ones exist in digests alone.
@@ -34,49 +34,49 @@ class Kind:
     is_monthly: bool = False
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "post_failed": Kind(
+KINDS: Final[Mapping[str, NoticeKindOption]] = {
+    "post_failed": NoticeKindOption(
         _("It was not published, and is not tried again by itself."),
         _OWNERS_AT_ONCE,
     ),
-    "post_handed_over": Kind(
+    "post_handed_over": NoticeKindOption(
         _("Its place has no interface for programs: its words and files are ready to copy."),
         {_Role.OWNER: NOW, _Role.EDITOR: NOW},
     ),
-    "reviews_waiting": Kind(
+    "reviews_waiting": NoticeKindOption(
         _("How many, and for how long the oldest has waited."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
         is_counted=True,
     ),
-    "item_flagged": Kind(
+    "item_flagged": NoticeKindOption(
         _("The entry that it was made of was edited or withdrawn after it was published."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
-    "source_failing": Kind(
+    "source_failing": NoticeKindOption(
         _("Three polls in a row failed, or its server says that it is gone."),
         _OWNERS_AT_ONCE,
     ),
-    "recurrence_stopped": Kind(
+    "recurrence_stopped": NoticeKindOption(
         _("Its source is gone or paused, or what it was made of was erased; it says why."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
-    "few_topics": Kind(
+    "few_topics": NoticeKindOption(
         _("Fewer than seven topics of its pool may be taken; told once a week."),
         _OWNERS_AT_ONCE,
     ),
-    "outlet_reconnect": Kind(
+    "outlet_reconnect": NoticeKindOption(
         _("Its platform refuses the log-in, so nothing is published there."),
         _OWNERS_AT_ONCE,
     ),
-    "webhook": Kind(
+    "webhook": NoticeKindOption(
         _("It was slowed down after failures, or switched off."),
         _OWNERS_AT_ONCE,
     ),
-    "quota": Kind(
+    "quota": NoticeKindOption(
         _("80 % of the month's credits are used, and when all of them are."),
         _OWNERS_AT_ONCE,
     ),
-    "monthly": Kind(
+    "monthly": NoticeKindOption(
         _(
             "On the first of the month: what was published, what became of it, and how punctual it was. Left out when "
             "nothing was published."

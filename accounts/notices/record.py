@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import User, Workspace
-    from accounts.notices.choices import Choice
+    from accounts.notices.choices import NoticePreferences
 
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 2000
@@ -113,14 +113,14 @@ def give_up_spreading(notice: Notice) -> None:
     notice.sleep_until(None, attempts=0)
 
 
-def _people(notice: Notice) -> list[Choice]:
+def _people(notice: Notice) -> list[NoticePreferences]:
     if notice.user_id is None:
         return choices_of(notice.workspace_id)
     choice = choice_of(notice.workspace_id, notice.user_id)
     return [choice] if choice else []
 
 
-def _messages(notice: Notice, choice: Choice, now: datetime) -> list[NoticeMessage]:
+def _messages(notice: Notice, choice: NoticePreferences, now: datetime) -> list[NoticeMessage]:
     when = choice.when(notice.kind) if notice.kind in KINDS else NOW
     if when == OFF:
         return []
@@ -143,7 +143,7 @@ def _messages(notice: Notice, choice: Choice, now: datetime) -> list[NoticeMessa
     return made
 
 
-def _had_enough(notice: Notice, choice: Choice, now: datetime) -> bool:
+def _had_enough(notice: Notice, choice: NoticePreferences, now: datetime) -> bool:
     """A broken platform fails hundreds of posts at once: nobody reads hundreds of mails."""
     lately = (
         NoticeMessage.objects.of(notice.workspace_id)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from accounts.notices.choices import Choice
+    from accounts.notices.choices import NoticePreferences
 
 _SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ class UnsubscribeLink:
     """The workspace, person and kind of notice that a link is about; it holds as long as they are of the workspace."""
 
     workspace: Workspace
-    choice: Choice
+    choice: NoticePreferences
     kind: str
 
     @property
@@ -88,7 +88,7 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     )
 
 
-class NotTaken(Exception):
+class ChannelRefused(Exception):
     """The channel did not take it; the message is for the person whose channel it is, and names no secret."""
 
 
@@ -122,7 +122,7 @@ def _tell(message: NoticeMessage, now: datetime) -> None:
     work_queue.release_connections()
     try:
         _SEND[message.channel](notice, choice)
-    except NotTaken as error:
+    except ChannelRefused as error:
         _failed(message, str(error), now)
         return
     crash_point("notices.sent")
@@ -148,7 +148,7 @@ def address_of(notice: Notice) -> str:
     return f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/{notice.path}"
 
 
-def _by_mail(notice: Notice, choice: Choice) -> None:
+def _by_mail(notice: Notice, choice: NoticePreferences) -> None:
     template = _TEMPLATES.get(notice.kind, "notice")
     off_address = unsubscribe_url(notice.workspace_id, choice.user.pk, notice.kind)
     context = {
@@ -169,16 +169,16 @@ def _by_mail(notice: Notice, choice: Choice) -> None:
     except OSError as error:
         # What the mail library raises of its own is one too.
         said = f"The mail relay did not take it: {type(error).__name__}."
-        raise NotTaken(said) from error
+        raise ChannelRefused(said) from error
 
 
-def _by_slack(notice: Notice, choice: Choice) -> None:
+def _by_slack(notice: Notice, choice: NoticePreferences) -> None:
     # In what it takes for its own signs, a title could call everybody in the channel, or hide where a link leads.
     text = escape(_plain(notice, SLACK_CHARACTERS), quote=False)
     _post("Slack", choice.slack_url, {"text": text})
 
 
-def _by_telegram(notice: Notice, choice: Choice) -> None:
+def _by_telegram(notice: Notice, choice: NoticePreferences) -> None:
     url = f"{settings.TELEGRAM_API_URL}/bot{choice.telegram_token}/sendMessage"
     text = _plain(notice, TELEGRAM_CHARACTERS)
     _post(
@@ -213,10 +213,10 @@ def _post(name: str, url: str, body: dict[str, object]) -> None:
     except (OutboundError, ValueError) as error:
         # Its own words may quote the address, which is a secret.
         message = f"{name} could not be reached."
-        raise NotTaken(message) from error
+        raise ChannelRefused(message) from error
     if not 200 <= answer.status < 300:
         message = f"{name} answered {answer.status}: check what you pasted here."
-        raise NotTaken(message)
+        raise ChannelRefused(message)
 
 
 @cache

@@ -25,8 +25,8 @@ from config.core import limits as core_limits
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from accounts.notices import Choice
-    from accounts.notices.kinds import Kind
+    from accounts.notices import NoticePreferences
+    from accounts.notices.kinds import NoticeKindOption
 
 _WHEN: Final = {NOW: gettext_lazy("At once"), DAILY: gettext_lazy("Once a day"), OFF: gettext_lazy("Never")}
 _KEPT: Final = gettext_lazy("One is saved; leave this empty to keep it.")
@@ -67,7 +67,7 @@ class NoticesForm(forms.Form):
         error_messages={"invalid": gettext_lazy("A chat is a number such as -1001234, or a name with @.")},
     )
 
-    def __init__(self, *arguments: Any, choice: Choice, **named: Any) -> None:
+    def __init__(self, *arguments: Any, choice: NoticePreferences, **named: Any) -> None:
         self.choice = choice
         initial = {
             "by_mail": choice.by_mail,
@@ -125,7 +125,7 @@ class NoticesForm(forms.Form):
         }
 
 
-def _whens(kind: Kind) -> list[tuple[str, Any]]:
+def _whens(kind: NoticeKindOption) -> list[tuple[str, Any]]:
     if kind.is_monthly:
         return [(NOW, _("Once a month")), (OFF, _WHEN[OFF])]
     return [(key, said) for key, said in _WHEN.items() if key != NOW or not kind.is_counted]
@@ -167,7 +167,7 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(place.address("notices"))
 
 
-def _choice(place: Place) -> Choice:
+def _choice(place: Place) -> NoticePreferences:
     choice = notices.choice_of(place.workspace.pk, place.user.pk)
     if choice is None:
         # They left in this very moment.

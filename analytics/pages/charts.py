@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from analytics.aggregate import Figures
-    from analytics.reports.page import Chart, Compared, Line, Part
+    from analytics.reports.page import Chart, Compared, ReportLine, ReportPart
 
 REASONS: Final = {
     "unsupported": gettext_lazy("not given by the platform"),
@@ -88,7 +88,7 @@ def _card(one: Compared) -> ChartCard:
 
 
 def chart(
-    name: str, title: str, about: str, found: Chart, metric: str, *, said: Callable[[Line], str]
+    name: str, title: str, about: str, found: Chart, metric: str, *, said: Callable[[ReportLine], str]
 ) -> ChartWithTable:
     labels = [day_said(label) for label in found.labels]
     names = tuple(said(line) for line in found.lines)
@@ -128,9 +128,9 @@ def day_said(label: str) -> str:
     return f"{moment.day} {moment:%b, %H:%M} ({label[19:]})"
 
 
-def type_said(line: Line) -> str:
+def type_said(line: ReportLine) -> str:
     return str(dict(Bucket.choices).get(line.name, line.name))
 
 
-def part_said(part: Part) -> str:
+def part_said(part: ReportPart) -> str:
     return str(dict(Bucket.choices).get(part.about, part.about))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from analytics.queries import Answer, OutletName, Question, Row
+    from analytics.queries import AnalyticsAnswer, AnalyticsRow, OutletName, Question
 
 LINES: Final = 8
 """Of a chart; the table has all."""
@@ -32,7 +32,7 @@ _OPENING: Final = ("impressions", "views", "engagements")
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """`values` has one for each label; None where nothing is known."""
 
     name: str
@@ -43,7 +43,7 @@ class Line:
 @dataclass(frozen=True)
 class Chart:
     labels: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
     left_out: int = 0
     """Lines that are smaller than those shown."""
 
@@ -69,7 +69,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """One outlet and type, one source or one engine, in all of the period."""
 
     name: str
@@ -85,9 +85,9 @@ class Report:
     over_time: Chart
     by_outlet: Chart
     by_type: Chart
-    parts: tuple[Part, ...]
-    sources: tuple[Part, ...]
-    engines: tuple[Part, ...]
+    parts: tuple[ReportPart, ...]
+    sources: tuple[ReportPart, ...]
+    engines: tuple[ReportPart, ...]
     fresh_at: datetime | None
     own: Mapping[str, int | None]
     """What the service counted itself; fetches of feeds are of no kind, so that they are asked for apart."""
@@ -118,7 +118,7 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
         by_outlet=frame.lines(by_outlet, "outlet"),
         by_type=frame.lines(by_type, "content_type"),
         parts=tuple(
-            Part(names[row.dimensions.outlet.id], row.dimensions.content_type or "", row.figures)
+            ReportPart(names[row.dimensions.outlet.id], row.dimensions.content_type or "", row.figures)
             for row in parts.rows
             if row.dimensions.outlet
         ),
@@ -171,27 +171,29 @@ class _Frame:
             len(labels_of(replace(period, end=min(period.end, now)))) if now > period.start else 0
         )
 
-    def lines(self, answer: Answer, dimension: str) -> Chart:
+    def lines(self, answer: AnalyticsAnswer, dimension: str) -> Chart:
         """One for each value of the dimension, the largest first."""
-        rows: dict[str | OutletName, list[Row]] = {}
+        rows: dict[str | OutletName, list[AnalyticsRow]] = {}
         for row in answer.rows:
             rows.setdefault(getattr(row.dimensions, dimension), []).append(row)
         names = _names(value for value in rows if not isinstance(value, str))
         lines = [
-            Line(value if isinstance(value, str) else names[value.id], self.values(found))
+            ReportLine(value if isinstance(value, str) else names[value.id], self.values(found))
             for value, found in rows.items()
         ]
         lines.sort(key=lambda line: (-sum(value or 0 for value in line.values), line.name))
         return Chart(self.labels, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
 
-    def beside(self, answer: Answer, before: Answer) -> Chart:
+    def beside(self, answer: AnalyticsAnswer, before: AnalyticsAnswer) -> Chart:
         """Two lines: the period and the one before it, place by place."""
         earlier = _Frame(period_before(self.period), self.metric, self.period.start)
         then = earlier.values(before.rows)[: len(self.labels)]
         then += (None,) * (len(self.labels) - len(then))
-        return Chart(self.labels, (Line("", self.values(answer.rows)), Line("", then, is_before=True)))
+        return Chart(
+            self.labels, (ReportLine("", self.values(answer.rows)), ReportLine("", then, is_before=True))
+        )
 
-    def values(self, rows: Sequence[Row]) -> tuple[int | float | None, ...]:
+    def values(self, rows: Sequence[AnalyticsRow]) -> tuple[int | float | None, ...]:
         found = {row.dimensions.date: row.figures.metrics[self.metric] for row in rows}
         # That nothing was published is known of a day that is over; that nobody saw anything isn't.
         missing = 0 if self.metric in COUNTED else None
@@ -216,21 +218,23 @@ def _label_of(platform: str) -> str:
     return known.label if known else platform
 
 
-def _best(answer: Answer, dimension: str, metric: str, names: Mapping[UUID, str]) -> tuple[Part, ...]:
+def _best(
+    answer: AnalyticsAnswer, dimension: str, metric: str, names: Mapping[UUID, str]
+) -> tuple[ReportPart, ...]:
     """The largest first; of what is unknown the most published."""
 
-    def rank(row: Row) -> tuple[bool, float, float]:
+    def rank(row: AnalyticsRow) -> tuple[bool, float, float]:
         value = row.figures.metrics[metric]
         return value is None, -(value or 0), -(row.figures.metrics["published"] or 0)
 
     rows = sorted(answer.rows, key=rank)[:BEST]
     values = [getattr(row.dimensions, dimension) for row in rows]
     return tuple(
-        Part(names.get(value, "") if dimension == "source" else value, "", row.figures)
+        ReportPart(names.get(value, "") if dimension == "source" else value, "", row.figures)
         for row, value in zip(rows, values, strict=True)
     )
 
 
-def _sources(question: Question, answer: Answer) -> dict[UUID, str]:
+def _sources(question: Question, answer: AnalyticsAnswer) -> dict[UUID, str]:
     ids = {row.dimensions.source for row in answer.rows if row.dimensions.source}
     return dict(Source.objects.of(question.workspace_id).filter(pk__in=ids).values_list("id", "name"))

@@ -29,7 +29,7 @@ ON_TIME_SECONDS: Final = 60
 
 
 @dataclass(frozen=True)
-class Post:
+class TopPost:
     item_id: UUID
     title: str
     outlet: str
@@ -64,7 +64,7 @@ class Punctuality:
 
 @dataclass(frozen=True)
 class Doing(Punctuality):
-    best: tuple[Post, ...]
+    best: tuple[TopPost, ...]
 
 
 def doing(question: Question, metric: str) -> Doing:
@@ -115,11 +115,11 @@ def _value(metrics: Mapping[str, int | None], metric: str) -> int | float | None
     return round(sum(engaged) / impressions, 4) if impressions else None
 
 
-def _posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tuple[Post, ...]:
+def _posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tuple[TopPost, ...]:
     rows = Publication.objects.of(question.workspace_id).select_related("item", "outlet")
     found = rows.in_bulk([pk for _, pk in best])
     return tuple(
-        Post(one.item_id, one.item.title or one.item.excerpt, one.outlet.name, one.published_at, value)
+        TopPost(one.item_id, one.item.title or one.item.excerpt, one.outlet.name, one.published_at, value)
         for value, pk in best
         if (one := found.get(pk)) is not None and one.published_at is not None
     )

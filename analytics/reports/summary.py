@@ -40,7 +40,7 @@ _NAMES: Final = {
 
 
 @dataclass(frozen=True)
-class Part:
+class SummaryPart:
     name: str
     figures: Figures
 
@@ -60,8 +60,8 @@ class Month:
 
     first: date
     totals: Figures
-    outlets: tuple[Part, ...]
-    content_types: tuple[Part, ...]
+    outlets: tuple[SummaryPart, ...]
+    content_types: tuple[SummaryPart, ...]
 
     @property
     def has_publications(self) -> bool:
@@ -124,10 +124,12 @@ def summary_of(workspace: Workspace, first: date) -> Summary | None:
 def read(question: queries.Question, first: date) -> Month:
     by_outlet, by_type = queries.answers(question, [("outlet",), ("content_type",)])
     outlets = tuple(
-        Part(row.dimensions.outlet.name, row.figures) for row in by_outlet.rows if row.dimensions.outlet
+        SummaryPart(row.dimensions.outlet.name, row.figures)
+        for row in by_outlet.rows
+        if row.dimensions.outlet
     )
     types = tuple(
-        Part(str(dict(Bucket.choices).get(kind, kind)), row.figures)
+        SummaryPart(str(dict(Bucket.choices).get(kind, kind)), row.figures)
         for row in by_type.rows
         if (kind := row.dimensions.content_type or "")
     )
@@ -157,7 +159,7 @@ def month_said(first: date) -> str:
 # --- Words -----------------------------------------------------------------------------------------------------------
 
 
-def _largest_first(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _largest_first(parts: Sequence[SummaryPart]) -> tuple[SummaryPart, ...]:
     return tuple(sorted(parts, key=lambda part: (-part.published, part.name)))
 
 
@@ -219,7 +221,7 @@ def _missing(month: Month) -> list[str]:
     return [_("What isn't known, and is in no sum:"), *_cut(lines)] if lines else []
 
 
-def _parts(title: str, parts: Sequence[Part]) -> list[str]:
+def _parts(title: str, parts: Sequence[SummaryPart]) -> list[str]:
     lines = []
     for part in parts:
         told = [

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from config.core.clock import utc_now
 from config.operations import failures, queue_stats
-from config.operations.failures import Stretch
+from config.operations.failures import FailurePeriod
 from pipeline import plugins
 from pipeline.models import PublicationStatus
 from pipeline.platforms.base import Platform
@@ -70,16 +70,16 @@ class StretchForm(forms.Form):
         return given
 
     @property
-    def stretch(self) -> Stretch:
+    def stretch(self) -> FailurePeriod:
         given = self.cleaned_data
-        return Stretch(
+        return FailurePeriod(
             _midnight(given["since"]),
             _midnight(given["until"]) + timedelta(days=1),
             given["platform"],
         )
 
 
-def stretch_in(request: HttpRequest) -> tuple[StretchForm, Stretch | None]:
+def stretch_in(request: HttpRequest) -> tuple[StretchForm, FailurePeriod | None]:
     """What the address asks for; None where it can't be understood, or nothing is asked."""
     form = StretchForm(request.GET)
     return form, form.stretch if form.is_valid() else None
@@ -97,7 +97,7 @@ def failing_page(request: HttpRequest) -> HttpResponse:
         starts_at, ends_at = failures.last_days(DAYS, now)
         last = ends_at - timedelta(days=1)
         form = StretchForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
-        stretch = Stretch(starts_at, ends_at)
+        stretch = FailurePeriod(starts_at, ends_at)
     shown = [one for one in _HEADS if one in {failures.LATE, *kinds}]
     if stretch is not None and stretch.platform:
         shown = [failures.LATE, "publications"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from accounts.models import User, Workspace
-    from config.operations.failures import Stretch
+    from config.operations.failures import FailurePeriod
 
 admin.site.site_header = gettext_lazy("Content pipeline · Operators")
 admin.site.site_title = gettext_lazy("Content pipeline · Operators")
@@ -87,7 +87,7 @@ def _may(request: HttpRequest, verb: str, name: str) -> bool:
 
 
 def _section(
-    request: HttpRequest, name: str, workspace: Workspace | None, stretch: Stretch | None
+    request: HttpRequest, name: str, workspace: Workspace | None, stretch: FailurePeriod | None
 ) -> dict[str, Any]:
     dead = rows.DEAD[name]
     found = dead.rows().filter(workspace=workspace) if workspace else dead.rows()
@@ -144,7 +144,7 @@ def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         _act(request, workspace)
         return HttpResponseRedirect(request.path)
-    told = overview.Overview(workspace, utc_now())
+    told = overview.WorkspaceOverview(workspace, utc_now())
     context = {
         **admin.site.each_context(request),
         "title": workspace.name,

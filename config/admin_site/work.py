@@ -28,7 +28,7 @@ UNSERVED_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True)
-class Queue:
+class JobQueue:
     name: str
     slots: int
     running: int
@@ -54,7 +54,7 @@ class Task:
     """Since it began; of one that is queued since it was sent."""
 
 
-def queues(now: datetime) -> list[Queue]:
+def queues(now: datetime) -> list[JobQueue]:
     there = leases.slots(now)
     waiting = queue_stats.waiting() + queue_stats.unread_events()
     now_held = held(now)
@@ -64,7 +64,7 @@ def queues(now: datetime) -> list[Queue]:
         states = [one.state for one in now_held if one.queue == name]
         if name != "dispatch":
             found.append(
-                Queue(
+                JobQueue(
                     name,
                     there[name],
                     states.count(LeaseState.RUNNING),
@@ -76,7 +76,7 @@ def queues(now: datetime) -> list[Queue]:
     return found
 
 
-def unserved(now: datetime) -> list[Queue]:
+def unserved(now: datetime) -> list[JobQueue]:
     """Queues in which something is due and that no living worker takes."""
     return [one for one in queues(now) if one.is_unserved]
 

@@ -84,7 +84,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedRow:
     """A row that nothing takes up again by itself, or a call that failed."""
 
     kind: str
@@ -99,7 +99,7 @@ class Failure:
 class DeadKind:
     name: str
     count: int
-    newest: Sequence[Failure]
+    newest: Sequence[FailedRow]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class EndpointLine:
     oldest: datetime | None
 
 
-class Overview:
+class WorkspaceOverview:
     """A constant number of queries, whatever the workspace holds."""
 
     def __init__(self, workspace: Workspace, now: datetime) -> None:
@@ -290,7 +290,7 @@ class Overview:
             name,
             newest[0].count if newest else 0,
             [
-                Failure(
+                FailedRow(
                     kind=name,
                     id=failures.public_id(name, row),
                     row=row,

@@ -63,7 +63,7 @@ class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
         return {**schema, "additionalProperties": False, **getattr(self.target, "schema_rules", {})}
 
 
-class PublicId(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+class PublicIdExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
     target_class = "config.core.api.fields.PublicIdField"
     match_subclasses = True
 

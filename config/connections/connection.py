@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 
-from config.connections.request import Arrived, Incoming, RefusedError
-from config.connections.wire import PACE_BYTES, Wire
+from config.connections.request import Arrived, IncomingRequest, RefusedError
+from config.connections.wire import PACE_BYTES, ResponseSocket
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ BENEFIT_OF_DOUBT: Final = 4096
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(TConn):
+class ClientConnection(TConn):
     def __init__(
         self, worker: ConnectionsWorker, sock: socket.socket, network: str, client: Any, server: Any
     ) -> None:
         super().__init__(worker.cfg, sock, client, server)
-        self.sock = Wire(self, sock)
+        self.sock = ResponseSocket(self, sock)
         self.parser = RequestParser(worker.cfg, (), client)
         self.parser.unreader = Arrived()
         # Else gunicorn would make a parser that reads from the socket.
         self.initialized = True
-        self.incoming = Incoming()
+        self.incoming = IncomingRequest()
         self.deadline = 0.0
         self._worker = worker
         self._network = network
@@ -58,7 +58,7 @@ class Connection(TConn):
 
     def begin(self) -> None:
         if self.incoming.has_head:
-            self.incoming = Incoming()
+            self.incoming = IncomingRequest()
         self.allow(limits.HEAD_SECONDS, limits.HEAD_SECONDS)
 
     def take(self, data: bytes) -> bool:

@@ -104,7 +104,7 @@ class Chunks:
         return None
 
 
-class Incoming:
+class IncomingRequest:
     """A request on its way. `kept` has its bytes, and after its end those of the next one."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socket
     from typing import IO
 
-    from config.connections.connection import Connection
+    from config.connections.connection import ClientConnection
 
 PACE_BYTES: Final = limits.SLOWEST_BYTES_PER_SECOND * limits.PACE_SECONDS
 
@@ -34,10 +34,10 @@ class _Span:
         self.count = count
 
 
-class Wire:
+class ResponseSocket:
     """What gunicorn takes for the socket: writing to it never waits, what the client doesn't take yet is kept."""
 
-    def __init__(self, connection: Connection, sock: socket.socket) -> None:
+    def __init__(self, connection: ClientConnection, sock: socket.socket) -> None:
         sock.setblocking(False)  # noqa: FBT003  its only form
         self._connection = connection
         self._socket = sock

@@ -23,7 +23,7 @@ from django.conf import settings
 from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-from config.connections.connection import BENEFIT_OF_DOUBT, Connection
+from config.connections.connection import BENEFIT_OF_DOUBT, ClientConnection
 from config.connections.request import PIECE, RefusedError, refusal
 from config.core import limits
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from config.connections.wire import Wire
+    from config.connections.wire import ResponseSocket
 
 _WARNED_EVERY: Final = 60.0
 _NO_MORE_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
@@ -62,7 +62,7 @@ class ConnectionsWorker(ThreadWorker):
         self.held = 0
         """Bytes that are kept in files."""
         # Those that the loop reads from or sends to; a connection whose request is in a thread isn't among them.
-        self._waiting: dict[Connection, Callable[[Connection], None]] = {}
+        self._waiting: dict[ClientConnection, Callable[[ClientConnection], None]] = {}
         self._warned_at = -_WARNED_EVERY
 
     # --- In the loop: the request -------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class ConnectionsWorker(ThreadWorker):
         if network and self.by_address[network] >= limits.CONNECTIONS_PER_ADDRESS:
             self._refuse_address(sock, network)
             return
-        connection = Connection(self, sock, network, client, listener.getsockname())
+        connection = ClientConnection(self, sock, network, client, listener.getsockname())
         self.by_address[network] += 1
         self.nr_conns += 1
         self._begin(connection)
@@ -96,14 +96,14 @@ class ConnectionsWorker(ThreadWorker):
             most = limits.CONNECTIONS_PER_ADDRESS
             self.log.warning("%s has %s connections open. Further ones are refused.", network, most)
 
-    def on_client_socket_readable(self, conn: Connection, client: Wire) -> None:
+    def on_client_socket_readable(self, conn: ClientConnection, client: ResponseSocket) -> None:
         """The next request of a connection that was kept."""
         if conn in self.keepalived_conns:
             self.poller.unregister(client)
             self.keepalived_conns.remove(conn)
             self._begin(conn)
 
-    def _begin(self, connection: Connection, rest: bytes = b"") -> None:
+    def _begin(self, connection: ClientConnection, rest: bytes = b"") -> None:
         connection.begin()
         if not self.alive:
             connection.hurry(STOP_KEEPALIVE_LINGER)
@@ -114,14 +114,14 @@ class ConnectionsWorker(ThreadWorker):
             # Mostly it's there already.
             self._safely(connection, self._read)
 
-    def _read(self, connection: Connection) -> None:
+    def _read(self, connection: ClientConnection) -> None:
         data = connection.sock.recv(PIECE)
         if data:
             self._take(connection, data)
         else:
             self._drop(connection)
 
-    def _take(self, connection: Connection, data: bytes) -> None:
+    def _take(self, connection: ClientConnection, data: bytes) -> None:
         if connection.take(data):
             self._unwatch(connection)
             self.enqueue_req(connection)
@@ -130,7 +130,7 @@ class ConnectionsWorker(ThreadWorker):
 
     # --- In a thread --------------------------------------------------------------------------------------------------
 
-    def handle_request(self, req: Any, conn: Connection) -> Any:
+    def handle_request(self, req: Any, conn: ClientConnection) -> Any:
         # The loop has told it already.
         req._expected_100_continue = False  # noqa: SLF001
         incoming, reader = conn.incoming, req.body.reader
@@ -139,7 +139,7 @@ class ConnectionsWorker(ThreadWorker):
         incoming.has_certain_end = isinstance(reader, LengthReader) and reader.length == incoming.length
         return super().handle_request(req, conn)
 
-    def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
+    def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
         """A body that nobody read is passed over: gunicorn reads a little of it and then closes a connection of which the
         answer has said that it is kept. A proxy would send its next request there, and answer it with 502.
         """
@@ -149,7 +149,7 @@ class ConnectionsWorker(ThreadWorker):
 
     # --- In the loop: the answer --------------------------------------------------------------------------------------
 
-    def finish_request(self, conn: Connection, fs: Future[Any]) -> None:
+    def finish_request(self, conn: ClientConnection, fs: Future[Any]) -> None:
         if conn.sock.has_left:
             conn.allow(self._patience, limits.BODY_SECONDS)
             self._watch(conn, selectors.EVENT_WRITE, lambda one: self._send(one, fs))
@@ -164,7 +164,7 @@ class ConnectionsWorker(ThreadWorker):
         else:
             super().finish_request(conn, fs)
 
-    def _send(self, connection: Connection, finished: Future[Any]) -> None:
+    def _send(self, connection: ClientConnection, finished: Future[Any]) -> None:
         connection.sock.flush(PIECE)
         if not connection.sock.has_left:
             self._unwatch(connection)
@@ -172,7 +172,7 @@ class ConnectionsWorker(ThreadWorker):
         else:
             connection.note_pace(self._patience)
 
-    def _part(self, connection: Connection) -> None:
+    def _part(self, connection: ClientConnection) -> None:
         """Let the client close: what it still sends would else tear off the end of the answer."""
         try:
             connection.sock.shutdown(socket.SHUT_WR)
@@ -182,7 +182,7 @@ class ConnectionsWorker(ThreadWorker):
         connection.allow(limits.PARTING_SECONDS, limits.PARTING_SECONDS)
         self._watch(connection, selectors.EVENT_READ, self._discard)
 
-    def _discard(self, connection: Connection) -> None:
+    def _discard(self, connection: ClientConnection) -> None:
         if not connection.sock.recv(PIECE):
             self._drop(connection)
 
@@ -193,15 +193,17 @@ class ConnectionsWorker(ThreadWorker):
         """Seconds for `PACE_SECONDS` worth of bytes; a worker that stops has less."""
         return limits.PACE_SECONDS if self.alive else STOP_KEEPALIVE_LINGER
 
-    def _watch(self, connection: Connection, event: int, step: Callable[[Connection], None]) -> None:
+    def _watch(
+        self, connection: ClientConnection, event: int, step: Callable[[ClientConnection], None]
+    ) -> None:
         self._waiting[connection] = step
         self.poller.register(connection.sock, event, lambda _: self._safely(connection, step))
 
-    def _unwatch(self, connection: Connection) -> None:
+    def _unwatch(self, connection: ClientConnection) -> None:
         if self._waiting.pop(connection, None) is not None:
             self.poller.unregister(connection.sock)
 
-    def _safely(self, connection: Connection, step: Callable[[Connection], None]) -> None:
+    def _safely(self, connection: ClientConnection, step: Callable[[ClientConnection], None]) -> None:
         """One connection's fault is no other's."""
         if connection not in self._waiting:
             # It was dropped after the poller told of it.
@@ -219,7 +221,7 @@ class ConnectionsWorker(ThreadWorker):
             self.log.exception("A connection failed.")
             self._drop(connection)
 
-    def _refuse(self, connection: Connection, status: HTTPStatus) -> None:
+    def _refuse(self, connection: ClientConnection, status: HTTPStatus) -> None:
         self._unwatch(connection)
         try:
             connection.sock.sendall(refusal(status))
@@ -228,7 +230,7 @@ class ConnectionsWorker(ThreadWorker):
         else:
             self._part(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: ClientConnection) -> None:
         self._unwatch(connection)
         self.nr_conns -= 1
         connection.close()

@@ -42,7 +42,7 @@ WORKSPACE_SHARE: Final = 0.75
 class Broker(Protocol):
     """How messages travel."""
 
-    def send(self, job: Job, lease: leases.Lease) -> None:
+    def send(self, job: Job, lease: leases.QueuedTask) -> None:
         """Raises whatever the broker's client raises."""
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
@@ -86,7 +86,7 @@ def wake_now() -> None:
 # --- The rounds ------------------------------------------------------------------------------------------------------
 
 
-class Round(NamedTuple):
+class DispatchRound(NamedTuple):
     queued: int
     is_left: bool
     """Something is due for which there is no slot now, or no turn."""
@@ -141,12 +141,12 @@ def seconds_since_rounds() -> float:
     return time.monotonic() - _ran_at["at"]
 
 
-def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Round:
+def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> DispatchRound:
     """Claim and send once; `slots` by queue where they aren't those of the living workers."""
     with one_at_a_time:
         found = due_jobs()
         if not found:
-            return Round(0, is_left=False)
+            return DispatchRound(0, is_left=False)
         there = leases.slots(work_queue.database_now()) if slots is None else slots
         waiting = broker.waiting({job.queue for job in found})
         queued, is_left = 0, False
@@ -166,7 +166,7 @@ def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Round:
                 continue
             is_left = is_left or not claimed
             queued += sum(_send(broker, job, lease) for lease in claimed)
-        return Round(queued, is_left)
+        return DispatchRound(queued, is_left)
 
 
 def due_jobs() -> list[Job]:
@@ -192,7 +192,7 @@ def due_jobs() -> list[Job]:
     return [job for name, job in every.items() if name in found]
 
 
-def claim(job: Job, slots: int) -> list[leases.Lease]:
+def claim(job: Job, slots: int) -> list[leases.QueuedTask]:
     """What may be queued now."""
     counted_alone: AbstractContextManager[Any] = nullcontext()
     if connection.vendor == "postgresql":
@@ -211,7 +211,7 @@ def claim(job: Job, slots: int) -> list[leases.Lease]:
     return found
 
 
-def _room(job: Job, slots: int, held: leases.Held) -> int:
+def _room(job: Job, slots: int, held: leases.QueueLoad) -> int:
     """How much more of the job may be queued."""
     if isinstance(job, LaneJob):
         room = math.ceil(slots * job.share) + job.ahead - held.jobs[job.name]
@@ -221,7 +221,9 @@ def _room(job: Job, slots: int, held: leases.Held) -> int:
     return room if held.jobs[job.name] else max(room, 1)
 
 
-def _claim_some(job: Job, room: int, slots: int, held: leases.Held, now: datetime) -> list[leases.Lease]:
+def _claim_some(
+    job: Job, room: int, slots: int, held: leases.QueueLoad, now: datetime
+) -> list[leases.QueuedTask]:
     if isinstance(job, BatchJob):
         return _claim_batch(job, now)
     if isinstance(job, LaneJob):
@@ -234,7 +236,9 @@ def _share_of(slots: int) -> int:
     return max(1, math.ceil(slots * WORKSPACE_SHARE))
 
 
-def _claim_rows(job: RowJob, room: int, slots: int, held: leases.Held, now: datetime) -> list[leases.Lease]:
+def _claim_rows(
+    job: RowJob, room: int, slots: int, held: leases.QueueLoad, now: datetime
+) -> list[leases.QueuedTask]:
     share = slots + job.ahead if job.computes else _share_of(slots)
     rows = work_queue.claim(
         job.model,
@@ -246,12 +250,12 @@ def _claim_rows(job: RowJob, room: int, slots: int, held: leases.Held, now: date
         where=job.where,
         turns=job.turns,
     )
-    return [leases.Lease(row.pk, row.token, owner=row.workspace_id) for row in rows]
+    return [leases.QueuedTask(row.pk, row.token, owner=row.workspace_id) for row in rows]
 
 
 def _claim_lanes(
-    job: LaneJob, room: int, held: leases.Held, now: datetime, *, per_workspace: int
-) -> list[leases.Lease]:
+    job: LaneJob, room: int, held: leases.QueueLoad, now: datetime, *, per_workspace: int
+) -> list[leases.QueuedTask]:
     table = job.model._meta.db_table
     waiting = {work_queue.as_uuid(raw): raw for raw in work_queue.holders_of_due_rows(table, job.column, now)}
     lanes = {holder: lane for holder, lane in job.lanes(waiting).items() if lane.most > held.holders[holder]}
@@ -276,16 +280,16 @@ def _claim_lanes(
         per_workspace=per_workspace,
         busy=busy,
     )
-    return [leases.Lease(uuid4(), owner=lanes[holder].workspace_id, holder=holder) for holder in chosen]
+    return [leases.QueuedTask(uuid4(), owner=lanes[holder].workspace_id, holder=holder) for holder in chosen]
 
 
-def _claim_batch(job: BatchJob, now: datetime) -> list[leases.Lease]:
+def _claim_batch(job: BatchJob, now: datetime) -> list[leases.QueuedTask]:
     token, is_busy = leases.of_jobs([job.subject], now).get(job.subject, (0, False))
     # Another dispatcher may have queued it since this one asked.
-    return [] if is_busy else [leases.Lease(job.subject, token + 1)]
+    return [] if is_busy else [leases.QueuedTask(job.subject, token + 1)]
 
 
-def _send(broker: Broker, job: Job, lease: leases.Lease) -> bool:
+def _send(broker: Broker, job: Job, lease: leases.QueuedTask) -> bool:
     try:
         broker.send(job, lease)
     # Whatever the broker's client raises: the work is due again at once, and is queued when the broker is back.

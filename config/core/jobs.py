@@ -90,7 +90,7 @@ class Lanes:
     most: int
 
 
-class Pace(Protocol):
+class HolderPace(Protocol):
     """How many rows of each holder may be taken within a second."""
 
     def left(self, holders: Collection[UUID]) -> Mapping[UUID, int]:
@@ -110,7 +110,7 @@ class LaneJob(_Job):
     lanes: Callable[[Collection[UUID]], Mapping[UUID, Lanes]]
     work: Callable[[UUID], None]
     share: float = 1.0
-    pace: Pace | None = None
+    pace: HolderPace | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

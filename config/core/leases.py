@@ -36,7 +36,7 @@ _worker: Final = {"id": uuid4()}
 
 
 @dataclass(frozen=True)
-class Lease:
+class QueuedTask:
     """What the dispatcher queues. `owner` is the workspace, `holder` the endpoint of a lane of deliveries."""
 
     subject: UUID
@@ -46,7 +46,7 @@ class Lease:
 
 
 @dataclass
-class Held:
+class QueueLoad:
     """How much is queued and running now."""
 
     queues: Counter[str] = field(default_factory=Counter)
@@ -65,13 +65,13 @@ def lock() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
-def held(now: datetime) -> Held:
+def held(now: datetime) -> QueueLoad:
     sql = """SELECT lease.queue, lease.job, lease.owner, lease.holder, lease.state, count(*)
              FROM lease LEFT JOIN worker ON worker.id = lease.worker
              WHERE (lease.state = 'queued' AND lease.until > %s)
                 OR (lease.state = 'running' AND worker.seen_at > %s)
              GROUP BY lease.queue, lease.job, lease.owner, lease.holder, lease.state"""
-    counted = Held()
+    counted = QueueLoad()
     with connection.cursor() as cursor:
         cursor.execute(sql, [_moment(now), _moment(now - ALIVE)])
         for queue, job, owner, holder, state, count in cursor.fetchall():
@@ -86,7 +86,7 @@ def held(now: datetime) -> Held:
     return counted
 
 
-def add(job: str, queue: str, leases: Sequence[Lease], *, now: datetime) -> None:
+def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) -> None:
     """Note what is about to be queued; an older lease of the same subject has been overtaken and is replaced."""
     rows = ", ".join(["(%s, %s, %s, %s, 'queued', %s, %s, NULL, %s, NULL, %s)"] * len(leases))
     sql = f"""INSERT INTO lease

@@ -40,7 +40,7 @@ from webhooks.models import Endpoint
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from config.demo.stories import Story
+    from config.demo.stories import DemoStory
 
 ACTOR: Final = "manage.py demo"
 DAYS: Final = 28
@@ -177,7 +177,7 @@ def _source(workspace: Workspace) -> Source | None:
 # --- Four weeks ------------------------------------------------------------------------------------------------------
 
 
-def _tell(workspace: Workspace, story: Story, number: int, start: datetime, now: datetime) -> None:
+def _tell(workspace: Workspace, story: DemoStory, number: int, start: datetime, now: datetime) -> None:
     """Push a story, publish what is made of it within two days, and look at its numbers up to now."""
     at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
     is_late = len(STORIES) - number <= AHEAD
@@ -197,7 +197,7 @@ def _tell(workspace: Workspace, story: Story, number: int, start: datetime, now:
         task_runs.work_all_due("analytics.measure_publication", *_WORK)
 
 
-def _made(workspace: Workspace, story: Story, engines: list[str]) -> list[GeneratedItem]:
+def _made(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
     """The items of a story, made now where they aren't there."""
     with samples.filling(workspace):
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()

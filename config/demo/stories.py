@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 
-class Story(NamedTuple):
+class DemoStory(NamedTuple):
     slug: str
     title: str
     body: str
@@ -66,7 +66,7 @@ TOPICS: Final[tuple[dict[str, Any], ...]] = (
     {"title": "Storm stories", "notes": "Fishermen tell of the storm of 1987 every January in the net loft."},
 )
 STORIES: Final = (
-    Story(
+    DemoStory(
         "ferry-line",
         "The harbour gets a new ferry line",
         "The council of Brentwick voted for a new ferry line on Tuesday evening after two hours of debate. Four electric "
@@ -77,7 +77,7 @@ STORIES: Final = (
         "Tickets will cost as much as a bus ride. Critics say that the piers come too late for this summer's visitors. The "
         "first boat leaves the northern quay on 3 May with the children of the harbour school on board.",
     ),
-    Story(
+    DemoStory(
         "roof-wheat",
         "A bakery bakes with wheat from its own roof",
         "A bakery in the Mill Lane bakes with wheat from its own roof. Mira Lind and her two sons sowed 60 square metres "
@@ -88,7 +88,7 @@ STORIES: Final = (
         "The roof had to be strengthened with steel beams before the soil came up in 300 sacks. The town paid a third of the "
         "costs because the soil holds back the rain.",
     ),
-    Story(
+    DemoStory(
         "library-night",
         "The library stays open until midnight",
         "The reading room of the town library stays open until midnight on Thursdays. In the first month 1,900 people came "
@@ -99,7 +99,7 @@ STORIES: Final = (
         "Students of the nautical school asked for a second night. The council decides about it in spring, when the numbers "
         "of the winter are known.",
     ),
-    Story(
+    DemoStory(
         "swim-sixty",
         "At the pool, 24 people over sixty learn to swim",
         "At seven in the morning the small pool belongs to 24 people over sixty who never learned to swim. The course is "
@@ -109,7 +109,7 @@ STORIES: Final = (
         "The health office pays for the course after a count of accidents in the harbour. Six of the eleven people who fell "
         "in last year could not swim.",
     ),
-    Story(
+    DemoStory(
         "quiet-engines",
         "Quiet engines bring the herring back",
         "Fishermen of Brentwick land more herring since the ferries run on batteries. Engineers of the university measured "
@@ -118,7 +118,7 @@ STORIES: Final = (
         "the small boats rose by 18 per cent between May and September. Biologists warn that one good year proves little.\n\n"
         "The council wants to publish the measurements in June. Two other ports have asked for them.",
     ),
-    Story(
+    DemoStory(
         "repair-cafe",
         "The repair café has mended its thousandth toaster",
         "The repair café in the old customs house has mended its thousandth toaster. It opens on the first Saturday of each "
@@ -127,7 +127,7 @@ STORIES: Final = (
         "that are brought, 64 go home working. Sewing machines are the easiest, printers the worst.\n\n"
         "The volunteers want to teach a class at the secondary school next year. A hardware shop gives the screws.",
     ),
-    Story(
+    DemoStory(
         "night-buses",
         "Night buses come every half hour from March",
         "Night buses run every half hour from March, on Fridays and Saturdays until four in the morning. The council pays "
@@ -136,7 +136,7 @@ STORIES: Final = (
         "after the vote. The taxi drivers are against the plan and expect to lose a tenth of their rides.\n\n"
         "The first bus leaves the station at ten past midnight. Day tickets are valid until five in the morning.",
     ),
-    Story(
+    DemoStory(
         "lighthouse-rooms",
         "The lighthouse lets two rooms",
         "The lighthouse on Gull Point lets two rooms under the lamp. Guests climb 142 steps and are asked to bring no "
@@ -145,7 +145,7 @@ STORIES: Final = (
         "guests. The money pays for the new windows on the western side. The lamp itself has run by itself since 1994.\n\n"
         "The monument office allowed the rooms for five years. Weddings are not allowed, because the stairs are too narrow.",
     ),
-    Story(
+    DemoStory(
         "seagrass",
         "Divers plant 8,000 shoots of seagrass",
         "Divers planted 8,000 shoots of seagrass off Gull Point in one week. The meadow was lost in the warm summer of 2018, "
@@ -154,7 +154,7 @@ STORIES: Final = (
         "within a year. In a trial three years ago 61 of 100 shoots were still there after the second winter.\n\n"
         "The nature fund pays for the first two hectares. School classes count the shoots with a small camera in spring.",
     ),
-    Story(
+    DemoStory(
         "market-hall",
         "The market hall opens on Sundays",
         "The market hall opens on Sundays from ten until three, at first for half a year. Of the 52 stalls 29 take part; the "
@@ -163,7 +163,7 @@ STORIES: Final = (
         "agreed after the council had promised double pay. Musicians of the town play at noon.\n\n"
         "The hall had 4,100 visitors on the first Sunday. The council wants to decide in autumn whether it goes on.",
     ),
-    Story(
+    DemoStory(
         "bells",
         "St. Anne's rings again",
         "The bells of St. Anne's ring again after four years. The tower had moved by two centimetres, and the engineers "
@@ -172,7 +172,7 @@ STORIES: Final = (
         "1,800 kilograms. It now hangs in a frame of oak, as it did until 1920.\n\n"
         "It rings at seven, at noon and at six. Neighbours had asked for silence at night, and the parish agreed.",
     ),
-    Story(
+    DemoStory(
         "bike-street",
         "Mill Lane becomes a street for bicycles",
         "Mill Lane becomes a street for bicycles in April. Cars may still drive there, but at the pace of the bicycles, and "
@@ -181,7 +181,7 @@ STORIES: Final = (
         "parked in the lane. The shops asked for a place where vans can unload, and they got two.\n\n"
         "The council counted 3,600 bicycles on a day in September. Lamps and signs are put up in the last week of March.",
     ),
-    Story(
+    DemoStory(
         "net-loft",
         "In the net loft they tell of the storm",
         "Every January the fishermen of Brentwick meet in the net loft and tell of the storm of 1987. This year 80 people sat "
@@ -191,7 +191,7 @@ STORIES: Final = (
         "The recordings can be heard in the library from February. One of them lasts two hours, because nobody dared to stop "
         "the teller.",
     ),
-    Story(
+    DemoStory(
         "water-pipes",
         "Brentwick loses less water than it ever did",
         "Brentwick loses 6 per cent of its drinking water on the way to the taps, less than it ever did. Ten years ago it "
@@ -200,7 +200,7 @@ STORIES: Final = (
         "replaced 84 kilometres of pipe. What is saved in a year would fill the pool 900 times.\n\n"
         "The price of water stays the same for three years. The oldest pipe still in use was laid in 1903.",
     ),
-    Story(
+    DemoStory(
         "school-kitchen",
         "Pupils cook for 400",
         "At the harbour school pupils cook for 400 people every Wednesday. Twenty of them begin at half past six and miss "
@@ -209,7 +209,7 @@ STORIES: Final = (
         "to nine. The vegetables come from three farms behind the dyke.\n\n"
         "Parents pay two crowns more for a meal than before. The pupils write the menu, and fish fingers won only once.",
     ),
-    Story(
+    DemoStory(
         "owls",
         "Owls nest in the old grain store",
         "A pair of barn owls nests in the old grain store at the harbour, the first in the town for 30 years. The builders "
@@ -220,7 +220,7 @@ STORIES: Final = (
     ),
 )
 TO_REVIEW: Final = (
-    Story(
+    DemoStory(
         "tram-depot",
         "The tram depot becomes a hall for craft",
         "The old tram depot becomes a hall for craft and small workshops. The council chose the plan of a cooperative of 33 "
@@ -233,7 +233,7 @@ TO_REVIEW: Final = (
         "Work on the roof begins in February and takes eight months. The first benches are to stand in the hall by November. "
         "Two rooms are kept for school classes, and the vocational school wants to move its joiners there.",
     ),
-    Story(
+    DemoStory(
         "mussel-farm",
         "A mussel farm cleans the bay",
         "A mussel farm is to clean the inner bay of Brentwick. Ropes with young mussels hang from 400 buoys between the old "
@@ -248,13 +248,13 @@ TO_REVIEW: Final = (
     ),
 )
 MISHAPS: Final = (
-    Story(
+    DemoStory(
         "snow-plough",
         "Children name the new snow plough",
         "The new snow plough of Brentwick is called Ploughbert. Children of the four primary schools chose the name out of "
         "1,200 that were sent in. The machine clears the 38 kilometres of cycle path before seven in the morning.",
     ),
-    Story(
+    DemoStory(
         "ice-rink",
         "The ice rink opens a week early",
         "The ice rink on the market square opens a week early this year, because the nights are cold already. Skates cost "

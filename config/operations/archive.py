@@ -63,7 +63,7 @@ class Hashing:
         return self._digest.hexdigest()
 
 
-class Writer:
+class ArchiveWriter:
     """Put the members in, then `finish`; without that the file is no backup."""
 
     def __init__(self, file: BinaryIO, about: About) -> None:

@@ -45,7 +45,7 @@ def back_up(path: Path) -> None:
         db_dump.dump(dump)
         crash_point("backup.dumped")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            writer = archive.Writer(file, _about())
+            writer = archive.ArchiveWriter(file, _about())
             writer.put(dump, archive.DATABASE)
             for one in _media():
                 try:

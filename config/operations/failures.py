@@ -53,7 +53,7 @@ PREFIXES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Stretch:
+class FailurePeriod:
     """From `starts_at` to before `ends_at`; `platform` empty for every one."""
 
     starts_at: datetime
@@ -98,7 +98,7 @@ class Affected:
         return sum(self.counts.values())
 
 
-def causes(stretch: Stretch, now: datetime) -> list[Cause]:
+def causes(stretch: FailurePeriod, now: datetime) -> list[Cause]:
     """Of publications, by platform, status and the code of the error; three of the same are one line."""
     code = KeyTextTransform("code", "error")
     failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
@@ -120,7 +120,7 @@ def causes(stretch: Stretch, now: datetime) -> list[Cause]:
     return sorted(told, key=lambda one: -one.count)[:SHOWN_MOST]
 
 
-def affected(stretch: Stretch, kinds: Collection[str], now: datetime) -> list[Affected]:
+def affected(stretch: FailurePeriod, kinds: Collection[str], now: datetime) -> list[Affected]:
     """The workspaces, those with the most first; `kinds` are of `queue_stats.DEAD`, those of publications with what is late."""
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)

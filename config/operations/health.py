@@ -46,7 +46,7 @@ _RAN_AT_KEPT_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     name: str
     ok: bool
     detail: str
@@ -83,17 +83,17 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
     return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
 
 
-def database() -> Check:
+def database() -> HealthCheck:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     # The reason goes no further than this: the address of a database is nobody's business outside.
     except Error:
-        return Check("database", ok=False, detail=_AWAY)
-    return Check("database", ok=True, detail=connection.vendor)
+        return HealthCheck("database", ok=False, detail=_AWAY)
+    return HealthCheck("database", ok=True, detail=connection.vendor)
 
 
-def writable_database() -> Check:
+def writable_database() -> HealthCheck:
     """As `database()`, and whether it takes what comes in."""
     answers = database()
     if connection.vendor == "sqlite":
@@ -106,14 +106,14 @@ def writable_database() -> Check:
             fault = _AWAY
     else:
         fault = ""
-    return Check("database", ok=False, detail=fault) if fault else answers
+    return HealthCheck("database", ok=False, detail=fault) if fault else answers
 
 
-def media() -> Check:
+def media() -> HealthCheck:
     fault = _now_and_then(
         str(settings.MEDIA_ROOT), lambda: _folder_fault(Path(settings.MEDIA_ROOT), "media files")
     )
-    return Check("media", ok=not fault, detail=fault or "takes files")
+    return HealthCheck("media", ok=not fault, detail=fault or "takes files")
 
 
 def _now_and_then(what: str, try_it: Callable[[], str]) -> str:
@@ -181,34 +181,34 @@ def _redis(url: str) -> redis.Redis:
     return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 0))
 
 
-def broker() -> Check:
+def broker() -> HealthCheck:
     if not settings.REDIS_URL:
-        return Check("broker", ok=True, detail="in process")
+        return HealthCheck("broker", ok=True, detail="in process")
     try:
         _redis(settings.REDIS_URL).ping()
     except RedisError:
-        return Check("broker", ok=False, detail="Redis doesn't answer.")
-    return Check("broker", ok=True, detail="redis")
+        return HealthCheck("broker", ok=False, detail="Redis doesn't answer.")
+    return HealthCheck("broker", ok=True, detail="redis")
 
 
-def _restore() -> list[Check]:
+def _restore() -> list[HealthCheck]:
     """Nothing to say but of a restore that isn't over."""
     try:
         is_half = restore_guard.is_half_restored()
     except DatabaseError:
         return []
-    return [Check("restore", ok=False, detail=restore_guard.SENTENCE)] if is_half else []
+    return [HealthCheck("restore", ok=False, detail=restore_guard.SENTENCE)] if is_half else []
 
 
-def _dispatcher() -> Check:
+def _dispatcher() -> HealthCheck:
     age = min(dispatch.seconds_since_rounds(), seconds_since_run_elsewhere())
     if age > RAN_AGE_SECONDS_MOST:
-        return Check(
+        return HealthCheck(
             "dispatcher",
             ok=False,
             detail=f"It last ran more than {RAN_AGE_SECONDS_MOST:.0f} s ago: is a worker running that takes the queue dispatch?",
         )
-    return Check("dispatcher", ok=True, detail=f"{age:.1f} s ago")
+    return HealthCheck("dispatcher", ok=True, detail=f"{age:.1f} s ago")
 
 
 def seconds_since_run_elsewhere() -> float:

@@ -42,7 +42,7 @@ APPROVE: Final = (
 
 
 @dataclass
-class Round:
+class SweepRound:
     """`to_look` first, then `to_take` of what had something in it, then the trash."""
 
     to_look: list[Path]
@@ -55,7 +55,7 @@ class Round:
     """None until every folder was looked at."""
 
 
-_round: Final[dict[str, Round]] = {}
+_round: Final[dict[str, SweepRound]] = {}
 _refused_until: Final = {"at": 0.0}
 _lock: Final = threading.Lock()
 
@@ -97,7 +97,7 @@ def approve() -> int:
 # --- A round ---------------------------------------------------------------------------------------------------------
 
 
-def _begin(now: datetime) -> Round | None:
+def _begin(now: datetime) -> SweepRound | None:
     root = Path(settings.MEDIA_ROOT)
     mark = root / MARK
     if mark.exists() and now.timestamp() - mark.stat().st_mtime < EVERY_SECONDS:
@@ -111,7 +111,7 @@ def _begin(now: datetime) -> Round | None:
     except OSError:
         # A folder that can't be written to can't be swept; the doctor says so.
         return None
-    return Round(sorted(one for one in root.iterdir() if one.is_dir() and one.name != files.TRASH))
+    return SweepRound(sorted(one for one in root.iterdir() if one.is_dir() and one.name != files.TRASH))
 
 
 def _is_refused() -> bool:
@@ -125,7 +125,7 @@ def _is_refused() -> bool:
     return bool(refusal)
 
 
-def _go_on(current: Round, now: datetime) -> int:
+def _go_on(current: SweepRound, now: datetime) -> int:
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
     if media_folder.standing().refusal:
         return 0
@@ -156,7 +156,7 @@ def _next(folders: list[Path]) -> list[Path]:
     return some
 
 
-def _look(current: Round, folder: Path, now: datetime) -> None:
+def _look(current: SweepRound, folder: Path, now: datetime) -> None:
     """Count what could go; only what was never whole goes at once."""
     if folder.name.startswith("."):
         # What a restore that was killed before it changed anything has left; none is under way while workers run.
@@ -177,7 +177,7 @@ def _look(current: Round, folder: Path, now: datetime) -> None:
     _remove_if_left(folder, now)
 
 
-def _decide(current: Round, now: datetime) -> bool:
+def _decide(current: SweepRound, now: datetime) -> bool:
     """Whether the round may go on to take what it found."""
     row = MediaFolder.everywhere.first()
     share = max(limits.MEDIA_SWEEP_FILES, current.total * limits.MEDIA_SWEEP_PERCENT // 100)
@@ -191,7 +191,7 @@ def _decide(current: Round, now: datetime) -> bool:
     return False
 
 
-def _stop(current: Round, now: datetime) -> None:
+def _stop(current: SweepRound, now: datetime) -> None:
     MediaFolder.everywhere.update(
         sweep_stopped_at=now,
         sweep_found=current.found,
@@ -201,7 +201,7 @@ def _stop(current: Round, now: datetime) -> None:
     log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE)
 
 
-def _take(current: Round, folder: Path, now: datetime) -> bool:
+def _take(current: SweepRound, folder: Path, now: datetime) -> bool:
     """Into the trash, judged anew; False where more would go than may."""
     old = [one for one in _whole(folder) if _is_older(one, limits.MEDIA_LEFT_KEPT, now)]
     unnamed = _unnamed(folder, old)

@@ -32,7 +32,7 @@ class Dead:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class JobBacklog:
     """Of the due rows of one job: how many are due now, for how long the oldest has been, and how many wait at all."""
 
     kind: str
@@ -91,10 +91,10 @@ def dead_counts() -> dict[str, int]:
     return {name: dead.rows().count() for name, dead in DEAD.items()}
 
 
-def waiting() -> list[Waiting]:
+def waiting() -> list[JobBacklog]:
     """One entry for each job; one alone for those that work the same rows."""
     now = due.database_now()
-    found: dict[tuple[Any, ...], Waiting] = {}
+    found: dict[tuple[Any, ...], JobBacklog] = {}
     for job in jobs.jobs().values():
         if isinstance(job, jobs.BatchJob):
             continue
@@ -106,13 +106,13 @@ def waiting() -> list[Waiting]:
         late = waiting.filter(wake_at__lte=now)
         oldest = late.aggregate(oldest=Min("wake_at"))["oldest"]
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-        found[key] = Waiting(
+        found[key] = JobBacklog(
             job.name, late.count(), age, waiting.count(), age > job.late_after.total_seconds()
         )
     return list(found.values())
 
 
-def unread_events() -> list[Waiting]:
+def unread_events() -> list[JobBacklog]:
     """What the readers of the events haven't marked yet: all of it is due as soon as it is written."""
     now = due.database_now()
     found = []
@@ -122,5 +122,5 @@ def unread_events() -> list[Waiting]:
         oldest = unread.order_by("id").values_list("created_at", flat=True).first()
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
         count = unread.count()
-        found.append(Waiting(kind, count, age, count))
+        found.append(JobBacklog(kind, count, age, count))
     return found

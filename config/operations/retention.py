@@ -41,7 +41,7 @@ AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetentionRule:
     """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to be done."""
 
     what: str
@@ -60,114 +60,132 @@ def forget_sessions(now: datetime) -> int:
     return len(some)
 
 
-TABLE: Final[tuple[Kept, ...]] = (
-    Kept("answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
-    Kept("sessions of people who are logged in", "until they expire", forget_sessions),
-    Kept(
+TABLE: Final[tuple[RetentionRule, ...]] = (
+    RetentionRule(
+        "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired
+    ),
+    RetentionRule("sessions of people who are logged in", "until they expire", forget_sessions),
+    RetentionRule(
         "sessions in which nobody is logged in, with a form that was sent after a session had ended",
         accounts_limits.STRANGERS_SESSION_KEPT,
     ),
-    Kept(
+    RetentionRule(
         "accounts whose address nobody has proven",
         accounts_limits.UNVERIFIED_KEPT,
         workspaces.forget_unverified,
     ),
-    Kept(
+    RetentionRule(
         "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
     ),
-    Kept(
+    RetentionRule(
         "content of events (the row stays for the counts)",
         webhooks_limits.EVENT_PAYLOADS_KEPT,
         webhooks.empty_events,
     ),
-    Kept("attempts of webhook deliveries", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
-    Kept(
+    RetentionRule(
+        "attempts of webhook deliveries", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts
+    ),
+    RetentionRule(
         "webhook deliveries that have ended",
         webhooks_limits.DELIVERY_ATTEMPTS_KEPT,
         webhooks.forget_deliveries,
     ),
-    Kept("recoveries of webhooks that have ended", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget),
-    Kept("uploads that no raw item and no persona uses", pipeline_limits.UPLOADS_KEPT, uploads.forget),
-    Kept(
+    RetentionRule(
+        "recoveries of webhooks that have ended", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget
+    ),
+    RetentionRule(
+        "uploads that no raw item and no persona uses", pipeline_limits.UPLOADS_KEPT, uploads.forget
+    ),
+    RetentionRule(
         "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
         pipeline_limits.INBOUND_DELIVERIES_KEPT,
         receive.forget_deliveries,
     ),
-    Kept(
+    RetentionRule(
         "secrets of webhook sources",
         "until their source is deleted; a rotated one until its time beside the new one is over",
         receive.forget_secrets,
     ),
-    Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
-    Kept("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),
-    Kept("files of what was erased: a workspace, a raw item's uploads, a generated item", "not at all"),
-    Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
-    Kept(
+    RetentionRule(
+        "files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some
+    ),
+    RetentionRule("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),
+    RetentionRule(
+        "files of what was erased: a workspace, a raw item's uploads, a generated item", "not at all"
+    ),
+    RetentionRule("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
+    RetentionRule(
         "working folders of films whose process was killed", pipeline_limits.RENDER_FOLDERS_KEPT, videos.sweep
     ),
-    Kept("raw and generated items", "until they are deleted; then a tombstone without content"),
-    Kept(
+    RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
+    RetentionRule(
         "what identifies a raw item (`dedup_key`)",
         "for good, so that what was deleted isn't taken in again",
     ),
-    Kept(
+    RetentionRule(
         "entries of a source that nothing was made of, in its log",
         pipeline_limits.SOURCE_ENTRIES_KEPT,
         collect.forget_entries,
     ),
-    Kept("drafts of personas", pipeline_limits.PERSONA_DRAFTS_KEPT, drafts.forget),
-    Kept(
+    RetentionRule("drafts of personas", pipeline_limits.PERSONA_DRAFTS_KEPT, drafts.forget),
+    RetentionRule(
         "plans of a week, for their undo; what they scheduled stays",
         pipeline_limits.PLANS_KEPT,
         planning.forget,
     ),
-    Kept("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
-    Kept(
+    RetentionRule("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
+    RetentionRule(
         "items that have stopped coming back, with their logs; what they made stays",
         recurring.KEPT,
         recurring.forget,
     ),
-    Kept(
+    RetentionRule(
         "people on their way to a platform to connect an outlet",
         pipeline_limits.OAUTH_ATTEMPT_KEPT,
         oauth_connect.forget,
     ),
-    Kept("hosts that nobody fetches from any more", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts),
-    Kept(
+    RetentionRule(
+        "hosts that nobody fetches from any more", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts
+    ),
+    RetentionRule(
         "each recipient's line of a newsletter; the counts stay",
         pipeline_limits.MAIL_DELIVERIES_KEPT,
         mailing.forget_deliveries,
     ),
-    Kept(
+    RetentionRule(
         "subscribers who never confirmed",
         pipeline_limits.SUBSCRIBERS_UNCONFIRMED_KEPT,
         mailing.forget_unconfirmed,
     ),
-    Kept(
+    RetentionRule(
         "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
         "until they are removed",
     ),
-    Kept(
+    RetentionRule(
         "clicks and fetches that the service counts itself",
         pipeline_limits.HIT_COUNTS_KEPT,
         hit_counts.forget,
     ),
-    Kept("their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits),
-    Kept(
+    RetentionRule(
+        "their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits
+    ),
+    RetentionRule(
         "short links, which hold an address and nothing of who followed it",
         "until their workspace is erased, so that what was published leads on",
     ),
-    Kept("model answers of a run, those of a batch too", "until the run is over"),
-    Kept("batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget),
-    Kept("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.forget),
-    Kept("what a model found in a raw item", "until the raw item is deleted"),
-    Kept("a workspace's place in its rate limit", "one row for each workspace"),
-    Kept(
+    RetentionRule("model answers of a run, those of a batch too", "until the run is over"),
+    RetentionRule(
+        "batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget
+    ),
+    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.forget),
+    RetentionRule("what a model found in a raw item", "until the raw item is deleted"),
+    RetentionRule("a workspace's place in its rate limit", "one row for each workspace"),
+    RetentionRule(
         "a deleted workspace",
         "7 days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
     ),
-    Kept("invitations", "until their workspace is erased; a link works for 7 days"),
-    Kept("ledger, audit log, measurements and their sums, calls to a model", "for good"),
+    RetentionRule("invitations", "until their workspace is erased; a link works for 7 days"),
+    RetentionRule("ledger, audit log, measurements and their sums, calls to a model", "for good"),
 )
 
 

@@ -82,7 +82,7 @@ class GeneratedItemAdmin(ReadOnlyAdmin):
     list_select_related = ("workspace",)
 
 
-class AttemptInline(TabularInline):
+class PublicationAttemptInline(TabularInline):
     model = Attempt
     extra = 0
     can_delete = False
@@ -117,7 +117,7 @@ class PublicationAdmin(ReadOnlyAdmin):
     list_filter = ("status", "platform", "test")
     search_fields = ("external_id", "workspace__name")
     list_select_related = ("workspace",)
-    inlines = (AttemptInline,)
+    inlines = (PublicationAttemptInline,)
 
 
 @admin.register(Outlet)

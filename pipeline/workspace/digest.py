@@ -26,7 +26,7 @@ def work(row: NoticeDigest, *, now: datetime | None = None) -> None:
     notices.put_together(row, _lines(row.workspace, now), now=now)
 
 
-def _lines(workspace: Workspace, now: datetime) -> list[notices.Line]:
+def _lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:
     waiting = counts.waiting_for_review(workspace.pk)
     if not waiting.count:
         return []
@@ -38,4 +38,4 @@ def _lines(workspace: Workspace, now: datetime) -> list[notices.Line]:
             # Its hard spaces are for web pages.
             "span": timesince(waiting.oldest_at, now).replace("\xa0", " ")
         }
-    return [notices.Line("reviews_waiting", text)]
+    return [notices.DigestLine("reviews_waiting", text)]

@@ -22,7 +22,7 @@ from accounts.models import (
     NoticeMessage,
     Workspace,
 )
-from accounts.notices.digest import Line
+from accounts.notices.digest import DigestLine
 from config.core import task_runs, work_queue
 from config.core.ids import uuid7
 from tests.factories import MembershipFactory, UserFactory
@@ -322,7 +322,7 @@ def put_together(workspace, *lines, now=MORNING):
     work()
 
 
-WAITING = Line("reviews_waiting", "3 items wait for review.")
+WAITING = DigestLine("reviews_waiting", "3 items wait for review.")
 
 
 def test_owners_and_editors_hear_daily_of_reviews_by_default(newsroom, bob, charlie):
@@ -362,7 +362,7 @@ def test_one_morning_has_one_digest(newsroom):
 
 
 def test_a_long_digest_says_how_much_is_left_out(newsroom, alice):
-    lines = [Line("reviews_waiting", f"Line {number}.") for number in range(limits.DIGEST_LINES + 7)]
+    lines = [DigestLine("reviews_waiting", f"Line {number}.") for number in range(limits.DIGEST_LINES + 7)]
     put_together(newsroom, *lines)
     assert "And 7 more." in mail.outbox[0].body
     assert f"Line {limits.DIGEST_LINES}." not in mail.outbox[0].body

@@ -14,7 +14,7 @@ from redis import Redis
 
 from accounts import limits
 from accounts.access import recent_requests, tokens
-from accounts.access.recent_requests import Seen
+from accounts.access.recent_requests import RecentRequest
 from tests.factories import TokenFactory
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def store(request, settings):
 
 
 def seen(number=0, at=None):
-    return Seen(at or time.time(), "GET", f"/v1/raw/{number}", 200, f"req_{number}")
+    return RecentRequest(at or time.time(), "GET", f"/v1/raw/{number}", 200, f"req_{number}")
 
 
 def told(token_id):

@@ -161,7 +161,7 @@ class Ask:
         tz: str = "UTC",
         test: bool = False,
         **rest: Any,
-    ) -> queries.Answer:
+    ) -> queries.AnalyticsAnswer:
         period = Period(start.astimezone(UTC), end.astimezone(UTC), interval, ZoneInfo(tz))
         return queries.answer(
             queries.Question(workspace_id=self.workspace.pk, test=test, period=period, **rest)

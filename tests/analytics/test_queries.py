@@ -42,7 +42,7 @@ def dates(answer):
 
 def test_nothing_is_zero_and_nothing(ask):
     answer = ask()
-    assert answer == queries.Answer(
+    assert answer == queries.AnalyticsAnswer(
         rows=(),
         totals=Figures(
             metrics={"published": 0, "failed": 0, **dict.fromkeys(NULLABLE)},
@@ -57,7 +57,7 @@ def test_row_of_a_measured_publication(alice, ask):
     publication = make_published(alice, bucket="video")
     make_measurement(publication, after(hours=1), **SIX)
     [row] = ask().rows
-    assert row == queries.Row(
+    assert row == queries.AnalyticsRow(
         dimensions=queries.Dimensions(
             outlet=queries.OutletName(alice.pk, "simulated", "Stage"), content_type="video", date="2026-11-02"
         ),

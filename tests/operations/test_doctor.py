@@ -160,7 +160,7 @@ def test_a_redis_that_is_away(settings):
 
 
 def test_a_database_that_takes_no_writes(monkeypatch):
-    full = health.Check("database", ok=False, detail="The disk of the database is full.")
+    full = health.HealthCheck("database", ok=False, detail="The disk of the database is full.")
     monkeypatch.setattr(health, "writable_database", lambda: full)
     (found,) = [one for one in doctor.examine() if one.name == "database"]
     assert (found.verdict, found.said) == ("FAIL", full.detail)

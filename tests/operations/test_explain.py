@@ -96,7 +96,7 @@ def at_work(run, *, seen_at=NOON):
     """A lease of the run's task, and its worker."""
     leases.start_worker()
     leases.note_worker("worker-1", {"compute": 1})
-    leases.add("compute.run_item", "compute", [leases.Lease(run.pk, 1, owner=run.workspace_id)], now=NOON)
+    leases.add("compute.run_item", "compute", [leases.QueuedTask(run.pk, 1, owner=run.workspace_id)], now=NOON)
     leases.begin(run.pk, 1, now=NOON)
     change(run, wake_at=NOON + MINUTE, attempts=2)
     Worker.everywhere.update(seen_at=seen_at)
@@ -147,7 +147,7 @@ def test_what_a_dead_worker_began_says_when_another_takes_it(run):
 def test_what_is_queued_or_waits_says_since_and_until_when(run):
     change(run, wake_at=NOON + MINUTE)
     assert told(run)[2] == "It is taken up next at 2027-03-01T12:01:00.000Z."
-    leases.add("compute.run_item", "compute", [leases.Lease(run.pk, 1)], now=NOON)
+    leases.add("compute.run_item", "compute", [leases.QueuedTask(run.pk, 1)], now=NOON)
     assert told(run)[2] == "It is queued for a worker of compute since 2027-03-01T12:00:00.000Z."
 
 

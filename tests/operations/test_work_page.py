@@ -49,7 +49,7 @@ def due_source(name="Harbour news", ago=1):
 def queue(source, *, begins):
     job, now = jobs.jobs()["ingest.poll_source"], work_queue.database_now()
     (claimed,) = work_queue.claim(Source, limit=1, per_workspace=1, lease=leases.QUEUED)
-    lease = leases.Lease(claimed.pk, claimed.token, owner=source.workspace_id)
+    lease = leases.QueuedTask(claimed.pk, claimed.token, owner=source.workspace_id)
     leases.add(job.name, job.queue, [lease], now=now)
     if begins:
         leases.begin(lease.subject, lease.token, now=now)

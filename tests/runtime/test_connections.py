@@ -12,9 +12,9 @@ import pytest
 from django.core.management import load_command_class
 from gunicorn.config import Config
 
-from config.connections.connection import Connection
-from config.connections.request import Incoming, RefusedError, refusal
-from config.connections.wire import Wire
+from config.connections.connection import ClientConnection
+from config.connections.request import IncomingRequest, RefusedError, refusal
+from config.connections.wire import ResponseSocket
 from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits
 from pipeline import limits as pipeline_limits
@@ -29,7 +29,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 def taken(*pieces):
     """After which of them the request was whole, and what is said of it."""
-    incoming = Incoming()
+    incoming = IncomingRequest()
     with incoming.kept:
         return _taken(incoming, pieces)
 
@@ -94,7 +94,7 @@ def test_endless_chunks_end_at_a_bound():
 
 
 def test_a_head_without_end_is_refused():
-    incoming = Incoming()
+    incoming = IncomingRequest()
     with incoming.kept:
         assert not incoming.take(b"x" * limits.HEAD_BYTES)
         with pytest.raises(RefusedError, match="431"):
@@ -103,8 +103,8 @@ def test_a_head_without_end_is_refused():
 
 def made_wire():
     ours, theirs = socket.socketpair()
-    connection = mock.Mock(spec=Connection)
-    return Wire(connection, ours), theirs, connection
+    connection = mock.Mock(spec=ClientConnection)
+    return ResponseSocket(connection, ours), theirs, connection
 
 
 def read_all(wire, theirs):
@@ -178,7 +178,7 @@ def test_files_of_all_connections_together_have_a_bound():
     ours, theirs = socket.socketpair()
     with theirs:
         made = worker()
-        connection = Connection(made, ours, "one", ("127.0.0.1", 1), ("127.0.0.1", 2))
+        connection = ClientConnection(made, ours, "one", ("127.0.0.1", 1), ("127.0.0.1", 2))
         made.by_address["one"] = 1
         connection.hold(limits.BODIES_KEPT_BYTES)
         with pytest.raises(RefusedError, match="503"):
@@ -219,7 +219,7 @@ def test_room_is_made_by_the_slowest_or_else_by_who_is_idle(is_old, dropped):
     made.poller = mock.MagicMock()
     pairs = {name: socket.socketpair() for name in ("half-open", "fast", "kept")}
     ours = {
-        name: Connection(made, pair[0], name, ("127.0.0.1", 1), ("127.0.0.1", 2))
+        name: ClientConnection(made, pair[0], name, ("127.0.0.1", 1), ("127.0.0.1", 2))
         for name, pair in pairs.items()
     }
     made.nr_conns = len(ours)

@@ -208,9 +208,9 @@ def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace)
     """It is queued there before the task that gave it on has ended."""
     now = work_queue.database_now()
     (row,) = waiting(workspace)
-    leases.add("tests.work", "tests", [leases.Lease(row.pk, 1)], now=now)
+    leases.add("tests.work", "tests", [leases.QueuedTask(row.pk, 1)], now=now)
     leases.begin(row.pk, 1, now=now)
-    leases.add("films.make", "films", [leases.Lease(row.pk, 2)], now=now)
+    leases.add("films.make", "films", [leases.QueuedTask(row.pk, 2)], now=now)
     leases.end(row.pk, 1)
     held = leases.held(now)
     assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
@@ -305,7 +305,7 @@ def test_one_task_of_a_process_dispatches_and_looks_again_for_the_others(broker,
     def look(_broker):
         looks.append(threading.current_thread().name)
         assert goes_on.wait(10)
-        return dispatch.Round(0, is_left=False)
+        return dispatch.DispatchRound(0, is_left=False)
 
     monkeypatch.setattr(dispatch, "run_round", look)
     first = threading.Thread(target=dispatch.run_rounds, args=(broker,), name="first")

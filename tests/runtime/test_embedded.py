@@ -9,7 +9,7 @@ import pytest
 
 from config import celery
 from config.core import dispatch, jobs, task_runs
-from config.embedded import Engine
+from config.embedded import EmbeddedInstance
 from pipeline.models import Lease, Worker
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]
@@ -58,7 +58,7 @@ def work(settings, monkeypatch):
 
 @pytest.fixture
 def engine(work):
-    running = Engine()
+    running = EmbeddedInstance()
     running.start()
     yield running
     assert running.stop(within=10)
@@ -83,7 +83,7 @@ def test_work_that_fails_does_not_end_it(work, engine):
 
 
 def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
-    running = Engine()
+    running = EmbeddedInstance()
     running.start()
     work.wait_for(2)
     started = monotonic()
@@ -99,7 +99,7 @@ def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
 def test_its_start_leaves_the_pages_their_pool(work, monkeypatch):
     told = []
     monkeypatch.setattr(celery.restore_guard, "refuse_to_start", lambda **given: told.append(given))
-    running = Engine()
+    running = EmbeddedInstance()
     running.start()
     try:
         until = monotonic() + 20

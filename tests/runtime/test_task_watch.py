@@ -26,7 +26,7 @@ def row():
     row = Source.everywhere.create(
         workspace=WorkspaceFactory(), name="Harbour", type="rss", wake_at=now + timedelta(minutes=1)
     )
-    lease = leases.Lease(row.pk, row.lease_token, owner=row.workspace_id)
+    lease = leases.QueuedTask(row.pk, row.lease_token, owner=row.workspace_id)
     leases.add(JOB, "ingest", [lease], now=now)
     leases.begin(row.pk, row.lease_token, now=now)
     return row

@@ -69,7 +69,7 @@ MEANWHILE: Final = timedelta(minutes=5)
 class Message:
     job: str
     queue: str
-    lease: leases.Lease
+    lease: leases.QueuedTask
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Instance:
 
     # --- The broker ----------------------------------------------------------------------------------------------
 
-    def send(self, job: core_jobs.Job, lease: leases.Lease) -> None:
+    def send(self, job: core_jobs.Job, lease: leases.QueuedTask) -> None:
         world, chance = self.world, self.world.chance
         if self.is_away:
             message = "The broker is away."

@@ -116,7 +116,7 @@ class Workers:
         self.pool = ThreadPoolExecutor(settings.QUEUE_SLOTS["webhooks"] + 8)
         self.is_over = threading.Event()
 
-    def send(self, job: jobs.Job, lease: leases.Lease) -> None:
+    def send(self, job: jobs.Job, lease: leases.QueuedTask) -> None:
         self.pool.submit(task_runs.run, job.name, lease.subject, lease.token, lease.holder)
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from pipeline.models import Event
 from webhooks import signing
 from webhooks.deliver import LEASE
 from webhooks.models import Delivery, Endpoint
-from webhooks.results import Sent
+from webhooks.results import AttemptResult
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -65,7 +65,7 @@ def claimed(delivery: Delivery) -> Delivery:
     return row
 
 
-def make_sent(status_code: int | None = 500, **changes: Any) -> Sent:
+def make_sent(status_code: int | None = 500, **changes: Any) -> AttemptResult:
     given: dict[str, Any] = {
         "started_at": NOON,
         "seconds": 0.75,
@@ -73,4 +73,4 @@ def make_sent(status_code: int | None = 500, **changes: Any) -> Sent:
         "status_code": status_code,
         "error": "" if status_code and 200 <= status_code < 300 else f"It answered {status_code}.",
     }
-    return Sent(**{**given, **changes})
+    return AttemptResult(**{**given, **changes})

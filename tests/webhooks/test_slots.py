@@ -21,7 +21,9 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.tasks import FAILING, HEALTHY
 
 
-def queue(job: jobs.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100) -> list[leases.Lease]:
+def queue(
+    job: jobs.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
+) -> list[leases.QueuedTask]:
     """Lanes that the dispatcher would queue with so much room."""
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
@@ -33,7 +35,7 @@ def queue(job: jobs.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 
     return found
 
 
-def of(lanes: list[leases.Lease], endpoint: Endpoint) -> int:
+def of(lanes: list[leases.QueuedTask], endpoint: Endpoint) -> int:
     return sum(lane.holder == endpoint.pk for lane in lanes)
 
 

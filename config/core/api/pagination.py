@@ -91,14 +91,14 @@ def page(
     return page_by(request, ask, query, key_of=key_of or own_key)
 
 
-class Ask(Protocol):
+class PageQuery(Protocol):
     """The rows beyond a key, in the order of keys, at most so many."""
 
     def __call__(self, after: UUID | int | None, most: int, *, is_ascending: bool) -> Sequence[Any]: ...
 
 
 def page_by(
-    request: Request, ask: Ask, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
+    request: Request, ask: PageQuery, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
 ) -> Page:
     """As `page`, for a list that asks in its own way."""
     size = query.get("limit", limits.PAGE_ROWS_DEFAULT)

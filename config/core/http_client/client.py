@@ -28,14 +28,14 @@ from config.core.http_client.messages import (
     DEFAULT_PORTS,
     Answer,
     Headers,
-    Limits,
     Options,
     Request,
     Response,
     Target,
+    TransferLimits,
 )
-from config.core.http_client.pool import Kept
-from config.core.http_client.wire import Wire, read_body
+from config.core.http_client.pool import IdleConnections
+from config.core.http_client.wire import DeadlineSocket, read_body
 
 if TYPE_CHECKING:
     import socket
@@ -72,7 +72,7 @@ class Client:
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
         self.policy = policy
         self._tls = tls
-        self._kept = Kept()
+        self._kept = IdleConnections()
 
     def sweep(self) -> None:
         """Close the kept connections that nobody has used for a while."""
@@ -115,7 +115,7 @@ class Client:
         combination of bodies that can't be sent.
         """
         started = monotonic()
-        limits = Limits(
+        limits = TransferLimits(
             Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
         )
         content, content_type = _encode_body(body, json, form)
@@ -158,7 +158,7 @@ class Client:
             redirects=tuple(redirects),
         )
 
-    def _read_url(self, url: str, limits: Limits, *, base: str = "") -> Target:
+    def _read_url(self, url: str, limits: TransferLimits, *, base: str = "") -> Target:
         if len(url) > MAX_URL_LENGTH or _CONTROL.search(url):
             message = f"The URL holds spaces or control characters, or is longer than {MAX_URL_LENGTH}."
             raise AddressRefused(message)
@@ -190,7 +190,7 @@ class Client:
             path,
         )
 
-    def _exchange(self, request: Request, limits: Limits) -> Answer:
+    def _exchange(self, request: Request, limits: TransferLimits) -> Answer:
         kept = self._kept.take(request.target.origin) if limits.keep else None
         if kept is not None:
             try:
@@ -205,11 +205,11 @@ class Client:
             raise BadResponse(str(error), may_have_reached=True) from error
 
     def _exchange_on(
-        self, sock: socket.socket, request: Request, limits: Limits, *, opened_at: float
+        self, sock: socket.socket, request: Request, limits: TransferLimits, *, opened_at: float
     ) -> Answer:
         """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
         is_kept = False
-        wire = Wire(sock, limits.deadline)
+        wire = DeadlineSocket(sock, limits.deadline)
         host = request.target.host.bare
         # From here on a failure says nothing about what the server has received.
         try:
@@ -237,7 +237,7 @@ class Client:
             if not is_kept:
                 sock.close()
 
-    def _open(self, target: Target, limits: Limits) -> socket.socket:
+    def _open(self, target: Target, limits: TransferLimits) -> socket.socket:
         sock = open_socket(
             target.host,
             target.port,
@@ -276,7 +276,7 @@ def _make_tls_context() -> ssl.SSLContext:
     return context
 
 
-def _find_redirect(answer: Answer, limits: Limits) -> str | None:
+def _find_redirect(answer: Answer, limits: TransferLimits) -> str | None:
     if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.

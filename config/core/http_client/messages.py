@@ -131,7 +131,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TransferLimits:
     deadline: Deadline
     connect_timeout: float
     max_bytes: int

@@ -26,21 +26,21 @@ ALL_MOST: Final = 128
 
 
 @dataclass(frozen=True)
-class Connection:
+class PooledConnection:
     socket: socket.socket
     opened_at: float
     idle_since: float
 
 
-class Kept:
+class IdleConnections:
     """Idle connections by scheme, host and port. Thread-safe."""
 
     def __init__(self) -> None:
-        self._idle: OrderedDict[Origin, deque[Connection]] = OrderedDict()
+        self._idle: OrderedDict[Origin, deque[PooledConnection]] = OrderedDict()
         self._count = 0
         self._lock = threading.Lock()
 
-    def take(self, origin: Origin) -> Connection | None:
+    def take(self, origin: Origin) -> PooledConnection | None:
         """One that the other side has neither closed nor written to, or None."""
         while True:
             with self._lock:
@@ -61,7 +61,7 @@ class Kept:
         with self._lock:
             held = self._idle.setdefault(origin, deque())
             self._idle.move_to_end(origin)
-            held.append(Connection(sock, opened_at, now))
+            held.append(PooledConnection(sock, opened_at, now))
             self._count += 1
             spare = [held.popleft()] if len(held) > EACH_MOST else []
             self._count -= len(spare)
@@ -88,7 +88,7 @@ class Kept:
             one.socket.close()
 
 
-def _is_fresh(one: Connection, now: float) -> bool:
+def _is_fresh(one: PooledConnection, now: float) -> bool:
     return now - one.idle_since < IDLE_SECONDS and now - one.opened_at < AGE_SECONDS
 
 

@@ -53,7 +53,7 @@ class _Receiver(io.RawIOBase):
         raise http.client.HTTPException(message)
 
 
-class Wire:
+class DeadlineSocket:
     """A connected socket as http.client reads from it, with every operation under the deadline."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
