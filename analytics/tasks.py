@@ -43,7 +43,7 @@ jobs.register(
     jobs.RowJob(
         name="analytics.write_monthly_summary",
         model=MonthlySummary,
-        work=monthly.work,
+        work=monthly.send_monthly_summary,
         give_up=monthly.give_up,
         lease=monthly.LEASE,
         per_workspace=1,

@@ -44,7 +44,7 @@ jobs.register(
     jobs.RowJob(
         name="ingest.fill_brand_slot",
         model=BrandSlot,
-        work=personas.work,
+        work=personas.run_slot,
         give_up=personas.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -64,7 +64,7 @@ jobs.register(
     jobs.RowJob(
         name="ingest.subscribe_feed",
         model=WebSubSubscription,
-        work=websub.work,
+        work=websub.advance_subscription,
         give_up=websub.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -82,7 +82,7 @@ _RUN: Final[dict[str, Any]] = {
 jobs.register(
     jobs.RowJob(
         name="generate.run_item",
-        work=partial(generate.work, queue=GenerationQueue.GENERATE),
+        work=partial(generate.run_generation, queue=GenerationQueue.GENERATE),
         where={"queue": GenerationQueue.GENERATE.value},
         **_RUN,
     )
@@ -90,7 +90,7 @@ jobs.register(
 jobs.register(
     jobs.RowJob(
         name="compute.run_item",
-        work=partial(generate.work, queue=GenerationQueue.COMPUTE),
+        work=partial(generate.run_generation, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
         computes=True,
         **_RUN,
@@ -99,7 +99,7 @@ jobs.register(
 jobs.register(
     jobs.RowJob(
         name="render.render_film",
-        work=partial(generate.work, queue=GenerationQueue.RENDER),
+        work=partial(generate.run_generation, queue=GenerationQueue.RENDER),
         where={"queue": GenerationQueue.RENDER.value},
         computes=True,
         # A film takes minutes: none is queued before there is a slot for it, and who comes first is decided then.
@@ -113,7 +113,7 @@ jobs.register(
     jobs.RowJob(
         name="generate.draft_persona",
         model=PersonaDraft,
-        work=drafts.work,
+        work=drafts.make_draft,
         give_up=drafts.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -123,7 +123,7 @@ jobs.register(
     jobs.RowJob(
         name="generate.poll_model_batch",
         model=ModelBatch,
-        work=batches.work,
+        work=batches.advance_batch,
         give_up=batches.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -133,7 +133,7 @@ jobs.register(
     jobs.RowJob(
         name="generate.make_series_issue",
         model=Series,
-        work=series.work,
+        work=series.run_series,
         give_up=series.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -143,7 +143,7 @@ jobs.register(
     jobs.RowJob(
         name="publish.send_publication",
         model=Publication,
-        work=publish.work,
+        work=publish.advance_publication,
         give_up=publish.give_up,
         lease=_LEASE,
         # Hundreds may be due in one second, and each mostly waits for its platform.
@@ -154,7 +154,7 @@ jobs.register(
     jobs.RowJob(
         name="publish.repeat_item",
         model=Recurrence,
-        work=recurring.work,
+        work=recurring.run_recurrence,
         give_up=recurring.give_up,
         lease=_LEASE,
         per_workspace=1,
@@ -164,7 +164,7 @@ jobs.register(
     jobs.RowJob(
         name="publish.check_outlet",
         model=Outlet,
-        work=outlets.work,
+        work=outlets.maintain_outlet,
         give_up=outlets.give_up,
         lease=_LEASE,
         per_workspace=2,
@@ -174,7 +174,7 @@ jobs.register(
     jobs.RowJob(
         name="mail.send_letters",
         model=MailQueue,
-        work=mailing.work,
+        work=mailing.send_mails,
         give_up=mailing.give_up,
         lease=mailing.LEASE,
         per_workspace=2,
@@ -185,7 +185,7 @@ jobs.register(
     jobs.RowJob(
         name="mail.send_digest",
         model=NoticeDigest,
-        work=digest.work,
+        work=digest.send_digest,
         give_up=notices.give_up_digest,
         lease=_LEASE,
         per_workspace=1,

@@ -103,7 +103,7 @@ def newest(endpoint: Endpoint) -> Recovery | None:
     return found
 
 
-def work(recovery: Recovery) -> None:
+def run_recovery(recovery: Recovery) -> None:
     """Portion after portion, each in one transaction with its place in the list, until enough is in line."""
     crash_point("recover.claimed")
     try:

@@ -43,7 +43,7 @@ jobs.register(
     jobs.RowJob(
         name="webhooks.recover_deliveries",
         model=Recovery,
-        work=recovery.work,
+        work=recovery.run_recovery,
         give_up=recovery.give_up,
         lease=recovery.LEASE,
         max_attempts=20,

@@ -33,7 +33,7 @@ def open_summary(workspace: Workspace) -> None:
     MonthlySummary.everywhere.create(workspace=workspace, due_at=turn, wake_at=turn)
 
 
-def work(row: MonthlySummary, *, now: datetime | None = None) -> None:
+def send_monthly_summary(row: MonthlySummary, *, now: datetime | None = None) -> None:
     """Work one claimed row; of a month without publications nothing is told."""
     now = now or utc_now()
     workspace = Workspace.everywhere.get(pk=row.workspace_id)

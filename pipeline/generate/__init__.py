@@ -4,7 +4,7 @@ from pipeline.generate.checkpoint import cost_so_far, draft_of
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.recheck import recheck
 from pipeline.generate.rendering import queue_of_rendering, turns_of_films
-from pipeline.generate.run import give_up, work, writer_for
+from pipeline.generate.run import give_up, run_generation, writer_for
 from pipeline.generate.save import excerpt_of
 from pipeline.generate.topics.run import hand_on
 
@@ -17,7 +17,7 @@ __all__ = [
     "persona_card",
     "queue_of_rendering",
     "recheck",
+    "run_generation",
     "turns_of_films",
-    "work",
     "writer_for",
 ]

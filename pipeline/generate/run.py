@@ -162,7 +162,7 @@ def _then(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> Genera
 # --- The loop --------------------------------------------------------------------------------------------------------
 
 
-def work(generation: Generation, queue: GenerationQueue | None = None) -> None:
+def run_generation(generation: Generation, queue: GenerationQueue | None = None) -> None:
     """Work one claimed generation, step by step, up to one that belongs to another queue; None: to its end, here."""
     crash_point("generate.claimed")
     try:

@@ -123,7 +123,7 @@ def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -
 # --- The hand --------------------------------------------------------------------------------------------------------
 
 
-def work(row: WebSubSubscription) -> None:
+def advance_subscription(row: WebSubSubscription) -> None:
     """Ask the hub, ask it again, renew, or end: whatever the row is due for."""
     crash_point("websub.claimed")
     now = utc_now()

@@ -3,7 +3,7 @@
 from pipeline.mailing.create import counts_of, doubt_restored, issue, resume, stop
 from pipeline.mailing.queue import queue_of
 from pipeline.mailing.subscribers import forget_deliveries, forget_unconfirmed
-from pipeline.mailing.task import LEASE, give_up, work
+from pipeline.mailing.task import LEASE, give_up, send_mails
 
 __all__ = [
     "LEASE",
@@ -15,6 +15,6 @@ __all__ = [
     "issue",
     "queue_of",
     "resume",
+    "send_mails",
     "stop",
-    "work",
 ]

@@ -46,7 +46,7 @@ PAUSE_MOST: Final = 5.0
 """A longer pause between two mails isn't sat out with the connection open."""
 
 
-def work(queue: MailQueue) -> None:
+def send_mails(queue: MailQueue) -> None:
     row = _read(queue)
     try:
         _work(row)

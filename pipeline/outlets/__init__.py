@@ -3,7 +3,7 @@
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.connection import connect_outlet, reconnect, secret_made
 from pipeline.outlets.renewal import fresh_credentials
-from pipeline.outlets.task import give_up, work
+from pipeline.outlets.task import give_up, maintain_outlet
 from pipeline.outlets.update import change, set_default, switch_off, switch_on
 
 __all__ = [
@@ -12,10 +12,10 @@ __all__ = [
     "connect_outlet",
     "fresh_credentials",
     "give_up",
+    "maintain_outlet",
     "reconnect",
     "secret_made",
     "set_default",
     "switch_off",
     "switch_on",
-    "work",
 ]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def work(claimed: Outlet) -> None:
+def maintain_outlet(claimed: Outlet) -> None:
     """Work one claimed outlet: renew where it is time, ask the platform, write what it says."""
     crash_point("outlets.claimed")
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)

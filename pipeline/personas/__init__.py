@@ -2,6 +2,6 @@
 
 from pipeline.generate.topics.eligibility import unavailable
 from pipeline.personas.lane_slots import KIND, bring_forward, settle
-from pipeline.personas.lane_task import give_up, work
+from pipeline.personas.lane_task import give_up, run_slot
 
-__all__ = ["KIND", "bring_forward", "give_up", "settle", "unavailable", "work"]
+__all__ = ["KIND", "bring_forward", "give_up", "run_slot", "settle", "unavailable"]

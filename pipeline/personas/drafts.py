@@ -187,7 +187,7 @@ def _line(words: str) -> str:
     return " ".join(plain_text(words, "text").split())
 
 
-def work(draft: PersonaDraft) -> None:
+def make_draft(draft: PersonaDraft) -> None:
     """Make one claimed draft. What was read and what was answered is stored before the next step."""
     crash_point("drafts.claimed")
     try:

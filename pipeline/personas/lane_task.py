@@ -66,7 +66,7 @@ class SlotContext:
         return engines_of(self.source, self.defaults)
 
 
-def work(slot: BrandSlot) -> None:
+def run_slot(slot: BrandSlot) -> None:
     """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for words."""
     crash_point("brand.claimed")
     try:

@@ -17,7 +17,7 @@ from pipeline.publish.requests import (
 )
 from pipeline.publish.results import note_metrics
 from pipeline.publish.send import HELD_WAIT
-from pipeline.publish.steps import give_up, work
+from pipeline.publish.steps import advance_publication, give_up
 from pipeline.publish.timing.queue_slots import (
     blackouts_of,
     default_queue,
@@ -47,6 +47,7 @@ __all__ = [
     "CannotPublish",
     "OutletVerdict",
     "Wish",
+    "advance_publication",
     "as_they_stand",
     "assets_of",
     "blackouts_of",
@@ -89,5 +90,4 @@ __all__ = [
     "wake_scheduled",
     "why_closed",
     "why_not_publishable",
-    "work",
 ]

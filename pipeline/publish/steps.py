@@ -113,7 +113,7 @@ STEPS: Final = (
 """A call that was interrupted is of unknown outcome before any of them is looked for."""
 
 
-def work(publication: Publication) -> None:
+def advance_publication(publication: Publication) -> None:
     """Work one claimed publication: send it, or look up what an earlier call came to."""
     crash_point("publish.claimed")
     try:

@@ -166,7 +166,7 @@ def _ask(file: BinaryIO, demuxer: str) -> Any:
             environment=subprocess_limits.FEW_ARENAS,
         )
         return json.loads(answer)
-    except subprocess_limits.Ended as ended:
+    except subprocess_limits.ChildEnded as ended:
         if ended.how == "missing":
             raise TryLater("No process could be started to look at the file.", code="machine_busy") from None
         raise _no("too_complex", {}) from None

@@ -25,7 +25,7 @@ _PIECE: Final = 256 * 1024
 _WORDS_KEPT: Final = 16 * 1024
 
 
-class Ended(Exception):
+class ChildEnded(Exception):
     """It gave no answer: it was `slow`, said too much (`flooded`), is `missing`, or `died`; `words` are its last ones."""
 
     def __init__(self, how: Literal["slow", "flooded", "missing", "died"], words: str = "") -> None:
@@ -53,7 +53,7 @@ def run(
 ) -> bytes:
     """What the program prints. It reads `given`, or `file` itself where there is one: an open file of the system's.
 
-    Its environment holds nothing but `environment`, so that no secret is near it. Raises `Ended`.
+    Its environment holds nothing but `environment`, so that no secret is near it. Raises `ChildEnded`.
     """
     try:
         child = subprocess.Popen(  # noqa: S603  programs of ours or of the operator
@@ -67,18 +67,18 @@ def run(
             bufsize=0,
         )
     except OSError:
-        raise Ended("missing") from None
+        raise ChildEnded("missing") from None
     try:
         until = monotonic() + caps.seconds
         answer, words = _exchange(child, given, caps, until)
         # It may have closed its outputs and run on.
         status = child.wait(timeout=max(0.0, until - monotonic()))
     except subprocess.TimeoutExpired:
-        raise Ended("slow") from None
+        raise ChildEnded("slow") from None
     finally:
         _end(child)
     if status != 0:
-        raise Ended("died", words.decode(errors="replace").strip())
+        raise ChildEnded("died", words.decode(errors="replace").strip())
     return answer
 
 
@@ -92,10 +92,10 @@ def ours(program: Path, *libraries: str) -> list[str]:
 
 
 def folder_of(library: str) -> Path:
-    """Where a package is installed. Raises `Ended` with `missing`; imports nothing of it."""
+    """Where a package is installed. Raises `ChildEnded` with `missing`; imports nothing of it."""
     found = find_spec(library)
     if found is None or found.origin is None:
-        raise Ended("missing", f"{library} is not installed")
+        raise ChildEnded("missing", f"{library} is not installed")
     return Path(found.origin).parent
 
 
@@ -113,7 +113,7 @@ def _exchange(child: subprocess.Popen[bytes], given: bytes, caps: Caps, until: f
         while selector.get_map():
             left = until - monotonic()
             if left <= 0:
-                raise Ended("slow", words.decode(errors="replace").strip())
+                raise ChildEnded("slow", words.decode(errors="replace").strip())
             for key, _ in selector.select(left):
                 if key.fileobj is child.stdin:
                     unsent = _send(child, selector, unsent)
@@ -123,7 +123,7 @@ def _exchange(child: subprocess.Popen[bytes], given: bytes, caps: Caps, until: f
                     selector.unregister(key.fileobj)
                 key.data.extend(piece)
             if len(answer) > caps.answer:
-                raise Ended("flooded")
+                raise ChildEnded("flooded")
             del words[:-_WORDS_KEPT]
     return bytes(answer), bytes(words)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from accounts.models import NoticeDigest
 
 
-def work(row: NoticeDigest, *, now: datetime | None = None) -> None:
+def send_digest(row: NoticeDigest, *, now: datetime | None = None) -> None:
     """Work one claimed digest."""
     now = now or utc_now()
     row.workspace = Workspace.everywhere.get(pk=row.workspace_id)

@@ -63,7 +63,7 @@ def measured(outlet, at, later=timedelta(days=1), **deltas):
 
 
 def work(workspace, now=TURN):
-    monthly.work(claimed(MonthlySummary.everywhere.get(workspace=workspace)), now=now)
+    monthly.send_monthly_summary(claimed(MonthlySummary.everywhere.get(workspace=workspace)), now=now)
 
 
 def send():
@@ -232,7 +232,7 @@ def test_who_lost_the_row_to_another_hand_writes_nothing(newsroom, outlet, owner
     make_published(outlet, MID_NOVEMBER)
     mine = claimed(MonthlySummary.everywhere.get())
     claimed(MonthlySummary.everywhere.get())
-    monthly.work(mine, now=TURN)
+    monthly.send_monthly_summary(mine, now=TURN)
     assert Notice.everywhere.count() == 0
 
 

@@ -70,7 +70,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     items = [make_items(newsroom, title=f"Tram {one}", url=f"https://n.example/{one}")[0] for one in "abc"]
     promise(items[0], outlet, publish_at=timezone.now() + timedelta(days=1))
     wall.failing = (422, "Too rude for {token}")
-    publish.work(claimed(promise(items[1], outlet)))
+    publish.advance_publication(claimed(promise(items[1], outlet)))
     wall.failing = None
     wall.good = set()
     Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())

@@ -96,7 +96,7 @@ def test_the_list_stands_beside_the_series(open_window, newsroom):
     RecurrenceTurn.everywhere.create(workspace=newsroom, recurrence=first, due_at=now, decision="no_credits")
     Source.everywhere.filter(pk=second.item.source_id).update(name="Port authority", status="gone")
     Recurrence.everywhere.filter(pk=second.pk).update(wake_at=now, lease_token=1, attempts=1)
-    recurring.work(reread(second))
+    recurring.run_recurrence(reread(second))
     assert reread(second).status == "stopped"
     page = open_window()
     log_in(page, newsroom.alice)

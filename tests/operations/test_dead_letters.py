@@ -50,7 +50,7 @@ def dead_publication(workspace, word):
     item = make_items(workspace)[0]
     outlet = make_stage(workspace, word)
     row = publish.request(item, publish.Wish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
-    publish.work(claimed(row))
+    publish.advance_publication(claimed(row))
     return reread(row)
 
 
@@ -164,7 +164,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
     assert requeue(browser, "generated_items", name) == ["1 row goes on."]
     again = reread(item)
     assert (again.status, again.error, again.generation_id == run.pk) == ("queued", None, False)
-    generate.work(claimed(again.generation))
+    generate.run_generation(claimed(again.generation))
     assert reread(item).status == "ready"
     assert notes() == [("op@example.test", name, {"kind": "generated_items"})]
 

@@ -102,7 +102,7 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
     title = next(one for one in storyboard_edits.texts(storyboards.kept(item).board) if one.name == "title")
     board = storyboard_edits.retyped(storyboards.kept(item).board, title, "Boats go electric")
     storyboards.edit(item, board, by="vera", now=NOON)
-    generate.work(claimed(reread(item).generation))
+    generate.run_generation(claimed(reread(item).generation))
     answer = editor.post(at(item), sent)
     form = answer.context["form"]
     assert (answer.status_code, answer.context["overtaken"]) == (200, True)

@@ -202,7 +202,7 @@ def test_one_outlet_tells_what_waits_and_what_failed(owner, newsroom, outlet, wa
     promise(second, outlet, publish_at=timezone.now() + timedelta(days=1))
     wall.failing = (422, "{token}: too rude")
     publication = promise(first, outlet)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert reread(publication).status == "failed"
     answer = owner.get(at(newsroom, "outlet_page", out=outlet.pk))
     assert [one["title"] for one in answer.context["waiting"]] == [second.title or second.excerpt]

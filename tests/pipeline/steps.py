@@ -83,7 +83,7 @@ def push_raw(workspace: Workspace, *, test: bool = False, source: Any = None, **
 
 def run_generations(raw: RawItem) -> None:
     for generation in Generation.everywhere.filter(raw_item=raw, wake_at__isnull=False).order_by("id"):
-        generate.work(claimed(generation))
+        generate.run_generation(claimed(generation))
 
 
 def make_items(workspace: Workspace, **changes: Any) -> list[GeneratedItem]:
@@ -123,7 +123,7 @@ def promise(item: GeneratedItem, *outlets: Outlet, **wish: Any) -> Publication:
 
 def send(publication: Publication) -> Publication:
     """One look of a hand at the publication; the row as it is afterwards."""
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     return reread(publication)
 
 

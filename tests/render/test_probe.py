@@ -224,7 +224,7 @@ def test_too_little_memory_is_told_in_words(monkeypatch):
 
 def test_a_busy_machine_is_no_fault_of_the_file(monkeypatch):
     def no_process(*_, **__):
-        raise subprocess_limits.Ended("missing")
+        raise subprocess_limits.ChildEnded("missing")
 
     monkeypatch.setattr(subprocess_limits, "run", no_process)
     with pytest.raises(TryLater, match=r"No process could be started"):
@@ -234,7 +234,7 @@ def test_a_busy_machine_is_no_fault_of_the_file(monkeypatch):
 def test_a_child_that_closes_its_outputs_has_no_second_deadline():
     program = "import os, time; time.sleep(0.4); os.close(1); os.close(2); time.sleep(30)"
     started = monotonic()
-    with pytest.raises(subprocess_limits.Ended, match="slow"):
+    with pytest.raises(subprocess_limits.ChildEnded, match="slow"):
         subprocess_limits.run(
             [sys.executable, "-I", "-S", "-c", program], caps=subprocess_limits.Caps(seconds=0.7, answer=100)
         )

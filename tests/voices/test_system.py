@@ -183,7 +183,7 @@ def test_the_child_knows_nothing_of_the_service(monkeypatch, tmp_path):
 def test_a_child_that_talks_without_end_is_ended(tmp_path):
     program = tmp_path / "child.py"
     program.write_text("import sys\nwhile True:\n    sys.stdout.write('x' * 100_000)\n")
-    with pytest.raises(subprocess_limits.Ended) as ended:
+    with pytest.raises(subprocess_limits.ChildEnded) as ended:
         subprocess_limits.run(
             subprocess_limits.ours(program), caps=subprocess_limits.Caps(seconds=20, answer=1_000_000)
         )

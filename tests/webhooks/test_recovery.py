@@ -211,7 +211,7 @@ def test_a_hand_that_was_overtaken_writes_nothing():
     made = recovery.start(endpoint, timezone.now() - DAY, actor="alice")
     [held] = claims.begun(Recovery, limit=1, per_workspace=1, lease=recovery.LEASE)
     recovery.stop(made, actor="alice")
-    recovery.work(held)
+    recovery.run_recovery(held)
     assert statuses(row) == ["failed"]
     assert Recovery.everywhere.get().sent == 0
 

@@ -63,7 +63,7 @@ def look(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
             )
     except FileNotFoundError:
         raise UnusableAsset(span.name, "it isn't there.") from None
-    except subprocess_limits.Ended as ended:
+    except subprocess_limits.ChildEnded as ended:
         if ended.how == "missing":
             raise RenderBusy from None
         message = "Looking at the video took too long or too much memory; save it again in a usual format."

@@ -31,7 +31,7 @@ _UNDECIDED = frozenset({"queued", "generating", "ready"})
 _TITLE_CHARACTERS = 100
 
 
-def work(recurrence: Recurrence) -> None:
+def run_recurrence(recurrence: Recurrence) -> None:
     """Work one claimed row. Whatever was missed while nobody worked is made up for once."""
     crash_point("recurring.claimed")
     now = utc_now()

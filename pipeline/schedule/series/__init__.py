@@ -2,7 +2,7 @@
 
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
 from pipeline.schedule.series.select import SeriesSelection, choose
-from pipeline.schedule.series.task import give_up, make_now, work
+from pipeline.schedule.series.task import give_up, make_now, run_series
 
 __all__ = [
     "KEPT",
@@ -16,5 +16,5 @@ __all__ = [
     "make_now",
     "next_slots",
     "restore",
-    "work",
+    "run_series",
 ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def work(series: Series) -> None:
+def run_series(series: Series) -> None:
     """Work one claimed series. Whatever was missed while nobody worked is made up for once."""
     crash_point("series.claimed")
     now = utc_now()

@@ -81,7 +81,7 @@ class SystemVoice(Voice):
                 given=json.dumps(question).encode(),
                 caps=subprocess_limits.Caps(seconds=SECONDS, answer=ANSWER_BYTES),
             )
-        except subprocess_limits.Ended as ended:
+        except subprocess_limits.ChildEnded as ended:
             raise _said(ended) from None
         head, _, samples = answer.partition(b"\n")
         told = json.loads(head)
@@ -121,11 +121,11 @@ def voices_for(language: str) -> list[str]:
 def _is_installed() -> bool:
     try:
         return (subprocess_limits.folder_of(LIBRARY) / "libespeak-ng.so").exists()
-    except subprocess_limits.Ended:
+    except subprocess_limits.ChildEnded:
         return False
 
 
-def _said(ended: subprocess_limits.Ended) -> Refused | TryLater:
+def _said(ended: subprocess_limits.ChildEnded) -> Refused | TryLater:
     if ended.how == "missing":
         return Refused(_MISSING.sentence, code=_MISSING.code)
     if ended.how == "slow":

@@ -86,7 +86,7 @@ class VoiceTool(Voice):
                     },
                     caps=subprocess_limits.Caps(seconds=SECONDS, answer=WORDS_BYTES),
                 )
-            except subprocess_limits.Ended as ended:
+            except subprocess_limits.ChildEnded as ended:
                 raise _said(ended) from None
             rate_hz, samples = _read_wave(_read(folder / "speech.wav", WAVE_BYTES))
             spoken = _read_words(_read(folder / "words.json", WORDS_BYTES).read_bytes())
@@ -187,7 +187,7 @@ def _unusable(why: str) -> Refused:
     return Refused(f"The operator's voice can't be used: {why}.", code="voice_failed")
 
 
-def _said(ended: subprocess_limits.Ended) -> Refused | TryLater:
+def _said(ended: subprocess_limits.ChildEnded) -> Refused | TryLater:
     if ended.how == "slow":
         return TryLater(f"The operator's voice took more than {SECONDS} seconds.", code="voice_slow")
     if ended.how == "missing":

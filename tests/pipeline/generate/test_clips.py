@@ -266,7 +266,7 @@ def test_misheard_word_is_corrected_and_filmed_again(workspace, film, unfilmed):
     row = decisions.edit(item, {"body": body, "title": "A quiet harbour"}, by="x", now=item.updated_at)
     assert row.status == "generating"
     for generation in Generation.everywhere.filter(wake_at__isnull=False):
-        generate.work(claimed(generation))
+        generate.run_generation(claimed(generation))
     again = GeneratedItem.everywhere.get(pk=item.pk)
     assert (again.status, again.error) == ("ready", None)
     board = board_of(again)

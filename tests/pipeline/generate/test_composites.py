@@ -151,7 +151,7 @@ def test_other_order_of_pictures_is_filmed_again(workspace, film, unfilmed):
     row = decisions.edit(item, {"content": content}, by="x", now=item.updated_at)
     assert row.status == "generating"
     for generation in Generation.everywhere.filter(wake_at__isnull=False):
-        generate.work(claimed(generation))
+        generate.run_generation(claimed(generation))
     again = GeneratedItem.everywhere.get(pk=item.pk)
     assert (again.status, again.error) == ("ready", None)
     assert board_of(again).scenes[0].visual.asset == clips[1]["upload"]

@@ -323,7 +323,7 @@ def test_give_up_before_anything_began(workspace):
 
 def test_run_without_a_raw_item_fails(workspace, defaults):
     generation = Generation.everywhere.create(workspace=workspace, engine="short_post")
-    generate.work(claimed(generation))
+    generate.run_generation(claimed(generation))
     assert (reread(generation).status, reread(generation).error["code"]) == ("failed", "no_source")
 
 
@@ -349,7 +349,7 @@ def test_killed_hand_never_pays_for_an_answer_twice(workspace, asked, monkeypatc
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.work(claimed(the_generation()))
+            generate.run_generation(claimed(the_generation()))
     run_generations(raw)
     assert asked == expected
     assert (items_of(raw)[0].status, facts(workspace), balance(workspace)) == (
@@ -370,7 +370,7 @@ def test_hand_that_lost_its_lease_writes_nothing(workspace, monkeypatch, stage):
 
     with monkeypatch.context() as patch:
         patch.setattr(Extractive, stage, slow)
-        generate.work(claimed(the_generation()))
+        generate.run_generation(claimed(the_generation()))
     assert (the_generation().status, the_generation().stage, items_of(raw)[0].status) == (
         "running",
         stage,
@@ -390,7 +390,7 @@ def test_hand_that_lost_its_lease_before_writing_leaves_the_words_to_the_other(w
 
     with monkeypatch.context() as patch:
         patch.setattr(ShortPost, "check", slow)
-        generate.work(claimed(the_generation()))
+        generate.run_generation(claimed(the_generation()))
     assert (items_of(raw)[0].status, Revision.everywhere.count(), facts(workspace)) == (
         "generating",
         0,
@@ -447,7 +447,7 @@ def second_run(raw, workspace):
 def test_raw_item_is_processed_when_its_last_run_ends(workspace):
     raw = push_raw(workspace).raw_item
     first, second = second_run(raw, workspace)
-    generate.work(claimed(first))
+    generate.run_generation(claimed(first))
     assert reread(raw).status == "processing"
     generate.give_up(claimed(second))
     assert (reread(raw).status, reread(raw).reason) == ("processed", None)
@@ -470,7 +470,10 @@ def test_two_runs_that_end_together_finish_the_raw_item_once(workspace, together
         first, second = second_run(raw, workspace)
         hands = claimed(first), claimed(second)
         if number % 2:
-            assert together(*[lambda hand=hand: generate.work(hand) for hand in hands]) == [None, None]
+            assert together(*[lambda hand=hand: generate.run_generation(hand) for hand in hands]) == [
+                None,
+                None,
+            ]
             assert reread(raw).status == "processed"
         else:
             assert together(*[lambda hand=hand: generate.give_up(hand) for hand in hands]) == [None, None]

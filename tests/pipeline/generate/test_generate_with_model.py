@@ -64,7 +64,7 @@ def the_run():
 
 def work():
     run = the_run()
-    generate.work(claimed(run))
+    generate.run_generation(claimed(run))
     return reread(run)
 
 
@@ -274,12 +274,12 @@ def test_hand_that_lost_its_lease_makes_no_call(workspace, server):
     push_raw(workspace)
     late = claimed(the_run())
     claimed(the_run())
-    generate.work(late)
+    generate.run_generation(late)
     assert server.requests == []
     mine = claimed(the_run())
     mine.status = "running"
     Generation.everywhere.filter(pk=mine.pk).update(status="running", lease_token=mine.lease_token + 1)
-    generate.work(mine)
+    generate.run_generation(mine)
     assert server.requests == []
 
 
@@ -554,6 +554,6 @@ def test_a_run_is_worked_in_the_queue_that_its_step_needs(
     passed = []
     while (run := the_run()).wake_at is not None:
         passed.append(run.queue)
-        generate.work(claimed(run), queue=run.queue)
+        generate.run_generation(claimed(run), queue=run.queue)
     assert passed == queues
     assert items_of(raw)[0].status == "ready"

@@ -115,7 +115,7 @@ def test_new_title_of_an_article_is_drawn_again(workspace):
     decisions.edit(article, {"title": "A better title"}, by="alice", now=NOON)
 
     assert reread(article).status == "generating"
-    generate.work(claimed(Generation.everywhere.get(pk=reread(article).generation_id)))
+    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(article).generation_id)))
     again = reread(article)
     assert (again.status, again.content["json_ld"]["headline"]) == ("ready", "A better title")
     assert heroes_of(article) == [("hero", 1200, 630, f"A better title – {article.workspace.name}")]

@@ -23,7 +23,7 @@ __all__ = ["server"]
 
 def work(raw):
     run = Generation.everywhere.select_related("workspace").get(raw_item=raw)
-    generate.work(claimed(run))
+    generate.run_generation(claimed(run))
     return reread(run)
 
 

@@ -182,7 +182,7 @@ def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, 
     changed = storyboard_edits.retyped(board, text, "Ferries go electric")
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())
-    generate.work(claimed(reread(item).generation))
+    generate.run_generation(claimed(reread(item).generation))
 
     again = reread(item)
     assert (again.status, again.error, len(heard), len(filmed)) == ("ready", None, 1, 2)
@@ -231,7 +231,7 @@ def test_a_changed_storyboard_of_a_silent_film_still_says_that_it_is_silent(work
     )
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())
-    generate.work(claimed(reread(item).generation))
+    generate.run_generation(claimed(reread(item).generation))
 
     again = reread(item)
     assert (again.status, len(filmed)) == ("ready", 2)
@@ -327,7 +327,7 @@ def test_an_edit_is_spoken_anew_and_served_in_place_of_the_former(workspace, fil
     assert words != item.body
 
     decisions.edit(item, {"body": words}, by="alice", now=timezone.now())
-    generate.work(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
 
     again = reread(item)
     assert (again.status, again.body, len(heard)) == ("ready", words, 2)

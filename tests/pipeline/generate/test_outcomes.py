@@ -226,7 +226,7 @@ def test_killed_run_leaves_one_outcome_each(workspace, monkeypatch, point):
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.work(claimed(Generation.everywhere.get()))
+            generate.run_generation(claimed(Generation.everywhere.get()))
         seen.append(counts(raw))
     run_generations(raw)
     assert seen[0] in ({"pending": 2, "skipped": 2}, {"made": 2, "skipped": 2})
@@ -255,7 +255,7 @@ def test_failed_run_says_why_and_whether_another_try_helps(workspace):
     thread, post = (Generation.everywhere.get(engine=kind) for kind in ("thread", "short_post"))
     generate.give_up(claimed(thread))
     assert (counts(raw), of(raw, "Thread")["retryable"]) == ({"failed": 1, "pending": 1}, True)
-    generate.work(claimed(post))
+    generate.run_generation(claimed(post))
     assert (counts(raw), reread(raw).status) == ({"failed": 1, "made": 1}, "processed")
     failed = GeneratedItem.everywhere.get(raw_item=raw, status="failed")
     regenerate.retry(failed, workspace=workspace, now=NOON)

@@ -193,7 +193,7 @@ class Making(RuleBasedStateMachine):
 
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
             pass_points_of_generate(patch, die)
-            generate.work(claimed(run))
+            generate.run_generation(claimed(run))
         asked = {step_of(request) for request in self.server.requests[before:]}
         assert asked <= may, f"{asked - may} was stored and is paid for again"
 

@@ -70,7 +70,7 @@ def give_brand(workspace, **brand):
 
 
 def run_all(item):
-    generate.work(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
     return reread(item)
 
 
@@ -223,7 +223,7 @@ def test_killed_hand_leaves_nothing_served_and_the_next_one_everything_once(
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.work(claimed(Generation.everywhere.get()))
+            generate.run_generation(claimed(Generation.everywhere.get()))
     assert Asset.everywhere.count() == 0
     monkeypatch.setattr(Extractive, "draft", None)
     run_generations(raw)
@@ -241,7 +241,7 @@ def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, med
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", die)
         with pytest.raises(SystemExit):
-            generate.work(claimed(Generation.everywhere.get()))
+            generate.run_generation(claimed(Generation.everywhere.get()))
     assert on_disk(media_root) == []
 
 
@@ -255,7 +255,7 @@ def test_hand_that_lost_its_lease_while_it_drew_adds_no_rows(workspace, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(pictures, "draw", slow)
-        generate.work(claimed(Generation.everywhere.get()))
+        generate.run_generation(claimed(Generation.everywhere.get()))
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("generating", 0)
     run_generations(raw)
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("ready", 2)
@@ -561,7 +561,7 @@ def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, media_
     with monkeypatch.context() as patch:
         patch.setattr(pictures.files, "write", die)
         with pytest.raises(SystemExit):
-            generate.work(claimed(Generation.everywhere.get()))
+            generate.run_generation(claimed(Generation.everywhere.get()))
     assert (Asset.everywhere.count(), on_disk(media_root)) == (0, sorted(written))
     monkeypatch.setattr(Extractive, "draft", None)
     run_generations(raw)

@@ -50,7 +50,7 @@ def runs(raw):
 
 
 def work(run):
-    generate.work(claimed(run))
+    generate.run_generation(claimed(run))
     return reread(run)
 
 
@@ -71,7 +71,7 @@ def killed_at(point, run, monkeypatch):
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die_at(point))
         with pytest.raises(SystemExit):
-            generate.work(claimed(run))
+            generate.run_generation(claimed(run))
 
 
 def cost_of_items(raw):
@@ -111,7 +111,7 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw
         # Before its draft, so that what is seen is the brief's doing.
         pass_points_of_generate(patch, die_at("generate.briefed"))
         with pytest.raises(SystemExit):
-            generate.work(claimed(first))
+            generate.run_generation(claimed(first))
     assert seen == [(NOON + brief.AWAIT, "brief_awaited", 0, 0)]
     assert reread(second).wake_at == NOON
     assert work(second).status == "done"
@@ -133,7 +133,7 @@ def test_two_hands_at_the_same_moment_pay_once(workspace, server, together, monk
 
     monkeypatch.setattr(client.AccountClient, "_send", slowly)
     hands = [claimed(run) for run in runs(raw)]
-    assert together(*[lambda hand=hand: generate.work(hand) for hand in hands]) == [None, None]
+    assert together(*[lambda hand=hand: generate.run_generation(hand) for hand in hands]) == [None, None]
     for run in runs(raw):
         if run.status != "done":
             work(run)
@@ -186,7 +186,7 @@ def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, server, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(client.AccountClient, "_send", overtaken)
-        generate.work(claimed(first))
+        generate.run_generation(claimed(first))
     assert (reread(first).stage, reread(first).answers) == ("brief", {})
     assert work(second).status == "done"
     assert work(first).status == "done"
@@ -270,7 +270,7 @@ def test_revised_content_is_read_anew(raw, workspace, server):
     first, second = runs(raw)
     fresh = claimed(first)
     server.script = [found(), written()]
-    generate.work(fresh)
+    generate.run_generation(fresh)
     push_raw(workspace, body=OTHER_TEXT, engines=BOTH)
     server.script = [found(), written()]
     work(second)
@@ -296,7 +296,7 @@ def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, server,
         return send(self, ask, started)
 
     monkeypatch.setattr(client.AccountClient, "_send", erased)
-    generate.work(claimed(first))
+    generate.run_generation(claimed(first))
     work(second)
     kept = str(list(SharedBrief.everywhere.values())) + str(
         list(Generation.everywhere.filter(status__in=["done", "failed"]).values())

@@ -200,7 +200,7 @@ def test_a_hand_that_lost_its_lease_stops_the_film_and_writes_nothing(workspace,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs, "render", overtaken)
-        generate.work(late)
+        generate.run_generation(late)
 
     item = items_of(raw)[0]
     assert (item.status, files_of(item), balance(workspace)) == ("generating", [], (5, 5))
@@ -301,7 +301,7 @@ def film_of(clock):
         clock.shift(1)
         raw = push_raw(workspace, **{**GIVEN, **changes}).raw_item
         run = Generation.everywhere.get(raw_item=raw)
-        generate.work(claimed(run), queue=run.queue)
+        generate.run_generation(claimed(run), queue=run.queue)
         run = reread(run)
         assert (run.status, run.stage, run.queue, run.attempts) == ("running", "render", "render", 0)
         return run
@@ -375,7 +375,7 @@ def test_a_run_that_is_killed_between_two_queues_goes_on(workspace, filmed, monk
     while (run := Generation.everywhere.get(raw_item=raw)).wake_at is not None:
         passed.append(run.queue)
         with suppress(Killed):
-            generate.work(claimed(run), queue=run.queue)
+            generate.run_generation(claimed(run), queue=run.queue)
     assert passed == queues
     assert (items_of(raw)[0].status, len(written)) == ("ready", 1)
 
@@ -504,7 +504,7 @@ def test_an_edit_is_filmed_again_and_costs_nothing(workspace, filmed):
 
     decisions.edit(item, {"body": words}, by="alice", now=timezone.now())
     assert reread(item).status == "generating"
-    generate.work(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
 
     again = reread(item)
     assert (again.status, again.body) == ("ready", words)

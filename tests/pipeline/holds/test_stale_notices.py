@@ -103,7 +103,7 @@ def test_owners_and_editors_read_of_it_in_one_digest_a_day(workspace, out):
     assert "viewer@example.test" not in people
     row = NoticeDigest.everywhere.get(workspace=workspace)
     NoticeDigest.everywhere.filter(pk=row.pk).update(due_at=NOON.replace(hour=8))
-    digest.work(claimed(row), now=NOON)
+    digest.send_digest(claimed(row), now=NOON)
     digests = Notice.everywhere.filter(kind="digest")
     assert digests.count() == len(people)
     for one in digests:

@@ -27,7 +27,7 @@ def mailed(newsletter_item, letter, server):
     server.at_rcpt = {bob.email: f"550 5.1.1 <{bob.email}>: no such user"}
     row = send(promise(newsletter_item, letter))
     subscribers.sign_up(letter, "cid@readers.example", now=NOON)
-    mailing.work(claimed(MailQueue.everywhere.get(outlet=letter)))
+    mailing.send_mails(claimed(MailQueue.everywhere.get(outlet=letter)))
     made = Mailing.everywhere.get(publication=row)
     assert (made.status, made.counts) == ("done", {"sent": 1, "failed": 1})
     return made

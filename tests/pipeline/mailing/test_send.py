@@ -41,7 +41,7 @@ def issued(item, letter):
 
 def run(letter, times=1):
     for _ in range(times):
-        mailing.work(claimed(MailQueue.everywhere.get(outlet=letter)))
+        mailing.send_mails(claimed(MailQueue.everywhere.get(outlet=letter)))
 
 
 def ledger(made):
@@ -87,7 +87,7 @@ def test_a_killed_commit_is_found_by_itself(newsletter_item, letter, server):
     held = publish.steps._read(claimed(row))
     publish.send._arm(held, NOON, publish.send.post_for(held, publish.send.connect(held.outlet)))
     assert reread(row).status == "publishing"
-    publish.work(claimed(row))
+    publish.advance_publication(claimed(row))
     assert reread(row).status == "published"
     assert Mailing.everywhere.count() == 1
 
@@ -96,7 +96,7 @@ def test_what_a_person_says_was_sent_is_not_mailed(newsletter_item, letter, serv
     subscribe(letter, "ann")
     row = promise(newsletter_item, letter)
     assert publish.doubt_promised(now=NOON) == 1
-    publish.work(claimed(row))
+    publish.advance_publication(claimed(row))
     assert reread(row).status == "unknown"
     publish.settle(reread(row), was_sent=True, by="operator", now=NOON)
     assert reread(row).status == "published"
@@ -336,7 +336,7 @@ def test_a_line_goes_on_when_the_daily_look_finds_its_account_working(
     run(letter)
     tls_server.refuses_login = ""
     later(clock, seconds=30)
-    outlets.work(claimed(letter))
+    outlets.maintain_outlet(claimed(letter))
     assert (reread(letter).status, MailQueue.everywhere.get().wake_at) == (
         "ok",
         NOON + timedelta(seconds=30),

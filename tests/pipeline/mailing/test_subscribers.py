@@ -68,7 +68,7 @@ def test_who_left_may_subscribe_anew_and_is_asked(letter, status):
 
 def test_the_question_is_mailed_and_holds_the_way_to_confirm(letter, server):
     subscribers.sign_up(letter, "ann@readers.example", now=NOON)
-    mailing.work(claimed(MailQueue.everywhere.get()))
+    mailing.send_mails(claimed(MailQueue.everywhere.get()))
     (taken,) = server.taken
     row = Subscriber.everywhere.get()
     text, html = (part.get_content() for part in taken.message.iter_parts())
@@ -84,7 +84,7 @@ def test_the_question_is_mailed_and_holds_the_way_to_confirm(letter, server):
 def test_a_question_that_was_answered_meanwhile_is_not_mailed(letter, server):
     subscribers.sign_up(letter, "ann@readers.example", now=NOON)
     subscribers.unsubscribe(Subscriber.everywhere.get(), now=NOON)
-    mailing.work(claimed(MailQueue.everywhere.get()))
+    mailing.send_mails(claimed(MailQueue.everywhere.get()))
     assert (server.taken, MailDelivery.everywhere.get().status) == ([], "skipped")
 
 
@@ -165,7 +165,7 @@ def test_what_is_removed_leaves_the_ledger(letter, server):
     subscribers.remove(Subscriber.everywhere.get(), by="alice")
     assert Subscriber.everywhere.count() == 0
     assert MailDelivery.everywhere.get().subscriber_id is None
-    mailing.work(claimed(MailQueue.everywhere.get()))
+    mailing.send_mails(claimed(MailQueue.everywhere.get()))
     assert (server.taken, MailDelivery.everywhere.get().status) == ([], "skipped")
 
 

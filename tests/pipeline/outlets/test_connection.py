@@ -125,7 +125,7 @@ def test_connect_at_once_makes_one(workspace, connect, together):
 def test_reconnect_takes_new_secrets_and_wakes_what_waits(workspace, outlet, wall, ready):
     publication = promise(ready, outlet)
     wall.good = {"token-9"}
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(outlet).status, reread(publication).status) == ("needs_reconnect", "scheduled")
     Publication.everywhere.filter(pk=publication.pk).update(wake_at=NOON + timedelta(hours=2))
     later = outlets.reconnect(outlet, config={}, credentials={"token": "token-9"}, **BY)
@@ -133,7 +133,7 @@ def test_reconnect_takes_new_secrets_and_wakes_what_waits(workspace, outlet, wal
     assert later.credentials.open_object() == {"token": "token-9"}
     assert later.config["server"] == wall.url
     assert reread(publication).wake_at == NOON
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert reread(publication).status == "published"
 
 
@@ -268,11 +268,11 @@ def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
 def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserver):
     publication = promise(ready, outlet)
     wall.failing = (500, "perhaps")
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert reread(publication).status == "unknown"
     disconnect_outlet.disconnect(outlet, **BY)
     asked = len(httpserver.log)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(publication).lookups) == ("unknown", 1)
     assert len(httpserver.log) == asked
 

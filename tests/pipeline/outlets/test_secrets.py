@@ -108,13 +108,13 @@ def failed(workspace, outlet, wall, caplog, clock):
         Outlet.everywhere.filter(pk=outlet.pk).update(status="ok", last_error=None, rests_until=None)
         publication = promise(item, outlet)
         wall.failing = (status, words)
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
         row = reread(publication)
         assert row.error["code"]
         Outlet.everywhere.filter(pk=outlet.pk).update(status="ok", last_error=None)
-        outlets.work(claimed(outlet))
+        outlets.maintain_outlet(claimed(outlet))
         Outlet.everywhere.filter(pk=outlet.pk).update(expires_at=NOON - timedelta(hours=1))
-        outlets.work(claimed(outlet))
+        outlets.maintain_outlet(claimed(outlet))
         Outlet.everywhere.filter(pk=outlet.pk).update(expires_at=None)
     wall.failing = None
     task_runs.work_all_due("mail.spread_notice", "webhooks.fan_out")
@@ -235,7 +235,7 @@ def test_no_export_and_no_doctor_holds_it(workspace, failed, capsys):
 
 def test_a_number_s_failure_is_told_without_it(workspace, outlet, wall, platform, monkeypatch):
     publication = promise(make_items(workspace)[0], outlet)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     task_runs.work_all_due("analytics.count_events")
 
     def metrics(self, account, sent, *, http, now):

@@ -56,7 +56,7 @@ def test_the_first_renewal_needs_no_password(bluesky, server, clock):
     # Four fifths of its life.
     server.now = NOON + timedelta(minutes=96)
     clock.move_to(server.now)
-    outlets.work(claimed(bluesky))
+    outlets.maintain_outlet(claimed(bluesky))
     row = reread(bluesky)
     now = row.credentials.open_object()
     assert (row.status, row.expires_at) == ("ok", server.now + LIFE)
@@ -79,7 +79,7 @@ def test_a_session_that_the_server_ended_is_replaced_by_the_daily_look(bluesky, 
         server.refreshing.clear()
     server.now = NOON + timedelta(minutes=30)
     clock.move_to(server.now)
-    outlets.work(claimed(bluesky))
+    outlets.maintain_outlet(claimed(bluesky))
     row = reread(bluesky)
     assert row.credentials.open_object()["access_token"] in server.live
     assert (row.profile["renewed_at"], row.expires_at) == ("2027-03-01T12:30:00.000Z", server.now + LIFE)
@@ -105,7 +105,7 @@ def test_a_server_that_is_busy_isnt_asked_by_password(bluesky, server, clock, st
         handle = server.refresh_session
         server.refresh_session = lambda request: dataclasses.replace(handle(request), status=status, body={})
     clock.move_to(NOON + timedelta(minutes=96))
-    outlets.work(claimed(bluesky))
+    outlets.maintain_outlet(claimed(bluesky))
     row = reread(bluesky)
     assert (row.status, row.credentials.open_object()) == ("ok", was)
     assert asked(server, "createSession") == 1

@@ -235,7 +235,7 @@ class Pipeline(RuleBasedStateMachine):
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
             for module in (publish_steps, sending, reconciliation):
                 patch.setattr(module, "crash_point", die)
-            publish.work(steps.claimed(due))
+            publish.advance_publication(steps.claimed(due))
 
     @rule()
     def hand_gives_up(self):

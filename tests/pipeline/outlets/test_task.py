@@ -18,7 +18,7 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def look(outlet):
-    outlets.work(claimed(outlet))
+    outlets.maintain_outlet(claimed(outlet))
     return reread(outlet)
 
 
@@ -106,7 +106,7 @@ def test_refused_is_told_once(workspace, outlet, wall, clock):
 def test_works_again_by_itself_and_wakes_what_waits(workspace, outlet, wall, ready):
     publication = promise(ready, outlet)
     wall.good = set()
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(outlet).status, reread(publication).status) == ("needs_reconnect", "scheduled")
     wall.good = {"token-1"}
     row = look(outlet)
@@ -292,7 +292,7 @@ def test_a_publication_renews_and_is_sent(outlet, wall, ready):
     ends(outlet, NOON + MINUTE)
     wall.good = set()
     publication = promise(ready, outlet)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert reread(publication).status == "published"
     assert wall.renewals == 1
 
@@ -301,7 +301,7 @@ def test_a_publication_waits_for_somebody_elses_renewal(outlet, wall, ready):
     ends(outlet, NOON + MINUTE)
     claimed(outlet)
     publication = promise(ready, outlet)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     row = reread(publication)
     # No try was used up, and nothing is told.
     assert (row.status, row.attempt_count, row.error) == ("scheduled", 0, None)
@@ -312,7 +312,7 @@ def test_a_refused_renewal_fails_the_publication_and_says_why(outlet, wall, read
     ends(outlet, NOON + MINUTE)
     wall.refresh = "another"
     publication = promise(ready, outlet)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     row = reread(publication)
     assert (row.status, row.error["code"], row.error["class"]) == ("scheduled", "refresh_refused", "account")
     assert reread(outlet).status == "needs_reconnect"
@@ -358,7 +358,7 @@ def test_a_hand_killed_there_never_ends_in_silence(workspace, outlet, wall, cloc
         patch.setattr(task, "crash_point", crash)
         patch.setattr(renewal, "crash_point", crash)
         with pytest.raises(Killed):
-            outlets.work(claimed(outlet))
+            outlets.maintain_outlet(claimed(outlet))
     clock.move_to(NOON + 52 * MINUTE)
     assert task_runs.work_all_due("publish.check_outlet") == 1
     row = reread(outlet)

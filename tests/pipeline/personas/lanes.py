@@ -67,7 +67,7 @@ def slot_of(source: Source) -> BrandSlot:
 def work_slot(source: Source) -> BrandSlot:
     """The open slot as a hand works it; the same slot afterwards."""
     slot = slot_of(source)
-    brand.work(claimed(slot))
+    brand.run_slot(claimed(slot))
     return reread(slot)
 
 
@@ -75,7 +75,7 @@ def write_all(source: Source) -> list[GeneratedItem]:
     """Every run of the source is worked; its items, oldest first."""
     runs = Generation.everywhere.filter(items__source=source, wake_at__isnull=False).distinct()
     for generation in runs.order_by("id"):
-        generate.work(claimed(generation))
+        generate.run_generation(claimed(generation))
     return list(GeneratedItem.everywhere.filter(source=source).order_by("id"))
 
 

@@ -57,7 +57,7 @@ def ask(workspace, url="", posts=""):
 
 def drafted(workspace, **given):
     row = ask(workspace, **given)
-    drafts.work(claimed(row))
+    drafts.make_draft(claimed(row))
     return reread(row)
 
 
@@ -189,11 +189,11 @@ def test_an_outage_is_waited_out_then_told(workspace, site, model):
     model.answer = lambda _request: error(529, "overloaded_error")
     row = ask(workspace, url=site.url_for("/"))
     for tries in (1, 2):
-        drafts.work(claimed(reread(row)))
+        drafts.make_draft(claimed(reread(row)))
         waiting = reread(row)
         assert (waiting.status, waiting.tries, waiting.attempts) == ("running", tries, 0)
     asked = len(site.log)
-    drafts.work(claimed(reread(row)))
+    drafts.make_draft(claimed(reread(row)))
     ended = reread(row)
     assert (ended.status, ended.error["code"], ended.wake_at) == ("failed", "model_unavailable", None)
     # The site was read once for all three tries.
@@ -203,7 +203,7 @@ def test_an_outage_is_waited_out_then_told(workspace, site, model):
     HostSlot.everywhere.all().delete()
     drafts.retry(ended, now=NOON)
     model.answer = lambda _request: answer()
-    drafts.work(claimed(reread(row)))
+    drafts.make_draft(claimed(reread(row)))
     assert reread(row).status == "done"
 
 
@@ -211,7 +211,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(workspace):
     row = ask(workspace, posts=POSTS)
     late = claimed(row)
     claimed(reread(row))
-    drafts.work(late)
+    drafts.make_draft(late)
     assert (reread(row).status, reread(row).sections) == ("queued", None)
 
 

@@ -384,7 +384,7 @@ def test_slot_that_a_person_overtook_writes_nothing(workspace, persona):
     source = add_lane(workspace)
     in_hand = claimed(slot_of(source))
     collect.change(source, {"status": "paused"}, workspace=workspace, now=NOON)
-    personas.work(in_hand)
+    personas.run_slot(in_hand)
     assert (Generation.everywhere.count(), BrandPick.everywhere.count()) == (0, 0)
     assert reread(in_hand).status == "skipped"
 
@@ -423,7 +423,7 @@ def test_two_lanes_of_one_pool_at_the_same_moment_take_different_topics(workspac
     make_topics(workspace, 2)
     first, second = add_lane(workspace), add_lane(workspace, name="More bread")
     in_hand = [claimed(slot_of(first)), claimed(slot_of(second))]
-    answers = together(*(partial(personas.work, slot) for slot in in_hand))
+    answers = together(*(partial(personas.run_slot, slot) for slot in in_hand))
     assert answers == [None, None]
     assert {reread(slot).status for slot in in_hand} == {"picked"}
     assert sorted(title for lane in (first, second) for title, _, _ in picks_of(lane)) == [
@@ -439,7 +439,7 @@ def test_slot_that_is_worked_while_its_lane_is_switched_off_ends_one_way(workspa
     source = add_lane(workspace)
     in_hand = claimed(slot_of(source))
     together(
-        partial(personas.work, in_hand),
+        partial(personas.run_slot, in_hand),
         partial(collect.change, source, {"status": "paused"}, workspace=workspace, now=NOON),
     )
     is_picked = reread(in_hand).status == "picked"

@@ -256,8 +256,8 @@ def test_killed_run_never_pays_twice_and_ends_the_same(workspace, server, clock,
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.work(claimed(run))
-    generate.work(claimed(run))
+            generate.run_generation(claimed(run))
+    generate.run_generation(claimed(run))
     item = GeneratedItem.everywhere.latest("id")
     assert (item.status, item.body, reread(run).status) == ("ready", OTHER, "done")
     assert [decision for _, _, decision in picks_of(source)] == ["used", "too_near", "used"]
@@ -308,7 +308,7 @@ def test_topic_may_change_while_its_run_is_under_way(workspace, server, monkeypa
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.work(claimed(run))
+            generate.run_generation(claimed(run))
     topics.change(topic, {"notes": "Nothing of it."}, now=NOON)
     (item,) = write_all(source)
     assert (item.status, item.body) == ("ready", GOOD)

@@ -108,7 +108,7 @@ def test_before_it_is_due_nobody_is_told(item, desk, workspace):
     assert (row.status, row.wake_at, notices(workspace)) == ("scheduled", LATER, [])
 
 
-@pytest.mark.parametrize("act", [publish.work, publish.give_up])
+@pytest.mark.parametrize("act", [publish.advance_publication, publish.give_up])
 def test_no_hand_makes_a_doubt_of_it(handed, workspace, act):
     Publication.everywhere.filter(pk=handed.pk).update(wake_at=NOON)
 

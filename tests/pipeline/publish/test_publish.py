@@ -124,7 +124,7 @@ def test_retime_overtakes_the_hand_that_is_at_it(workspace, ready, stage, clock)
     hand = claimed(publication)
     again = promise(ready, stage, publish_at=LATER)
     assert again.pk == publication.pk
-    publish.work(hand)
+    publish.advance_publication(hand)
     assert (calls(workspace), attempts(publication)) == ([], [])
     assert state(publication, "status", "due_at", "wake_at", "attempts") == {
         "status": "scheduled",
@@ -353,7 +353,7 @@ def test_cancel_takes_back_what_is_scheduled(workspace, ready, stage, feed):
         {"status": "cancelled", "wake_at": None, "next_attempt_at": None}
     ] * 2
     assert state(ready, "status", "publish_at") == {"status": "ready", "publish_at": None}
-    publish.work(hand)
+    publish.advance_publication(hand)
     assert (calls(workspace), reread(one).status, reread(one).wake_at) == ([], "cancelled", None)
     with pytest.raises(Conflict) as refused:
         publish.cancel(ready, now=NOON)
@@ -774,7 +774,7 @@ def test_reconcile_now_looks_at_once(workspace, ready, clock):
     assert state(publication, "wake_at", "attempts") == {"wake_at": clock_now(), "attempts": 0}
     # Both show it, in `next_attempt_at`.
     assert (reread(publication).version, reread(ready).version) == (before[0] + 1, before[1] + 1)
-    publish.work(hand)
+    publish.advance_publication(hand)
     assert reread(publication).status == "unknown"
     assert send(publication).status == "published"
     stale = reread(publication)
@@ -799,7 +799,7 @@ def test_kill_between_the_call_and_its_record_is_reconciled(workspace, ready, cl
         patch.setattr(sending, "record_success", killed)
         patch.setattr(sending, "record_unknown", killed)
         with pytest.raises(SystemExit):
-            publish.work(claimed(publication))
+            publish.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(ready).status) == ("publishing", "publishing")
     clock.shift(LEASE)
     row = send(publication)
@@ -821,7 +821,7 @@ def test_kill_before_the_call_is_sent_once(workspace, ready, clock, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(sending, "_commit", killed)
         with pytest.raises(SystemExit):
-            publish.work(claimed(publication))
+            publish.advance_publication(claimed(publication))
     clock.shift(LEASE)
     row = send(publication)
     assert (row.status, attempts(publication), calls(workspace)) == ("scheduled", [(1, 1, "failed")], [])
@@ -837,11 +837,11 @@ def test_hand_that_lost_its_lease_during_the_call_writes_nothing(workspace, read
         sent = commit(self, *args, **kwargs)
         # Meanwhile another hand claims the row and finds the item on the platform.
         monkeypatch.setattr(Simulated, "commit", commit)
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
         return sent
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(publication).status, attempts(publication)) == ("published", [(1, 1, "succeeded")])
     assert published_types(workspace) == ["published.success"]
     assert len(accepted(workspace)) == 1
@@ -858,7 +858,7 @@ def test_hand_that_lost_its_lease_keeps_the_platforms_word_that_it_is_there(
         return commit(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(publication).status, attempts(publication)) == ("published", [(1, 1, "succeeded")])
     assert published_types(workspace) == ["published.success"]
 
@@ -874,7 +874,7 @@ def test_hand_that_lost_its_lease_records_no_outcome(workspace, ready, monkeypat
         return commit(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(stage).status) == ("publishing", "ok")
     assert (attempts(publication), published_types(workspace)) == ([(1, 1, "started")], [])
 
@@ -889,7 +889,7 @@ def test_edit_between_claim_and_call_is_not_sent(workspace, ready, stage, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Simulated, "prepare", meanwhile)
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
     assert (calls(workspace), reread(publication).status, reread(ready).held) == (
         [],
         "scheduled",
@@ -962,7 +962,7 @@ def test_hands_that_break_again_and_again_end_as_failed(workspace, ready, stage)
 def test_give_up_after_an_interrupted_call_asks_the_platform(workspace, ready, stage, monkeypatch):
     publication = promise(ready, stage)
     monkeypatch.setattr(sending, "_commit", lambda *_: None)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     publish.give_up(claimed(publication))
     assert (reread(publication).status, reread(publication).attempts) == ("unknown", 0)
 
@@ -1004,7 +1004,7 @@ def test_hold_between_claim_and_call_stops_it(workspace, ready, stage, monkeypat
         return prepare(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "prepare", meanwhile)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert (reread(publication).status, calls(workspace), attempts(publication)) == ("scheduled", [], [])
 
 
@@ -1090,7 +1090,7 @@ def test_retry_refuses_everything_that_has_not_failed(workspace, ready, stage, m
     ask()
     with monkeypatch.context() as patch:
         patch.setattr(sending, "_commit", lambda *_: None)
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
     ask()
     publish.give_up(claimed(publication))
     ask()
@@ -1230,7 +1230,7 @@ def test_hand_that_lost_its_lease_tells_of_no_lateness(workspace, ready, stage, 
     clock.shift(20 * MINUTE)
     hand = claimed(publication)
     claimed(publication)
-    publish.work(hand)
+    publish.advance_publication(hand)
     assert (reread(publication).overdue_told_at, told(workspace, "published.overdue")) == (None, [])
 
 
@@ -1303,7 +1303,7 @@ def test_two_publications_that_finish_together_see_each_other(workspace, togethe
     stages = [make_stage(workspace) for _ in range(4)]
     _, publications = publish.request(item, to(*stages), by="alice")
     hands = [claimed(one) for one in publications]
-    assert together(*[lambda hand=hand: publish.work(hand) for hand in hands]) == [None] * 4
+    assert together(*[lambda hand=hand: publish.advance_publication(hand) for hand in hands]) == [None] * 4
     assert [reread(one).status for one in publications] == ["published"] * 4
     assert state(item, "status", "publish_at") == {"status": "published", "publish_at": None}
     assert facts(workspace).count("published.success") == 4
@@ -1314,7 +1314,7 @@ def test_two_that_find_the_credential_expired_together_both_record_it(workspace,
     stage = make_stage(workspace, "expired")
     items = make_items(workspace, variants=3)
     hands = [claimed(promise(item, stage, keep_siblings=True)) for item in items]
-    assert together(*[lambda hand=hand: publish.work(hand) for hand in hands]) == [None] * 3
+    assert together(*[lambda hand=hand: publish.advance_publication(hand) for hand in hands]) == [None] * 3
     assert [reread(hand).status for hand in hands] == ["scheduled"] * 3
     assert facts(workspace).count("outlet.needs_reconnect") == 1
     assert facts(workspace).count("published.failed") == 3
@@ -1348,7 +1348,10 @@ def test_cancel_and_send_at_once_agree(workspace, together):
         item = make_items(workspace, external_id=f"{number}", url="", test=True)[0]
         publication = promise(item, make_stage(workspace))
         hand = claimed(publication)
-        together(lambda hand=hand: publish.work(hand), lambda item=item: publish.cancel(item, now=NOON))
+        together(
+            lambda hand=hand: publish.advance_publication(hand),
+            lambda item=item: publish.cancel(item, now=NOON),
+        )
         row = reread(publication)
         posts = SimulatedPost.everywhere.filter(ref=key(publication)).count()
         assert (row.status, posts, reread(item).status) in [

@@ -98,7 +98,7 @@ def test_what_the_platform_said_outlives_a_lost_lease(ready, stage, monkeypatch,
     def commit(self, *_, **__):
         # A machine that was suspended, say: another hand has looked meanwhile.
         clock.shift(timedelta(seconds=61))
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
         return Sent("a", url="https://platform.example/a")
 
     monkeypatch.setattr(Simulated, "commit", commit)

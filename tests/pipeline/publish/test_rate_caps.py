@@ -276,7 +276,7 @@ def test_of_two_hands_at_once_one_has_the_turn(workspace, together, monkeypatch,
     rows = [claimed(row) for row in promises(workspace, outlet, 2)]
     # Both have passed the first look: neither saw the other.
     Publication.everywhere.filter(outlet=outlet).update(step="commit", attempts=F("attempts"))
-    found = together(*(lambda row=row: publish.work(row) for row in rows))
+    found = together(*(lambda row=row: publish.advance_publication(row) for row in rows))
     assert found == [None, None]
     assert sorted(reread(row).status for row in rows) == ["published", "scheduled"]
     assert len(accepted(workspace)) == 1

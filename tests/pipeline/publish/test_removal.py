@@ -152,6 +152,6 @@ def test_a_kill_between_the_call_and_its_record_takes_it_back_again(out, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(removal, "crash_point", die)
         with pytest.raises(Killed):
-            publish.work(claimed(out))
+            publish.advance_publication(claimed(out))
     assert (reread(out).status, reread(out).step) == ("published", "remove")
     assert send(out).status == "removed"

@@ -81,7 +81,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
 
     def call():
         try:
-            publish.work(row)
+            publish.advance_publication(row)
         finally:
             connection.close()
 
@@ -94,7 +94,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
         time.sleep(0.02)
         for one in claims.begun(Publication, limit=5, per_workspace=5, lease=results.LEASE):
             looks += 1
-            publish.work(one)
+            publish.advance_publication(one)
     hand.join()
     assert looks >= 1
     assert (len(accepted(workspace)), attempts(publication)) == (1, [(1, 1, "succeeded")])
@@ -251,7 +251,7 @@ def test_the_simulated_platform_keeps_its_caller_no_longer_than_it_waits(workspa
     began = time.monotonic()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sending, "LONGEST", timedelta(seconds=0.2))
-        publish.work(row)
+        publish.advance_publication(row)
     assert time.monotonic() - began < 20
     assert (reread(publication).status, calls(workspace)) == ("unknown", [])
 
@@ -281,9 +281,9 @@ def slow(monkeypatch, clock):
 def give_up(publication, clock):
     """Other hands find the lease at its end, and then the post absent when that counts."""
     clock.shift(LEASE)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     clock.move_to(COUNTS_AT)
-    publish.work(claimed(publication))
+    publish.advance_publication(claimed(publication))
     assert reread(publication).status == "scheduled"
 
 
@@ -386,7 +386,7 @@ def test_a_late_answer_names_what_a_person_said_was_sent(workspace, ready, clock
 
     def settle():
         clock.shift(LEASE)
-        publish.work(claimed(publication))
+        publish.advance_publication(claimed(publication))
         publish.settle(reread(publication), was_sent=True, by="op", now=timezone.now())
 
     meanwhile.append(settle)
@@ -412,7 +412,7 @@ def test_a_late_answer_while_it_is_sent_again_waits_for_that_calls_outcome(
             hand = waiting[0]
 
             def again():
-                publish.work(hand)
+                publish.advance_publication(hand)
 
             inner.append(first)
             again()

@@ -68,7 +68,7 @@ def make(workspace, feed):
         elif status == "failed":
             generate.give_up(claimed(generation))
         elif status != "queued":
-            generate.work(claimed(generation))
+            generate.run_generation(claimed(generation))
             bring_on(workspace, steps.items_of(raw)[0], status)
         return steps.items_of(raw)[0]
 

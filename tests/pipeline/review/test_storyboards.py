@@ -46,7 +46,7 @@ def edit(item, board, **given):
 
 
 def film(item):
-    generate.work(claimed(reread(item).generation))
+    generate.run_generation(claimed(reread(item).generation))
     return reread(item)
 
 
@@ -234,7 +234,7 @@ def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed,
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.work(claimed(reread(item).generation))
+            generate.run_generation(claimed(reread(item).generation))
     again = film(item)
     assert (again.status, again.revision, balance(workspace)) == ("ready", 2, money)
     # What was filmed already is not filmed once more.

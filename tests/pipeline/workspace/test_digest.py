@@ -15,7 +15,7 @@ def work(workspace, now):
     row = NoticeDigest.everywhere.get(workspace=workspace)
     # The workspace's clocks are at UTC.
     NoticeDigest.everywhere.filter(pk=row.pk).update(due_at=now.replace(hour=8))
-    digest.work(claimed(row), now=now)
+    digest.send_digest(claimed(row), now=now)
 
 
 def digests():

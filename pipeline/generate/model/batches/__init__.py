@@ -9,10 +9,11 @@ from pipeline.generate.model.batches.requests import (
     patience,
     wake,
 )
-from pipeline.generate.model.batches.task import forget, give_up, work
+from pipeline.generate.model.batches.task import advance_batch, forget, give_up
 
 __all__ = [
     "AWAITED",
+    "advance_batch",
     "client_for",
     "forget",
     "give_up",
@@ -21,5 +22,4 @@ __all__ = [
     "let_go",
     "patience",
     "wake",
-    "work",
 ]

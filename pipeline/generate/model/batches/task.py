@@ -37,7 +37,7 @@ _PAGES: Final = 10
 AT_ONCE: Final = 200
 
 
-def work(batch: ModelBatch) -> None:
+def advance_batch(batch: ModelBatch) -> None:
     """Work one claimed batch by one step; each step is committed before the next."""
     crash_point("batches.claimed")
     try:

@@ -31,7 +31,7 @@ def work_runs():
     """Every run whose time has come, once."""
     for run in runs():
         if run.status in {"queued", "running"} and run.wake_at <= timezone.now():
-            generate.work(claimed(run))
+            generate.run_generation(claimed(run))
 
 
 def work_batches(clock, *, after=None):
@@ -40,7 +40,7 @@ def work_batches(clock, *, after=None):
         clock.shift(after)
     for batch in ModelBatch.everywhere.select_related("workspace").exclude(status="ended").order_by("id"):
         if batch.wake_at <= timezone.now():
-            batches.work(claimed(batch))
+            batches.advance_batch(claimed(batch))
 
 
 def through(clock, server):

@@ -52,7 +52,7 @@ def change(row, **values):
 
 def work(row, clock, at=None):
     clock.move_to(at or reread(row).due_at)
-    recurring.work(claimed(row))
+    recurring.run_recurrence(claimed(row))
     return reread(row)
 
 
@@ -264,13 +264,13 @@ def test_the_same_time_is_worked_once_however_many_hands(published, clock):
     row = begin(published)
     clock.move_to(row.due_at)
     first, second = claimed(row), claimed(row)
-    recurring.work(first)
+    recurring.run_recurrence(first)
     assert turns(row) == []
-    recurring.work(second)
+    recurring.run_recurrence(second)
     again = claimed(row)
     Recurrence.everywhere.filter(pk=row.pk).update(due_at=row.due_at)
     again.due_at = row.due_at
-    recurring.work(again)
+    recurring.run_recurrence(again)
     assert decisions(row) == ["made"]
 
 
@@ -286,7 +286,7 @@ def test_what_a_person_does_takes_it_from_the_hand(published, clock):
     clock.move_to(row.due_at)
     held = claimed(row)
     stopped = change(row, status="stopped")
-    recurring.work(held)
+    recurring.run_recurrence(held)
     assert (reread(row).status, reread(row).version, turns(row)) == ("stopped", stopped.version, [])
 
 

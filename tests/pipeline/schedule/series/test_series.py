@@ -109,7 +109,7 @@ def begin(workspace, **changes):
 def work(row, *, at=None, clock=None):
     if clock is not None:
         clock.move_to(at or TUESDAY)
-    series.work(claimed(row))
+    series.run_series(claimed(row))
     return reread(row)
 
 
@@ -127,7 +127,7 @@ def digest_of(issue):
 
 
 def make_digest(issue):
-    generate.work(claimed(issue.generation))
+    generate.run_generation(claimed(issue.generation))
     return digest_of(issue)
 
 
@@ -294,7 +294,7 @@ def test_series_that_ended_meanwhile_is_not_found(rich, clock):
         series.make_now(row, by="alice")
     with pytest.raises(NotFound):
         series.change(row, {"name": "New"}, now=NOON)
-    series.work(held)
+    series.run_series(held)
     assert SeriesIssue.everywhere.count() == 0
 
 
@@ -361,7 +361,7 @@ def test_hand_that_a_person_overtook_makes_nothing(rich, clock):
     clock.move_to(TUESDAY)
     held = claimed(row)
     series.change(row, {"is_paused": True}, now=TUESDAY)
-    series.work(held)
+    series.run_series(held)
     row = reread(row)
     assert (issues(row), row.due_at, row.wake_at) == ([], None, None)
 
@@ -383,10 +383,10 @@ def test_hand_that_is_killed_leaves_one_digest(rich, clock, monkeypatch, point):
         for module in (task, task):
             patch.setattr(module, "crash_point", die)
         with pytest.raises(Killed):
-            series.work(claimed(row))
+            series.run_series(claimed(row))
     # The lease ends, and where it still waits for this time the next hand works it.
     if reread(row).due_at == TUESDAY:
-        series.work(claimed(row))
+        series.run_series(claimed(row))
     assert [one.decision for one in issues(row)] == ["made"]
     assert Generation.everywhere.filter(engine="newsletter_digest").count() == 1
     assert credits.check() == []
@@ -397,9 +397,9 @@ def test_hand_without_its_lease_makes_nothing(rich, clock):
     row = begin(rich)
     clock.move_to(TUESDAY)
     first, second = claimed(row), claimed(row)
-    series.work(first)
+    series.run_series(first)
     assert issues(row) == []
-    series.work(second)
+    series.run_series(second)
     assert [one.decision for one in issues(row)] == ["made"]
 
 
@@ -486,7 +486,7 @@ def test_a_digest_that_is_due_outlives_a_change_of_something_else(rich, clock):
     hand = claimed(row)
     changed = series.change(row, {**given, "name": "Renamed"}, now=late)
     assert (changed.due_at, changed.lease_token) == (TUESDAY, hand.lease_token)
-    series.work(hand)
+    series.run_series(hand)
     assert [(one.due_at, one.decision) for one in issues(row)] == [(TUESDAY, "made")]
     moved = series.change(reread(row), {**given, "on_gap": "skip"}, now=late)
     assert moved.lease_token > hand.lease_token
@@ -606,7 +606,7 @@ def test_item_that_is_erased_before_the_words_are_kept_is_left_out(issue, monkey
     with monkeypatch.context() as patch:
         patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
-            generate.work(claimed(issue.generation))
+            generate.run_generation(claimed(issue.generation))
     item = make_digest(issue)
     assert (item.status, item.held) == ("ready", "")
     assert item.raw_items == [one.raw_item_id.hex for one in left]
@@ -623,7 +623,7 @@ def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monke
     with monkeypatch.context() as patch:
         patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
-            generate.work(claimed(issue.generation))
+            generate.run_generation(claimed(issue.generation))
     purge.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "source_deleted")
@@ -706,7 +706,7 @@ def test_further_variant_is_of_the_same_items(rich, issue):
     item = make_digest(issue)
     variant = regenerate.regenerate(item, workspace=rich, now=NOON)
     assert variant.raw_items == item.raw_items
-    generate.work(claimed(variant.generation))
+    generate.run_generation(claimed(variant.generation))
     variant = reread(variant)
     assert (variant.status, variant.variant_index) == ("ready", 1)
     assert variant.body != item.body
@@ -791,7 +791,7 @@ def test_killed_hand_pays_for_no_answer_twice(rich, server, issue, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(generate.brief, "crash_point", die)
         with pytest.raises(Killed):
-            generate.work(claimed(issue.generation))
+            generate.run_generation(claimed(issue.generation))
     assert len(server.requests) == 3
     make_digest(issue)
     # Two of three answers were kept; the third was on its way.
