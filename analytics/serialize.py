@@ -45,7 +45,7 @@ _TOLD: Final[Mapping[str, Any]] = {
 }
 
 
-def told(row: queries.AnalyticsRow, dimensions: tuple[str, ...]) -> dict[str, Any]:
+def serialize_row(row: queries.AnalyticsRow, dimensions: tuple[str, ...]) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name in dimensions:
         value = getattr(row.dimensions, name)

@@ -17,7 +17,7 @@ from analytics.api.spreadsheet import CsvRenderer
 from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
-from analytics.serialize import figures, told
+from analytics.serialize import figures, serialize_row
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import unknown_names
 from config.core.api.jsonio import Dumped, JsonRenderer, dump
@@ -185,7 +185,7 @@ def _answer(question: queries.Question) -> dict[str, Any]:
     answer = queries.answer(question)
     period = question.period
     return {
-        "data": [told(row, question.group_by) for row in answer.rows],
+        "data": [serialize_row(row, question.group_by) for row in answer.rows],
         "totals": figures(answer.totals),
         "range": {"from": as_z(period.start), "to": as_z(period.end)},
         "interval": period.interval,

@@ -15,7 +15,7 @@ from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
 from analytics.reports.number_format import number, seconds_said
 from analytics.reports.page import report
 from analytics.reports.pipeline_stats import doing
-from analytics.serialize import as_csv, told
+from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
     if not form.is_valid():
         return redirect(f"{place.address('analytics_page')}?{request.GET.urlencode()}")
     question = form.question()
-    rows = [told(row, question.group_by) for row in queries.answer(question).rows]
+    rows = [serialize_row(row, question.group_by) for row in queries.answer(question).rows]
     answer = HttpResponse(as_csv(rows, question.group_by), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="analytics.csv"'
     return answer

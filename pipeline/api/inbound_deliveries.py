@@ -191,7 +191,7 @@ class InboundDeliveryView(PipelineResource):
             rows = rows.filter(status__in=query["status"])
         rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(*LIST_FIELDS)
         found = page(request, rows, query)
-        return found.respond(request, [shown(row) for row in found.rows])
+        return found.respond(request, [serialize_delivery(row) for row in found.rows])
 
     @extend_schema(
         operation_id="inbound_deliveries_replay",
@@ -204,7 +204,7 @@ class InboundDeliveryView(PipelineResource):
         row = self._delivery(self._source(id), delivery)
         self.read_body(request, NoFields)
         replayed = trying.replay(row, now=utc_now()).delivery
-        return Response(shown(_row_of(replayed)) if replayed else None)
+        return Response(serialize_delivery(_row_of(replayed)) if replayed else None)
 
     @extend_schema(
         operation_id="inbound_deliveries_dry_run",
@@ -249,7 +249,7 @@ class InboundDeliveryView(PipelineResource):
         return secret_answer(Response({"secret": made}))
 
 
-def shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of `LIST_FIELDS` as the API shows it."""
     excerpt = row["excerpt"]
     return {

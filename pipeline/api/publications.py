@@ -148,7 +148,7 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         given = self.read_body(request, SettleInput)
         now = utc_now()
-        settled = publish.settle(
+        settled = publish.settle_publication(
             row, was_sent=given["published"], url=given.get("url", ""), by=self.caller.actor, now=now
         )
         return Response(payloads.publication(payloads.row_of(settled), now=now))

@@ -168,7 +168,7 @@ class RawItemView(PipelineResource):
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
         open_runs = runs.filter(status__in=sorted(OPEN_RUNS)).exists()
         shown = {
-            **outcomes.shown(row),
+            **outcomes.serialize_raw_item(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
             "complete": not open_runs
             and row.status
@@ -192,7 +192,7 @@ class RawItemView(PipelineResource):
         price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_first(price):
             again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
-        return Response(outcomes.shown(again), status=202)
+        return Response(outcomes.serialize_raw_item(again), status=202)
 
     @extend_schema(
         operation_id="raw_delete",

@@ -57,7 +57,7 @@ class UploadView(PipelineResource):
         """
         given = _read_file(request, self.body_limit)
         if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):
-            self.judged = uploads.judge(given)
+            self.judged = uploads.inspect_file(given)
         return json.dumps([given.name, given.digest()]).encode()
 
     @extend_schema(
@@ -70,7 +70,7 @@ class UploadView(PipelineResource):
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""
         given = _read_file(request, self.body_limit)
-        row = uploads.keep(
+        row = uploads.store_upload(
             self.caller.workspace, given, test=self.caller.test, actor=self.caller.actor, judged=self.judged
         )
         shown = payloads.upload(payloads.row_of(row))

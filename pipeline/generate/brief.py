@@ -48,7 +48,7 @@ def find_material(run: Run) -> RunMaterial:
     def keep(brief: Any, usage: Mapping[str, Any]) -> bool:
         return try_to_store(generation, run.then, brief=brief, brief_usage=usage)
 
-    find(generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=keep)
+    find_brief(generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=keep)
     return _material(run, source)
 
 
@@ -61,7 +61,7 @@ def _material(run: Run, source: SourceText) -> RunMaterial:
     return run.resting_on(brief, source)
 
 
-def find(
+def find_brief(
     generation: Generation,
     writer: Writer,
     source: SourceText,

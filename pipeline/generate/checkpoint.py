@@ -9,7 +9,7 @@ from django.db.models import F, Sum
 
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model.account import LostLease
 from pipeline.media import footage
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
@@ -60,7 +60,9 @@ class Run:
         return RunMaterial(
             brief,
             source,
-            lambda draft: judge(self.engine, draft, brief, source, self.persona, own_words=self.own_words),
+            lambda draft: run_checks(
+                self.engine, draft, brief, source, self.persona, own_words=self.own_words
+            ),
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Check
-from pipeline.engines.checks.allow_list import named
+from pipeline.engines.checks.allow_list import list_some
 from pipeline.engines.checks.drawn_words import check_further, drawn_words
 from pipeline.engines.checks.grounded import check_grounding, without_added, words_of
 from pipeline.engines.checks.persona_rules import check_persona
@@ -21,7 +21,7 @@ READING: Final = "reading"
 """The check that warns where a model was asked and its facts couldn't be used."""
 
 
-def judge(
+def run_checks(
     engine: Engine,
     draft: Draft,
     brief: Brief,
@@ -58,7 +58,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     done = carried_out(words, brief.orders, known)
     if not done:
         return None
-    message = f"The text does what orders to a machine in the source want; leave this out: {named(done)}."
+    message = f"The text does what orders to a machine in the source want; leave this out: {list_some(done)}."
     return Check("instructions", "failed", message)
 
 
@@ -72,7 +72,7 @@ def judge_shown(
     own_words: OwnWords | None = None,
 ) -> tuple[Check, ...]:
     """The same, with what its pictures or its film show. That is the engine's doing: it warns, and no writer can mend it."""
-    checks = judge(engine, draft, brief, source, persona, own_words=own_words)
+    checks = run_checks(engine, draft, brief, source, persona, own_words=own_words)
     if any(check.outcome == "failed" for check in checks):
         return checks
     draft = engine.marked(draft, brief, persona)

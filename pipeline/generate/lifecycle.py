@@ -37,7 +37,7 @@ REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
 
 
-def start(generation: Generation) -> None:
+def start_run(generation: Generation) -> None:
     if generation.status != GenerationStatus.QUEUED:
         return
     if REDRAW in generation.answers:
@@ -93,7 +93,7 @@ def wanted(generation: Generation) -> tuple[int, str]:
     return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
 
 
-def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
+def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
     """`is_broken` where it drew nothing, though it ended as it should."""
     states.move(
         generation,
@@ -138,7 +138,7 @@ def fail_item(
     )
     title = item.title or _named_after(item)
     states.move(item, "failed", title=title, error=error, updated_at=now, **judged)
-    tell(generation, item, "generated.failed", now)
+    record_item_event(generation, item, "generated.failed", now)
 
 
 def _named_after(item: GeneratedItem) -> str:
@@ -154,7 +154,7 @@ def _error_of(generation: Generation, code: str, message: str, stage: str = "") 
     return retry_rules.error_of(code, message, stage or generation.stage, has_model=has_model)
 
 
-def fail(generation: Generation, code: str, message: str) -> None:
+def fail_run(generation: Generation, code: str, message: str) -> None:
     """End the run without a word made; the reservation goes back."""
     now = utc_now()
     error = _error_of(generation, code, message)
@@ -178,11 +178,11 @@ def fail(generation: Generation, code: str, message: str) -> None:
             finish_raw_item(raw, now)
         else:
             conclude(generation, (), now, reason=error)
-        settle(generation, None, 0, now)
+        settle_credits(generation, None, 0, now)
         crash_point("generate.written")
 
 
-def settle(generation: Generation, engine: Engine | None, made: int, now: datetime) -> None:
+def settle_credits(generation: Generation, engine: Engine | None, made: int, now: datetime) -> None:
     if not generation.credits_reserved:
         return
     if engine is not None and made:
@@ -214,7 +214,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
         "raw.failed",
         workspace_id=raw.workspace_id,
         test=raw.test,
-        data={"raw_item": outcomes.shown(raw)},
+        data={"raw_item": outcomes.serialize_raw_item(raw)},
         raw_item_id=raw.pk,
         source_id=raw.source_id,
         request=raw.request_id,
@@ -222,7 +222,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
     )
 
 
-def tell(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
+def record_item_event(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
     events.record(
         event_type,
         workspace_id=item.workspace_id,

@@ -97,7 +97,7 @@ def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client
 
     try:
         source = text_of(one.raw_item_id, one.raw_version)
-        briefing.find(generation, writer, source, client, raw_item_id=one.raw_item_id, keep=keep)
+        briefing.find_brief(generation, writer, source, client, raw_item_id=one.raw_item_id, keep=keep)
     except Refused as error:
         briefing.refuse(generation, error)
         store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})

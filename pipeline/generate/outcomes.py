@@ -58,7 +58,7 @@ def read_one(raw: RawItem) -> list[dict[str, Any]]:
     return read(raw.workspace, [payloads.row_of(raw)])[raw.pk]
 
 
-def shown(raw: RawItem) -> dict[str, Any]:
+def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
     """A raw item as the API and its events show it."""
     return shown_each(raw.workspace, [payloads.row_of(raw)])[0]
 

@@ -20,7 +20,7 @@ from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
 from pipeline.generate.acceptance import engine_named
 from pipeline.generate.checkpoint import brief_from, draft_of, text_of
-from pipeline.generate.checks import judge, place_of
+from pipeline.generate.checks import place_of, run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
@@ -82,7 +82,7 @@ def _judged(
     own_words = None
     if item.raw_item_id is not None:
         own_words = OwnWords.beside_item(item, is_verbatim=_is_offline(item))
-    checks = judge(engine, draft, brief, source, persona, own_words=own_words)
+    checks = run_checks(engine, draft, brief, source, persona, own_words=own_words)
     draft = engine.marked(draft, brief, persona)
     laid_out = drawn_words(engine, draft, source, persona)
     shown = laid_out if board is None else board_words(board, persona)

@@ -20,7 +20,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
-from pipeline.generate.lifecycle import REDRAW, end, fail_item, items_of
+from pipeline.generate.lifecycle import REDRAW, end_run, fail_item, items_of
 from pipeline.generate.model.account import LostLease
 from pipeline.media import pictures, text_to_speech, videos
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
@@ -65,7 +65,7 @@ class BrokenFilm(TryLater):
     """A film broke that may go well another time; the words are kept meanwhile."""
 
 
-def draw(run: Run) -> Run:
+def draw_variants(run: Run) -> Run:
     """Draw every variant that is written next; no transaction is open meanwhile."""
     generation, material = run.generation, run.rests_on
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
@@ -202,7 +202,7 @@ def write_redrawn(run: Run) -> Run:
     now = utc_now()
     is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
     with transaction.atomic():
-        end(generation, now, is_broken=is_broken)
+        end_run(generation, now, is_broken=is_broken)
         for item in items_of(generation):
             drawn = answers.get("pictures", {}).get(str(item.variant_index))
             if item.status != GeneratedItemStatus.GENERATING or drawn is None:
@@ -241,7 +241,7 @@ def voice(
         if not generation.renew_lease(text_to_speech.longest() + timedelta(seconds=settings.LEASE_SECONDS)):
             raise LostLease
         try:
-            kept = text_to_speech.keep(item, script)
+            kept = text_to_speech.speak_to_file(item, script)
         except TryLater as late:
             times = generation.answers.get(UNSPOKEN, 0) + 1
             if times < limits.GENERATION_TRIES:

@@ -16,13 +16,13 @@ from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, multi_source
 from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store
-from pipeline.generate.lifecycle import REDRAW, fail, start, wanted
+from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted
 from pipeline.generate.model import account, batches
 from pipeline.generate.model.account import LostLease
 from pipeline.generate.persona_cards import persona_card
-from pipeline.generate.rendering import draw, queue_of_rendering, redraw, write_redrawn
+from pipeline.generate.rendering import draw_variants, queue_of_rendering, redraw, write_redrawn
 from pipeline.generate.repetition import OwnWords
-from pipeline.generate.save import write
+from pipeline.generate.save import save_run
 from pipeline.generate.topics import run as topic_run
 from pipeline.models import Generation, GenerationQueue, GenerationStage
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -126,13 +126,13 @@ STEPS: Final[Mapping[str, RunStep]] = {
         queue=_queue_of_writer,
     ),
     GenerationStage.RENDER: RunStep(
-        work=draw,
+        work=draw_variants,
         checkpoint="generate.rendered",
         leads_to=GenerationStage.WRITE,
         queue=_queue_of_rendering,
         is_needed=lambda engine: bool(engine.sizes),
     ),
-    GenerationStage.WRITE: RunStep(work=write, checkpoint="generate.committed", leads_to=None),
+    GenerationStage.WRITE: RunStep(work=save_run, checkpoint="generate.committed", leads_to=None),
 }
 REDRAWING: Final[Mapping[str, RunStep]] = {
     GenerationStage.RENDER: RunStep(
@@ -173,16 +173,16 @@ def run_generation(generation: Generation, queue: GenerationQueue | None = None)
         _wait(generation, error)
     except (Refused, NeedsReconnect) as error:
         brief.refuse(generation, error)
-        fail(generation, error.code, error.message)
+        fail_run(generation, error.code, error.message)
 
 
 def _work(generation: Generation, queue: GenerationQueue | None) -> None:
     if _is_sourceless(generation):
-        fail(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
+        fail_run(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
         return
     if _is_handed_on(generation, queue):
         return
-    start(generation)
+    start_run(generation)
     with _client(generation) as client:
         run = _run(generation, client)
         steps = _steps_of(generation)
@@ -249,7 +249,7 @@ def _wait(generation: Generation, error: TryLater) -> None:
     if now - datetime.fromisoformat(waited["since"]) >= limits.MODEL_PATIENCE:
         told = f"{error.message} It was tried for a day without success; retry it."
         brief.refuse(generation, Refused(told, code=error.code))
-        fail(generation, error.code, told)
+        fail_run(generation, error.code, told)
         return
     wait = error.after or limits.MODEL_RETRIES[min(waited["times"], len(limits.MODEL_RETRIES) - 1)]
     answers = {**generation.answers, WAITS: {**waited, "times": waited["times"] + 1}}
@@ -274,7 +274,7 @@ def give_up(generation: Generation) -> None:
     kept = generation.error or {}
     message = kept.get("message") or "Making it broke several times; the operator's log has the reason."
     try:
-        fail(generation, kept.get("code") or "gave_up", f"{message} Retry it.")
+        fail_run(generation, kept.get("code") or "gave_up", f"{message} Retry it.")
     except states.Overtaken as error:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
 

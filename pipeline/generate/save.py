@@ -17,7 +17,15 @@ from pipeline.generate.acceptance import NO_MORE_SENTENCES
 from pipeline.generate.autopilot import gates_of, publish_automatically
 from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
 from pipeline.generate.checks import judge_shown
-from pipeline.generate.lifecycle import end, fail_item, finish_raw_item, items_of, lock_raw_item, settle, tell
+from pipeline.generate.lifecycle import (
+    end_run,
+    fail_item,
+    finish_raw_item,
+    items_of,
+    lock_raw_item,
+    record_item_event,
+    settle_credits,
+)
 from pipeline.generate.topics.run import conclude
 from pipeline.holds.source_changes import standing_of
 from pipeline.media import pictures
@@ -34,7 +42,7 @@ if TYPE_CHECKING:
 EXCERPT_CHARACTERS: Final = 300
 
 
-def write(run: Run) -> Run:
+def save_run(run: Run) -> Run:
     """Write every variant's words, settle the credits and end the run, in one transaction."""
     generation, engine, persona = run.generation, run.engine, run.persona
     brief, source = run.rests_on.brief, run.rests_on.source
@@ -54,7 +62,7 @@ def write(run: Run) -> Run:
     with transaction.atomic():
         raw = lock_raw_item(generation)
         multi_source.lock_told(brief)
-        end(generation, now)
+        end_run(generation, now)
         items = items_of(generation)
         made: list[GeneratedItem] = []
         is_flown = _is_on_autopilot(items)
@@ -106,7 +114,7 @@ def write(run: Run) -> Run:
         if is_flown:
             publish_automatically(generation, made, now)
         # Credits are locked last, everywhere.
-        settle(generation, engine, len(made), now)
+        settle_credits(generation, engine, len(made), now)
         crash_point("generate.written")
     return run
 
@@ -161,7 +169,7 @@ def _ready(
         ready_at=now,
         updated_at=now,
     )
-    tell(generation, item, "generated.ready", now)
+    record_item_event(generation, item, "generated.ready", now)
 
 
 def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:

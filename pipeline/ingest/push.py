@@ -60,7 +60,7 @@ class Pushed:
     def as_json(self) -> dict[str, Any]:
         """The raw item as the API shows it, with its outcomes."""
         if self.items is None:
-            return outcomes.shown(self.raw_item)
+            return outcomes.serialize_raw_item(self.raw_item)
         return outcomes.shown_new(self.raw_item, self.items)
 
 

@@ -48,7 +48,7 @@ def fetch_media(
         if kind not in kinds:
             message = f"At {url} there is {kind}, not {' or '.join(kinds)}."
             raise Refused(message, code="other_kind", field=_FIELD)
-        return uploads.keep(workspace, given, test=test, actor="system", now=now)
+        return uploads.store_upload(workspace, given, test=test, actor="system", now=now)
     except file_types.UploadBusy as busy:
         message = f"The file at {url} was not looked at: {busy}"
         raise TryLater(message, code="machine_busy") from busy

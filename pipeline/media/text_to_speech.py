@@ -91,7 +91,7 @@ def key_of(script: NarrationScript) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def keep(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
+def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
     """Speak a script and keep its sound as a file; returns what `voiced` reads, of JSON only.
 
     Runs outside any transaction, in child processes of the voices. Raises `TryLater`.
@@ -124,7 +124,7 @@ def keep(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
 
 
 def silence(script: NarrationScript, note: str) -> dict[str, Any]:
-    """As `keep` returns it where nobody speaks, for that reason."""
+    """As `speak_to_file` returns it where nobody speaks, for that reason."""
     return {"key": key_of(script), "voice": "", "note": note, "narration": None, "file": None}
 
 
@@ -144,7 +144,7 @@ def recalled(item: GeneratedItem, name: str) -> Voiced:
 
 
 def voiced(kept: Mapping[str, Any]) -> Voiced:
-    """What `keep` returned, with a check that says whose voice it is, or why there is none."""
+    """What `speak_to_file` returned, with a check that says whose voice it is, or why there is none."""
     if kept["narration"] is None:
         told = Check("voice", "warning", f"The film is silent, with captions: {kept['note']}")
         return Voiced(checks=(told,))

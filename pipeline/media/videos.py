@@ -149,7 +149,9 @@ def _filmed(
         face = portrait_in(folder, board, portrait)
         begun = time.monotonic()
         made = jobs.render(
-            jobs.Job(board, named(item, board, voiced), portrait=face, shrink=SHRINK, preset=PRESET),
+            jobs.Job(
+                board, storyboard_files(item, board, voiced), portrait=face, shrink=SHRINK, preset=PRESET
+            ),
             folder,
             on_progress=on_progress,
         )
@@ -167,7 +169,7 @@ def _filmed(
     return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
 
 
-def named(item: GeneratedItem, board: Storyboard, voiced: Voiced) -> dict[str, Path]:
+def storyboard_files(item: GeneratedItem, board: Storyboard, voiced: Voiced) -> dict[str, Path]:
     """The files that a storyboard names: uploads of the raw item, and the voice."""
     there = footage.paths_of(item.workspace_id, board.assets)
     if voiced.file is None or not board.audio.voice:

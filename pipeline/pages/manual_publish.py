@@ -46,7 +46,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         is_posted = request.POST.get("outcome") != "not_posted"
         with report_errors(request):
-            publish.settle(
+            publish.settle_publication(
                 row,
                 was_sent=is_posted,
                 url=form.cleaned_data["url"] if is_posted else "",

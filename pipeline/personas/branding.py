@@ -13,7 +13,7 @@ from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine, SourceText
 from pipeline.engines.checks.persona_rules import drafted
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.media import pictures, uploads
 from pipeline.personas import crud
@@ -55,7 +55,7 @@ def change(
     """Write the brand kit as the persona's next version.
 
     The portrait is kept as a picture of its own: square, upright, without where and when it was taken. Earlier
-    portraits stay for the versions that name them. Raises what `uploads.keep` and `crud.change` raise.
+    portraits stay for the versions that name them. Raises what `uploads.store_upload` and `crud.change` raise.
     """
     kit = {
         **persona.brand,
@@ -68,7 +68,7 @@ def change(
         kit.pop("portrait", None)
     kept = None
     if looks.portrait is not None:
-        kept = uploads.keep(workspace, _square(looks.portrait), test=False, actor=by, now=now)
+        kept = uploads.store_upload(workspace, _square(looks.portrait), test=False, actor=by, now=now)
         kit["portrait"] = encode("upl", kept.pk)
     with transaction.atomic():
         row = crud.change(persona, {"brand": kit}, by=by, now=now, expected_version=expected_version)
@@ -144,7 +144,7 @@ def _write(
         return Tried(engine.name, faults=("No sentence of these words keeps all rules of the persona.",))
     draft = drafts[0]
     faults = tuple(
-        check.message for check in judge(engine, draft, brief, source, card) if check.outcome == "failed"
+        check.message for check in run_checks(engine, draft, brief, source, card) if check.outcome == "failed"
     )
     if faults or not engine.sizes:
         return Tried(engine.name, draft.body, faults=faults)

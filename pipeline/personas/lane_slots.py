@@ -33,7 +33,7 @@ NEXT_SHOWN: Final = 5
 _WEEK: Final = timedelta(days=7)
 
 
-def settle(source: Source, *, now: datetime) -> None:
+def align_open_slot(source: Source, *, now: datetime) -> None:
     """Make the open slot of a source agree with its status and cadence; call it in the transaction that changed them.
 
     One of another kind than `brand` has none, and nothing is done. A cadence that was changed moves the slot; a lane
@@ -83,7 +83,7 @@ def open_slot(source: Source) -> BrandSlot | None:
     return slot
 
 
-def end(
+def end_slot(
     slot: BrandSlot, status: str, source: Source, workspace: Workspace, *, now: datetime, **changes: Any
 ) -> None:
     """End a claimed slot and lay the next, in the caller's transaction. What was missed meanwhile is left out."""

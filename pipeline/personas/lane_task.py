@@ -84,7 +84,7 @@ def give_up(slot: BrandSlot) -> None:
     try:
         with transaction.atomic():
             source = _locked_source(slot)
-            lane_slots.end(slot, "empty", source, source.workspace, now=now, note=note)
+            lane_slots.end_slot(slot, "empty", source, source.workspace, now=now, note=note)
             _tell_health(source, note, now)
     except states.Overtaken as error:
         log.info("overtaken", slot=slot.pk.hex, reason=str(error))
@@ -97,7 +97,7 @@ def _work(slot: BrandSlot, now: datetime) -> None:
             workspace = source.workspace
             if source.status not in POLLED_SOURCES or source.deleted_at is not None:
                 note = {"code": "switched_off", "message": _("The source was switched off.")}
-                lane_slots.end(slot, "skipped", source, workspace, now=now, note=note)
+                lane_slots.end_slot(slot, "skipped", source, workspace, now=now, note=note)
             elif not workspace.is_at_work:
                 # It keeps its place, and is made up for once when the workspace works again.
                 slot.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
@@ -128,7 +128,7 @@ def _pick(lane: SlotContext, now: datetime) -> None:
     choice, engines, why_not = _choose(lane, found)
     note = _note(lane.engines, found, engines, why_not)
     is_picked = choice is not None
-    lane_slots.end(
+    lane_slots.end_slot(
         lane.slot,
         "picked" if is_picked else "empty",
         lane.source,
@@ -158,7 +158,9 @@ def _choose(
     engines = lane.engines
     first: list[str] = []
     without: set[UUID] = set()
-    while engines and (choice := select.choose(found, seed=lane.slot.pk.hex, without=without)) is not None:
+    while (
+        engines and (choice := select.choose_topic(found, seed=lane.slot.pk.hex, without=without)) is not None
+    ):
         able, why_not = makeable(lane.source, engines, choice, lane.persona_id)
         if able:
             return choice, able, why_not

@@ -4,7 +4,7 @@ from pipeline.publish.blockers import Blocker, held_back, hold_of, latest_of
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
-from pipeline.publish.reconciliation import doubt_promised, settle
+from pipeline.publish.reconciliation import doubt_promised, settle_publication
 from pipeline.publish.removal import remove
 from pipeline.publish.requests import (
     cancel,
@@ -86,7 +86,7 @@ __all__ = [
     "retime",
     "retry",
     "set_clocks",
-    "settle",
+    "settle_publication",
     "wake_scheduled",
     "why_closed",
     "why_not_publishable",

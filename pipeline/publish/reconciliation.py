@@ -213,7 +213,9 @@ def was_never_called(row: Publication) -> bool:
     return is_in_doubt(row) and not (Attempt.everywhere.open().filter(publication=row).exists())
 
 
-def settle(publication: Publication, *, was_sent: bool, url: str = "", by: str, now: datetime) -> Publication:
+def settle_publication(
+    publication: Publication, *, was_sent: bool, url: str = "", by: str, now: datetime
+) -> Publication:
     """A person's word: published, or not.
 
     What has an unknown outcome and isn't there is sent again; what was handed over and not posted has failed, and can

@@ -17,7 +17,7 @@ from PIL import Image, ImageCms, ImageDraw, ImageFilter
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
 from pipeline.render.plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
-from pipeline.render.typography.text import draw
+from pipeline.render.typography.text import draw_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,7 +233,7 @@ def _draw_item(
             raise ValueError(message)
         image.paste(open_square(portrait, item.size, behind=WHITE), (item.x, item.y), _disc(item.size))
     else:
-        draw(image, item.block, (item.x, item.y), colour=item.colour, accent=item.accent)
+        draw_block(image, item.block, (item.x, item.y), colour=item.colour, accent=item.accent)
 
 
 def _wash(item: Wash, height: int) -> Image.Image:

@@ -19,10 +19,10 @@ from pipeline import generate
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import missing, named
+from pipeline.render.typography.clusters import list_characters, missing
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
-from pipeline.render.video.storyboard import faults, outside
+from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import rerender
 from pipeline.states import EDITABLE
 from pipeline.text.content import ItemWords, in_step
@@ -145,7 +145,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
         yield Detail(
             f"{ROLE}.caption_look", "fixed", "How captions look stays as its engine has laid it out."
         )
-    for sentence in faults(board):
+    for sentence in storyboard_faults(board):
         where, _, said = sentence.partition(": ")
         yield Detail(f"{ROLE}.{where}", "bad_storyboard", said[:1].upper() + said[1:])
     strange = sorted(set(board.assets) - set(before.assets))
@@ -160,7 +160,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
             yield Detail(where, "outside", f"An app covers these words: “{text.words[:60]}”.")
         absent = missing(text.words)
         if absent:
-            message = f"The fonts for films have no glyphs for {named(absent)}."
+            message = f"The fonts for films have no glyphs for {list_characters(absent)}."
             yield Detail(where, "missing_glyphs", message)
 
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.engines.checks.grounded import without_added
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.similarity import opening
 from pipeline.writers.extractive import Extractive
@@ -60,7 +60,7 @@ def refused(engine, brief, source, persona):
     return [
         f"{check.code}: {check.message}"
         for draft in drafts
-        for check in judge(engine, draft, brief, source, persona)
+        for check in run_checks(engine, draft, brief, source, persona)
         if check.outcome == "failed"
     ]
 
@@ -84,7 +84,7 @@ def test_a_number_is_a_number_whoever_is_called_so():
 
     def outcome(body):
         told = replace(draft, body=body)
-        return {one.code: one.outcome for one in judge(engine, told, brief, source, persona)}["numbers"]
+        return {one.code: one.outcome for one in run_checks(engine, told, brief, source, persona)}["numbers"]
 
     assert outcome("The region pays for 77 boats.") == "failed"
     assert outcome("The region pays for news24.example boats.") == "passed"

@@ -9,7 +9,7 @@ import pytest
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.engines.shared.verbatim import polished
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.normalization import read_body, seen_text
 from pipeline.text.sentences import goes_on, statements_in
@@ -95,7 +95,9 @@ def test_what_is_no_sentence_is_said_by_no_engine(shape):
             made += 1
             words = f"{draft.title} {draft.body} {draft.content}"
             assert [one for one in SHAPES[shape][2] if one.lower() in words.lower()] == [], engine.name
-            faults = [one for one in judge(engine, draft, brief, source, PERSONA) if one.outcome == "failed"]
+            faults = [
+                one for one in run_checks(engine, draft, brief, source, PERSONA) if one.outcome == "failed"
+            ]
             assert faults == [], engine.name
     assert made >= 4
 

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText, Story
 from pipeline.engines.newsletter_digest import PLUGIN
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.newsletter import from_content
@@ -121,7 +121,9 @@ def test_what_strangers_wrote_leads_nobody_anywhere(words: str, code: str) -> No
 
 def test_written_digest_keeps_every_rule() -> None:
     draft = written()
-    assert [check for check in judge(PLUGIN, draft, BRIEF, SOURCE, ANN) if check.outcome != "passed"] == []
+    assert [
+        check for check in run_checks(PLUGIN, draft, BRIEF, SOURCE, ANN) if check.outcome != "passed"
+    ] == []
     assert [one.link for one in from_content(draft.content)] == [one.url for one in STORIES]
 
 
@@ -173,7 +175,7 @@ def test_model_is_asked_once_and_sees_facts_by_story_and_nothing_else() -> None:
                 variants=1,
                 seed="s",
                 client=client,
-                judge=lambda draft: judge(PLUGIN, draft, BRIEF, SOURCE, ANN),
+                judge=lambda draft: run_checks(PLUGIN, draft, BRIEF, SOURCE, ANN),
             )
     assert [draft.title for draft in answer.drafts] == [WRITTEN["title"]]
     (request,) = server.requests

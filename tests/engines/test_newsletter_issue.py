@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.newsletter_issue import PLUGIN
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.newsletter import from_content
@@ -124,7 +124,7 @@ def test_leftovers_make_no_mail_of_their_own() -> None:
 
 def test_written_issue_keeps_every_rule() -> None:
     draft = written()
-    assert {check.outcome for check in judge(PLUGIN, draft, BRIEF, SOURCE, ANN)} == {"passed"}
+    assert {check.outcome for check in run_checks(PLUGIN, draft, BRIEF, SOURCE, ANN)} == {"passed"}
     assert length_of(draft).message == "The issue has 341 words, from 300 to 500."
     assert draft.body.endswith(f"[Read more]({SOURCE.url})")
 
@@ -194,7 +194,7 @@ def test_model_is_asked_once_and_its_issue_is_mended_once() -> None:
                 variants=1,
                 seed="s",
                 client=client,
-                judge=lambda draft: judge(PLUGIN, draft, BRIEF, SOURCE, ANN),
+                judge=lambda draft: run_checks(PLUGIN, draft, BRIEF, SOURCE, ANN),
             )
     assert [draft.content["subject"] for draft in answered.drafts] == [WRITTEN["subject"]]
     assert len(server.requests) == 2

@@ -16,7 +16,7 @@ from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.plan import AvailableMedia, DrawnText
-from pipeline.render.video.storyboard import HOOK, faults, outside
+from pipeline.render.video.storyboard import HOOK, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.story import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.voices.system import PLUGIN as VOICE
@@ -284,7 +284,7 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
 
     board = PLUGIN.film(one, ANN, AvailableMedia(narration=heard))
 
-    assert faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == outside(board) == ()
     hook, *passages, end = board.scenes
     assert 3 <= len(board.scenes) <= 5
     assert hook.end <= HOOK_SECONDS
@@ -314,7 +314,7 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
 def test_without_a_voice_the_same_film_is_read_in_silence():
     board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
-    assert (board.audio.voice, faults(board), outside(board)) == ("", (), ())
+    assert (board.audio.voice, storyboard_faults(board), outside(board)) == ("", (), ())
     shown = " ".join(word.t for card in board.captions for word in card.words)
     assert shown == " ".join(PLUGIN.script(draft(), ANN).passages)
 
@@ -393,7 +393,7 @@ def test_a_story_from_right_to_left_is_told_on_the_right_edge():
     one = draft(body="\n".join(said), language="ar")
     board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), AvailableMedia())
 
-    assert faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == outside(board) == ()
 
 
 def test_passage_without_a_word_is_told():

@@ -12,7 +12,7 @@ from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.template_short import PLUGIN, values_of
 from pipeline.plugins import Refused
 from pipeline.render.plan import AvailableMedia, DrawnText
-from pipeline.render.video.storyboard import HOOK, SAFE_AREA, faults, outside
+from pipeline.render.video.storyboard import HOOK, SAFE_AREA, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.points import POINTS, SLOTS
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
@@ -260,7 +260,7 @@ def test_the_film_is_as_recorded():
 def test_the_film_has_the_shape_of_its_template():
     board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
-    assert faults(board) == ()
+    assert storyboard_faults(board) == ()
     assert outside(board) == ()
     assert 6 <= board.duration <= 20
     assert len(board.scenes) == POINTS + 2

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.generate.autopilot import gates_of
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import PluginError
 from pipeline.writers.claude import PLUGIN as CLAUDE
@@ -115,7 +115,7 @@ def _one(case: Case, engines: Sequence[str], server: MessagesServer, client: Any
         persona = dataclasses.replace(PERSONA, language=case.language)
 
         def checked(draft: Any, *, first: list[list[str]] = first, engine: Engine = engine) -> Any:
-            checks = judge(engine, draft, brief, source, persona)  # noqa: B023  asked within this turn
+            checks = run_checks(engine, draft, brief, source, persona)  # noqa: B023  asked within this turn
             first.append([check.code for check in checks if check.outcome == "failed"])
             return checks
 
@@ -129,7 +129,7 @@ def _one(case: Case, engines: Sequence[str], server: MessagesServer, client: Any
             continue
         calls += drafted.calls
         outcome.stopped[name] = first[0]
-        checks = judge(engine, drafted.drafts[0], brief, source, persona)
+        checks = run_checks(engine, drafted.drafts[0], brief, source, persona)
         failed = [check.code for check in checks if check.outcome == "failed"]
         outcome.ended[name] = f"failed: {', '.join(failed)}" if failed else "ready"
         shown = [dataclasses.asdict(check) for check in checks]

@@ -183,7 +183,7 @@ def push_footage(engine):
     media = []
     for name, data in (("tram.mp4", film), ("tram.json", json.dumps(words).encode())):
         given = uploads.ReceivedFile(io.BytesIO(data), len(data), name)
-        row = uploads.keep(_workspace(), given, test=False, actor="test")
+        row = uploads.store_upload(_workspace(), given, test=False, actor="test")
         media.append({"upload": encode("upl", row.pk), "type": row.mime_type, "author": "Tram TV"})
     return push_one(engines=[engine], body="", media=media, language="en")
 

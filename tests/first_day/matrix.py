@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.generate.acceptance import ask_writer, refusal_by_rules
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, FilmMaterial, StillImage
@@ -66,7 +66,7 @@ def outcome(engine: Engine, source: SourceText, brief: Brief, persona: PersonaCa
     faults = [
         f"{check.code}: {check.message}"
         for draft in drafts
-        for check in judge(engine, draft, told, source, persona)
+        for check in run_checks(engine, draft, told, source, persona)
         if check.outcome == "failed"
     ]
     return Outcome(engine, "failed" if faults else "ready", " ".join(faults), drafts)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from pipeline.engines.base import PersonaCard, SourceText
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.normalization import seen_text
 from pipeline.writers.extractive import PLUGIN as WRITER
@@ -254,7 +254,7 @@ def test_no_engine_fails_its_own_draft(source, persona):
         faults = [
             f"{check.code}: {check.message}"
             for draft in drafts
-            for check in judge(engine, draft, told, source, persona)
+            for check in run_checks(engine, draft, told, source, persona)
             if check.outcome == "failed"
         ]
         if faults:

@@ -193,7 +193,7 @@ def test_erasing_waits_for_the_right_folder(item, root, monkeypatch):
 def test_uploads_are_forgotten_in_the_right_folder_only(item, root):
     sweep()
     given = uploads.ReceivedFile(io.BytesIO(b"A note."), 7)
-    row = uploads.keep(Workspace.everywhere.get(), given, test=False, actor="test", now=NOW - 9 * DAY)
+    row = uploads.store_upload(Workspace.everywhere.get(), given, test=False, actor="test", now=NOW - 9 * DAY)
     right = media_folder.own_id()
     use_other_database()
     assert (uploads.forget(NOW), row.path in whole(root)) == (0, True)
@@ -258,7 +258,7 @@ def test_what_is_erased_goes_out_of_the_trash_too(thrown, root):
 def test_what_a_raw_item_used_goes_at_once(item, root):
     sweep()
     given = uploads.ReceivedFile(io.BytesIO(b"A note."), 7)
-    row = uploads.keep(Workspace.everywhere.get(), given, test=False, actor="test")
+    row = uploads.store_upload(Workspace.everywhere.get(), given, test=False, actor="test")
     files.throw_away(row.path, now=NOW)
     Upload.everywhere.filter(pk=row.pk).update(expires_at=NOW - DAY)
     uploads.forget(NOW)

@@ -76,7 +76,7 @@ def said(answer):
     ],
 )
 def test_cadence_is_told_in_words(config, words):
-    assert cadence.told(config) == words
+    assert cadence.describe(config) == words
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from pipeline.render.typography.fonts import INTER
 from pipeline.render.typography.measure import Pen, advance
 from pipeline.render.typography.text import layout
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.storyboard import CaptionLook, Scene, Storyboard, Visual, Word, faults
+from pipeline.render.video.storyboard import CaptionLook, Scene, Storyboard, Visual, Word, storyboard_faults
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 
 STORY = (
@@ -105,7 +105,7 @@ def test_cards_hold_one_to_four_words(story):
 def test_cards_make_a_storyboard_without_faults(speech, story):
     length = speech.seconds + HELD
     board = Storyboard(scenes=(Scene(0.0, length, Visual("colour")),), captions=story)
-    assert faults(board) == ()
+    assert storyboard_faults(board) == ()
 
 
 def test_short_forms_do_not_end_a_card(story):

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.audio.audio_io import decode, encode_aac, of_speech
-from pipeline.render.audio.filters import SAMPLE_RATE, run, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, run_filters, silence
 from pipeline.render.audio.loudness import (
     CEILING,
     PEAK,
@@ -19,10 +19,10 @@ from pipeline.render.audio.loudness import (
     TARGET,
     Loudness,
     _limited,
-    faults,
     master,
     measure,
     measure_file,
+    sound_faults,
 )
 from pipeline.render.audio.mix import mix
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
@@ -120,7 +120,7 @@ def test_the_film_can_encode_the_sound_again_with_the_same_result(voice, tmp_pat
     encode_aac(tmp_path / "film.mp4", made.sound)
     found = measure_file(tmp_path / "film.mp4")
     assert found.integrated == pytest.approx(made.loudness.integrated, abs=0.02)
-    assert faults(found) == ()
+    assert sound_faults(found) == ()
     assert (tmp_path / "film.mp4").read_bytes().index(b"moov") < 200
 
 
@@ -160,8 +160,8 @@ def test_what_cannot_reach_the_target_is_told_in_words():
 
 
 def test_faults_say_what_is_wrong():
-    assert faults(Loudness(-14.5, -1.0, 3)) == faults(Loudness(None, -120, 3)) == ()
-    assert faults(Loudness(-15.2, -0.4, 3)) == (
+    assert sound_faults(Loudness(-14.5, -1.0, 3)) == sound_faults(Loudness(None, -120, 3)) == ()
+    assert sound_faults(Loudness(-15.2, -0.4, 3)) == (
         "The loudness is -15.2 LUFS, not -14 ± 0.5.",
         "The true peak is -0.4 dBTP; -1 is the most.",
     )
@@ -169,7 +169,7 @@ def test_faults_say_what_is_wrong():
 
 def test_filters_give_back_what_nothing_changes():
     sound = noise(0.5)
-    assert np.array_equal(run([sound], [("anull", "")]), sound)
+    assert np.array_equal(run_filters([sound], [("anull", "")]), sound)
 
 
 def test_decoding_stops_at_the_longest(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.render.typography import clusters, fonts, writing_systems
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
@@ -43,7 +43,7 @@ def test_what_is_accepted_is_drawn_and_what_cannot_be_drawn_is_told(language):
         if language in BUNDLED or engine.bucket == "text":
             assert reason is None
             (draft,) = engine.offline(engine.told(brief, source), persona, variants=1, seed="x")
-            checks = judge(engine, draft, brief, source, persona)
+            checks = run_checks(engine, draft, brief, source, persona)
             assert [one.message for one in checks if one.outcome == "failed"] == []
         else:
             assert reason == (

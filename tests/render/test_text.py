@@ -16,7 +16,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography import shape
 from pipeline.render.typography.blocks import Block, Style
 from pipeline.render.typography.clusters import MissingGlyphs, missing, split
-from pipeline.render.typography.text import TextDoesNotFit, draw, ink, layout
+from pipeline.render.typography.text import TextDoesNotFit, draw_block, ink, layout
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "blocks.json"
 BOX = (800, 400)
@@ -379,7 +379,7 @@ def test_no_pixel_leaves_the_box(text: str) -> None:
     except Refused:
         return
     image = Image.new("RGB", (700, 800), "white")
-    draw(image, block, (100, 100), colour="#000000")
+    draw_block(image, block, (100, 100), colour="#000000")
     drawn = ImageChops.invert(image).getbbox()
 
     if drawn is not None:

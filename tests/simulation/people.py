@@ -213,7 +213,7 @@ class People:
         """They look at the platform, and say what is so."""
         row = self.any_of(self.publications(workspace, "unknown"))
         was_sent = SimulatedPost.everywhere.filter(ref=encode("pub", row.pk), is_accepted=True).exists()
-        return publish.settle(row, was_sent=was_sent, by=BY, now=utc_now()).status
+        return publish.settle_publication(row, was_sent=was_sent, by=BY, now=utc_now()).status
 
     def remove(self, workspace: Workspace) -> str:
         return publish.remove(self.any_of(self.publications(workspace, "published")), now=utc_now()).status

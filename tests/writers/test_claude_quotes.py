@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.engines.base import SourceText
-from pipeline.writers.claude.answers import AnswerUnreadable, read
+from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
 from pipeline.writers.claude.quotes import FoldedText, Haystack
 from pipeline.writers.claude.source_text import LEFT_OUT, readable
 
@@ -89,7 +89,7 @@ SCHEMA = {
 
 
 def test_answer_is_read_by_its_schema() -> None:
-    assert read('{"n": 1, "x": 2, "k": " B ", "l": [true]}', SCHEMA) == {
+    assert parse_answer('{"n": 1, "x": 2, "k": " B ", "l": [true]}', SCHEMA) == {
         "n": 1,
         "x": 2,
         "k": "b",
@@ -117,7 +117,7 @@ def test_answer_is_read_by_its_schema() -> None:
 )
 def test_problems_are_named(text: str, problems: list[str]) -> None:
     with pytest.raises(AnswerUnreadable) as failure:
-        read(text, SCHEMA)
+        parse_answer(text, SCHEMA)
 
     assert failure.value.problems == problems
 

@@ -11,7 +11,7 @@ import pytest
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard, SourceText
 from pipeline.engines.checks.allow_list import check_suspicion
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.normalization import read_body
@@ -278,7 +278,9 @@ def printed(source, *, judges=False):
             continue
         words += [f"{draft.title} {draft.body} {draft.content}" for draft in drafts]
         if judges:
-            checks += [check for draft in drafts for check in judge(engine, draft, brief, source, PERSONA)]
+            checks += [
+                check for draft in drafts for check in run_checks(engine, draft, brief, source, PERSONA)
+            ]
     return brief, "\n".join(words), checks
 
 
@@ -347,7 +349,7 @@ def test_words_of_a_model_that_did_as_it_was_ordered_fail(engine, orders):
         for words in said:
             draft = replace(good, body=f"{good.body}\n\n{words}")
             [check] = [
-                one for one in judge(engine, draft, brief, source, PERSONA) if one.code == "instructions"
+                one for one in run_checks(engine, draft, brief, source, PERSONA) if one.code == "instructions"
             ]
             assert (check.outcome, CANARY in check.message, order) == ("failed", True, order)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Check, judged
 from pipeline.engines.blog_article.draft import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
 from pipeline.engines.blog_article.markdown import bullets
-from pipeline.engines.checks.allow_list import named, strange_tags
+from pipeline.engines.checks.allow_list import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
@@ -86,7 +86,7 @@ def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
         known = fold(source.text)
         own = tuple(one for one in taken.headings if fold(one) not in known)
         if own:
-            faults = f"These headings aren't the source's: {named(own)}."
+            faults = f"These headings aren't the source's: {list_some(own)}."
         elif count > MOST_HEADINGS:
             faults = f"The excerpt has {count} headings; {MOST_HEADINGS} are the most."
         return judged("headings", "The headings are the source's own.", faults)
@@ -182,5 +182,5 @@ def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
     if len(tags) > MOST_TAGS:
         faults = f"The article has {len(tags)} tags; {MOST_TAGS} are the most."
     elif strange:
-        faults = f"These tags say what no fact says: {named(strange)}."
+        faults = f"These tags say what no fact says: {list_some(strange)}."
     return judged("tags", f"The article has at most {MOST_TAGS} tags, of words that the facts say.", faults)

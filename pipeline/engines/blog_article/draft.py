@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Draft
-from pipeline.engines.blog_article.markdown import BREAK, escaped, linked, listed, phrases, place_of
+from pipeline.engines.blog_article.markdown import BREAK, bullet_list, escaped, linked, phrases, place_of
 from pipeline.engines.checks.allow_list import is_allowed, title_of
 from pipeline.engines.shared.verbatim import angle_of, part_of, spread, standing_alone
 from pipeline.plugins import Refused
@@ -141,7 +141,7 @@ def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) ->
     for heading, sentences in _by_heading(taken, brief):
         if heading is not None:
             blocks.append(f"## {escaped(heading.text)}")
-        blocks.append(listed(escaped(one.words) for one in sentences))
+        blocks.append(bullet_list(escaped(one.words) for one in sentences))
     if url:
         blocks.append(linked(said.read_on.format(place=place_of(url)), url))
     body = BREAK.join(blocks)

@@ -243,7 +243,7 @@ def place_of(url: str) -> str:
     return (urlsplit(url).hostname or "").removeprefix("www.")
 
 
-def listed(items: Iterable[str]) -> str:
+def bullet_list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
@@ -263,11 +263,11 @@ def compose(
     if introduction.strip():
         blocks.append(_prose(introduction, claims, url, is_opening=True))
     if points:
-        blocks += [f"**{said.in_short}**", listed(escaped(point) for point in points)]
+        blocks += [f"**{said.in_short}**", bullet_list(escaped(point) for point in points)]
     for section in sections:
         blocks += [f"## {escaped(section.heading)}", _prose(section.text, claims, url)]
     if url:
-        blocks += [f"## {said.sources}", listed([linked(title or place_of(url), url)])]
+        blocks += [f"## {said.sources}", bullet_list([linked(title or place_of(url), url)])]
     return BREAK.join(block for block in blocks if block)
 
 
@@ -315,7 +315,7 @@ def _prose(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = F
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [collapse(line) for line in block.splitlines() if line.strip()]
         if lines and all(_BULLET.match(line) for line in lines):
-            blocks.append(listed(escaped(_BULLET.sub("", line)) for line in lines))
+            blocks.append(bullet_list(escaped(_BULLET.sub("", line)) for line in lines))
             continue
         paragraph = " ".join(lines)
         spans = [] if is_linked else _spans_of_claims(paragraph, claims)

@@ -167,7 +167,7 @@ def strange_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str
 def check_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> Check:
     """The check `link_origin`."""
     strange = strange_addresses(words, brief, persona, url=url)
-    message = f"These links are neither the source's nor the persona's: {named(strange)}."
+    message = f"These links are neither the source's nor the persona's: {list_some(strange)}."
     passed = "Every link leads to the source or to one of the persona's pages."
     return Check("link_origin", "failed", message) if strange else Check("link_origin", "passed", passed)
 
@@ -175,7 +175,7 @@ def check_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: str 
 def check_accounts(words: str, persona: PersonaCard) -> Check:
     """The check `mentions`."""
     strange = strange_accounts(words, persona)
-    message = f"The persona doesn't name these accounts: {named(strange)}."
+    message = f"The persona doesn't name these accounts: {list_some(strange)}."
     passed = "Every account that is mentioned is the persona's own or one that it names."
     return Check("mentions", "failed", message) if strange else Check("mentions", "passed", passed)
 
@@ -183,7 +183,7 @@ def check_accounts(words: str, persona: PersonaCard) -> Check:
 def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> Check:
     """The check `contacts`: nobody is reached but through what the persona names."""
     strange = strange_contacts(words, brief, persona, url=url)
-    message = f"These addresses, numbers or codes are not the persona's: {named(strange)}."
+    message = f"These addresses, numbers or codes are not the persona's: {list_some(strange)}."
     passed = "Every e-mail address, telephone number and code is the persona's."
     return Check("contacts", "failed", message) if strange else Check("contacts", "passed", passed)
 
@@ -191,7 +191,7 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
 def check_suspicion(brief: Brief) -> Check:
     """The check `instructions`: a warning for the reviewer where the source talks to machines, with what it says."""
     if brief.orders:
-        quoted = named(tuple(f"\u201c{first_words(order, _ORDER_SHOWN)}\u201d" for order in brief.orders))
+        quoted = list_some(tuple(f"\u201c{first_words(order, _ORDER_SHOWN)}\u201d" for order in brief.orders))
         message = (
             f"The source gives orders to a machine, which were left out: {quoted} Read this one with care."
         )
@@ -202,7 +202,7 @@ def check_suspicion(brief: Brief) -> Check:
     return Check("instructions", "passed", "The source gives no orders to a model.")
 
 
-def named(things: tuple[str, ...]) -> str:
+def list_some(things: tuple[str, ...]) -> str:
     """Some of them, and how many more there are."""
     shown = ", ".join(things[:_MOST_NAMED])
     left_out = len(things) - _MOST_NAMED

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check
-from pipeline.engines.checks.allow_list import named
+from pipeline.engines.checks.allow_list import list_some
 from pipeline.grounding import (
     fold,
     misquoted,
@@ -118,7 +118,9 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
         for one in strange_numbers(lines, known, **told):
             strange[one.reason].append(_placed(one.text, place, parts))
     said = [
-        _SAID[reason].format(named(tuple(dict.fromkeys(texts)))) for reason, texts in strange.items() if texts
+        _SAID[reason].format(list_some(tuple(dict.fromkeys(texts))))
+        for reason, texts in strange.items()
+        if texts
     ]
     if said:
         return Check("numbers", "failed", " ".join(said))
@@ -134,7 +136,7 @@ def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
     if not wrong:
         return Check("quotations", "passed", "Every quotation stands in the source word for word.")
     texts = tuple(_placed(one.text.rstrip(" ,"), place, parts) for place, one in wrong)
-    said = f"These quotations aren't in the source word for word: {named(texts)}."
+    said = f"These quotations aren't in the source word for word: {list_some(texts)}."
     nearest = next((one.nearest for _, one in wrong if one.nearest), "")
     if nearest:
         said = f"{said} Nearest in the source: {nearest.rstrip('.')}."
@@ -163,7 +165,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
     )
     if strange:
         return Check(
-            "names", "warning", f"These names aren't in the source as they are written: {named(strange)}."
+            "names", "warning", f"These names aren't in the source as they are written: {list_some(strange)}."
         )
     return Check("names", "passed", "Every name stands in the source.")
 
@@ -176,7 +178,7 @@ def check_sums(draft: Draft, source: SourceText) -> Check | None:
     faults = [f"{one.text}: {one.fault}" for one in outcomes if one.fault]
     if faults:
         return Check("derived", "failed", " ".join(faults[:_MOST_NAMED]))
-    said = named(tuple(one.text for one in outcomes))
+    said = list_some(tuple(one.text for one in outcomes))
     return Check("derived", "passed", f"Computed again from numbers of the source: {said}.")
 
 
@@ -217,7 +219,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
         told = {"language": draft.language, "source_language": source.language}
         elsewhere = _only_elsewhere(claim, f"{source.title}\n|\n{passage}", draft, source)
         if elsewhere:
-            failed.append(f"What \u201c{_cut(claim.text)}\u201d rests on doesn't say {named(elsewhere)}.")
+            failed.append(f"What \u201c{_cut(claim.text)}\u201d rests on doesn't say {list_some(elsewhere)}.")
             continue
         found = support(claim.text, claim.quote, passage, **told)
         if found.turned is not None:

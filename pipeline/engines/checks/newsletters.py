@@ -146,7 +146,9 @@ def check_content(draft: Draft) -> Check:
         fault = "A section has no headline or no words."
     elif any(one.text not in draft.body or one.link not in draft.body for one in sections):
         fault = "The body doesn't say what the sections say."
-    return judge("content", "Subject, preheader and sections are there, and the body says the same.", fault)
+    return check_result(
+        "content", "Subject, preheader and sections are there, and the body says the same.", fault
+    )
 
 
 def check_subject(draft: Draft) -> Check:
@@ -156,7 +158,7 @@ def check_subject(draft: Draft) -> Check:
         fault = "The subject has to be one line of words."
     elif len(subject) > SUBJECT_MOST:
         fault = f"The subject has {len(subject)} characters; {SUBJECT_MOST} are the most."
-    return judge("subject", f"The subject has at most {SUBJECT_MOST} characters.", fault)
+    return check_result("subject", f"The subject has at most {SUBJECT_MOST} characters.", fault)
 
 
 def check_preheader(draft: Draft) -> Check:
@@ -170,7 +172,9 @@ def check_preheader(draft: Draft) -> Check:
         )
     elif repeats(preheader, subject):
         fault = "The preheader only repeats the subject."
-    return judge("preheader", f"The preheader has {PREHEADER_LEAST} to {PREHEADER_MOST} characters.", fault)
+    return check_result(
+        "preheader", f"The preheader has {PREHEADER_LEAST} to {PREHEADER_MOST} characters.", fault
+    )
 
 
 def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
@@ -179,7 +183,9 @@ def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
         return ()
     banned = banned_in("\n|\n".join(_lines(draft.content)), persona)
     fault = f"The persona never says: {', '.join(banned)}." if banned else None
-    return (judge("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),)
+    return (
+        check_result("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),
+    )
 
 
 def is_verbatim(section: NewsletterSection, claims: Iterable[Claim]) -> bool:
@@ -194,7 +200,7 @@ def words_in(section: NewsletterSection) -> int:
     return count_words(markdown_to_text(section.text))
 
 
-def judge(code: str, passed: str, fault: str | None) -> Check:
+def check_result(code: str, passed: str, fault: str | None) -> Check:
     """One check; `fault` is the sentence for a failure, None where all is well."""
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 

@@ -10,7 +10,7 @@ from pipeline.engines.checks.allow_list import (
     check_addresses,
     check_contacts,
     check_suspicion,
-    named,
+    list_some,
     strange_tags,
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
@@ -80,7 +80,7 @@ def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str
     if hashtags > most:
         faults = f"The {what} has {hashtags} hashtags; {_COUNTED[most]} are the most."
     elif strange:
-        faults = f"These hashtags say what no fact says: {named(strange)}."
+        faults = f"These hashtags say what no fact says: {list_some(strange)}."
     passed = f"The {what} has at most {_COUNTED[most]} hashtags, of words that the facts say."
     return judged("hashtags", passed, faults)
 

@@ -14,11 +14,11 @@ from pipeline.engines.clipped_short.spans import (
     MOST,
     chosen,
     clean_title,
+    facts_of_spans,
     follow_on,
     is_on_edges,
     is_too_long,
     sentences_in,
-    shown,
     span_of,
     stretches,
     weighed,
@@ -105,7 +105,7 @@ class ClippedShort(Engine):
         """What is said, sentence by sentence, in place of the facts."""
         said = weighed(sentences_in(source), brief.facts)
         if is_too_long(said):
-            said = shown(said, stretches(said, brief, PersonaCard(name="")))
+            said = facts_of_spans(said, stretches(said, brief, PersonaCard(name="")))
         return replace(brief, facts=said, material=source.material)
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:

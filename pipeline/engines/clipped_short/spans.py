@@ -195,7 +195,7 @@ def _number(one: Fact) -> int:
     return int(one.id[1:])
 
 
-def shown(said: Sequence[Fact], found: Sequence[FactRange]) -> tuple[Fact, ...]:
+def facts_of_spans(said: Sequence[Fact], found: Sequence[FactRange]) -> tuple[Fact, ...]:
     """Of a long talk the sentences of its best stretches."""
     kept: set[int] = set()
     left = SHOWN_MOST

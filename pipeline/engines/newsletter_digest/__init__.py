@@ -218,7 +218,7 @@ def _check_count(draft: Draft) -> Check:
     fault = None
     if not STORIES_LEAST <= stories <= STORIES_MOST:
         fault = f"The digest has {stories} stories; it has to have {STORIES_LEAST} to {STORIES_MOST}."
-    return rules.judge("stories", f"The digest has {STORIES_LEAST} to {STORIES_MOST} stories.", fault)
+    return rules.check_result("stories", f"The digest has {STORIES_LEAST} to {STORIES_MOST} stories.", fault)
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
@@ -268,7 +268,7 @@ def _check_stories(draft: Draft, source: SourceText) -> Check:
         strange = ungrounded_numbers(f"{section.headline}\n|\n{section.text}", text)
         faults += [f"{number} (in \u201c{section.headline}\u201d)" for number in strange]
     fault = f"These numbers are those of another story: {', '.join(faults)}." if faults else None
-    return rules.judge("own_numbers", "Every number stands in the source of its own story.", fault)
+    return rules.check_result("own_numbers", "Every number stands in the source of its own story.", fault)
 
 
 PLUGIN = NewsletterDigest()

@@ -12,9 +12,9 @@ from pipeline.engines.base import Check, judged
 from pipeline.engines.checks.allow_list import is_allowed, strange_addresses
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import missing, named
+from pipeline.render.typography.clusters import list_characters, missing
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.storyboard import faults, outside
+from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.language_detection import for_language
 from pipeline.text.links import ascii_url, find_links
@@ -254,7 +254,7 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
         beyond = outside(board)
         if beyond:
             fault = f"These words stand where an app covers them: “{beyond[0]}”."
-        elif found := faults(board):
+        elif found := storyboard_faults(board):
             fault = found[0]
     return judged("fits", "The words fit into their places, inside of what every app leaves free.", fault)
 
@@ -262,5 +262,5 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
 def judge_glyphs(words: str) -> Check:
     """Of words as they are set."""
     absent = missing(words)
-    fault = f"The fonts for films have no glyphs for {named(absent)}." if absent else None
+    fault = f"The fonts for films have no glyphs for {list_characters(absent)}." if absent else None
     return judged("glyphs", "The bundled fonts draw every character.", fault)

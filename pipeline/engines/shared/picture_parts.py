@@ -13,7 +13,7 @@ from pipeline.render import colour
 from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.clusters import missing, named, split
+from pipeline.render.typography.clusters import list_characters, missing, split
 from pipeline.render.typography.text import TextDoesNotFit, ink, layout, seen
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
@@ -330,7 +330,7 @@ def check_picture_links(words: str) -> Check:
 
 def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
     absent = missing(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
-    fault = f"The fonts for pictures have no glyphs for {named(absent)}." if absent else None
+    fault = f"The fonts for pictures have no glyphs for {list_characters(absent)}." if absent else None
     return judged("glyphs", "The bundled fonts draw every character.", fault)
 
 

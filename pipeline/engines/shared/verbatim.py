@@ -124,7 +124,7 @@ def standing_alone(
         sentence = polished(fact.quote, is_cut=fact.is_cut)
         if brief.is_heading(fact) or not is_postable(sentence) or not is_self_contained(sentence):
             continue
-        words = fitted(sentence, room, may_cut=True, count=count)
+        words = shorten_sentence(sentence, room, may_cut=True, count=count)
         if words is None or find_links(words) or not is_allowed(words, brief, persona):
             continue
         bag = words_of(words)
@@ -184,7 +184,7 @@ def is_postable(sentence: str) -> bool:
     )
 
 
-def fitted(
+def shorten_sentence(
     sentence: str, room: int, *, may_cut: bool, count: Callable[[str], int] = weighted_length
 ) -> str | None:
     """The sentence with the fewest edits that bring it to `room` or under; None where none does."""

@@ -30,9 +30,9 @@ from pipeline.engines.shared.verbatim import (
     THREAD_MARK,
     angle_of,
     are_alike,
-    fitted,
     is_postable,
     says_anything,
+    shorten_sentence,
     words_of,
 )
 from pipeline.grounding import fold
@@ -92,7 +92,7 @@ def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
     if tail is None:
         return None
     ending = f"\n{tail}" if tail else ""
-    words = fitted(sentence, LIMIT - weighted_length(ending), may_cut=may_cut)
+    words = shorten_sentence(sentence, LIMIT - weighted_length(ending), may_cut=may_cut)
     return None if words is None else words + ending
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import named, title_of
+from pipeline.engines.checks.allow_list import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
 from pipeline.engines.shared.verbatim import (
@@ -239,7 +239,7 @@ def _check_repetition(parts: Sequence[str]) -> Check:
         for other, earlier in enumerate(bags[: place - 1], 1)
         if bag and are_alike(bag, earlier)
     ]
-    faults = f"Posts say the same twice: {named(tuple(again))}." if again else None
+    faults = f"Posts say the same twice: {list_some(tuple(again))}." if again else None
     return judged("distinct_posts", "No post repeats another.", faults)
 
 

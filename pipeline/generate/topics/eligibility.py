@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext as _
 
-from pipeline.generate.checks import judge
+from pipeline.generate.checks import run_checks
 from pipeline.generate.model import account
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.topics.select import pool_of, subject_of
@@ -126,7 +126,7 @@ def _why_not(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) -> 
             persona,
             variants=1,
             seed=topic.pk.hex,
-            judge=lambda draft: judge(engine, draft, brief, source, persona),
+            judge=lambda draft: run_checks(engine, draft, brief, source, persona),
         )
     except Refused as refused:
         return refused.message

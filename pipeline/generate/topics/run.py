@@ -211,7 +211,7 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     engine = plugins.get("engines", generation.engine, Engine)
     without = set(tried)
     while (
-        choice := select.choose(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
+        choice := select.choose_topic(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
     ) is not None:
         if eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
             break

@@ -81,7 +81,7 @@ def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Top
     return [one for one in found if one is not None]
 
 
-def choose(
+def choose_topic(
     found: Sequence[TopicCandidate], *, seed: str, without: Collection[UUID] = ()
 ) -> TopicChoice | None:
     """By weight times days of rest; the same seed over the same candidates chooses the same. None where none is left."""

@@ -91,7 +91,7 @@ def register(
         source.inbound_token = secrets.token_urlsafe(24) if given.type == "webhook" else None
         source.due_at = source.wake_at = wake_at
         source.save(force_insert=True)
-        personas.settle(source, now=now)
+        personas.align_open_slot(source, now=now)
         dispatch.wake()
     return source
 
@@ -220,7 +220,7 @@ def change(
         )
         row.refresh_from_db()
         if "config" in values or status is not None:
-            personas.settle(row, now=now)
+            personas.align_open_slot(row, now=now)
         dispatch.wake()
     return row
 
@@ -285,7 +285,7 @@ def delete(source: Source, *, now: datetime) -> None:
             **work_queue.overtake(),
         )
         source.refresh_from_db()
-        personas.settle(source, now=now)
+        personas.align_open_slot(source, now=now)
 
 
 def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
@@ -310,6 +310,6 @@ def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
             **work_queue.overtake(),
         )
         row.refresh_from_db()
-        personas.settle(row, now=now)
+        personas.align_open_slot(row, now=now)
         dispatch.wake()
     return row

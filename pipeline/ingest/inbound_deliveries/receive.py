@@ -126,7 +126,7 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
                 InboundDelivery.everywhere.filter(pk=row.pk).update(repeats=F("repeats") + 1)
                 outcome: Outcome = "ignored" if row.status == InboundDeliveryStatus.IGNORED else "duplicate"
                 return Received(outcome, row, row.raw_item_id, kind=kind)
-        received = settle(source, row, read, kind=kind, now=now)
+        received = process_delivery(source, row, read, kind=kind, now=now)
     crash_point("inbound.taken")
     forget_bodies(source)
     return received
@@ -141,7 +141,9 @@ def read_body(source: Source, incoming: IncomingDelivery) -> _Read:
     return _Read(entries.read(payload, incoming.headers, source.config), payload=payload)
 
 
-def settle(source: Source, row: InboundDelivery, read: _Read, *, kind: str, now: datetime) -> Received:
+def process_delivery(
+    source: Source, row: InboundDelivery, read: _Read, *, kind: str, now: datetime
+) -> Received:
     """Make of a stored delivery what its reading says, and write that down; in the caller's transaction."""
     reading = read.reading
     if reading is None:
@@ -150,7 +152,7 @@ def settle(source: Source, row: InboundDelivery, read: _Read, *, kind: str, now:
     told: dict[str, Any] = {
         "preset": reading.by,
         "notes": [_as_json(note) for note in reading.notes],
-        "made": shown(reading.entry) if reading.entry else None,
+        "made": shorten_entry(reading.entry) if reading.entry else None,
     }
     if reading.ignored is not None:
         return _end(
@@ -201,7 +203,7 @@ def content_of(entry: Entry) -> raw_content.RawContent:
     )
 
 
-def shown(entry: Entry) -> dict[str, Any]:
+def shorten_entry(entry: Entry) -> dict[str, Any]:
     """The fields of a raw item that were made, long ones shortened."""
     return {
         "external_id": entry.external_id or None,

@@ -13,9 +13,9 @@ from pipeline.ingest.inbound_deliveries.receive import (
     IncomingDelivery,
     Received,
     content_of,
+    process_delivery,
     read_body,
-    settle,
-    shown,
+    shorten_entry,
 )
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source, WorkspaceDefaults
 from pipeline.plugins import ConfigInvalid
@@ -77,7 +77,7 @@ def try_on(
         return Trial("ignored" if reading.ignored else "failed", None, reading.by, notes, reason)
     defaults = WorkspaceDefaults.objects.of(source.workspace).get()
     plan = plans.estimate(source.workspace, source, content_of(reading.entry), defaults=defaults, now=now)
-    return Trial("taken", shown(reading.entry), reading.by, notes, plan=plan)
+    return Trial("taken", shorten_entry(reading.entry), reading.by, notes, plan=plan)
 
 
 def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
@@ -92,7 +92,7 @@ def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
         if source.deleted_at is not None:
             raise Conflict.because("deleted", "The source of this delivery was deleted.", field=None)
         incoming = _again(row)
-        received = settle(source, row, read_body(source, incoming), kind=row.verification, now=now)
+        received = process_delivery(source, row, read_body(source, incoming), kind=row.verification, now=now)
         InboundDelivery.everywhere.filter(pk=row.pk).update(replayed_at=now)
         row.replayed_at = now
     return received

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             message = f"There is no publication {options['publication']}."
             raise CommandError(message)
         try:
-            settled = publish.settle(
+            settled = publish.settle_publication(
                 row,
                 was_sent=options["sent"],
                 url=options["url"],

@@ -59,7 +59,7 @@ class ReceivedFile:
             yield chunk
 
 
-def judge(given: ReceivedFile) -> file_types.Sniffed:
+def inspect_file(given: ReceivedFile) -> file_types.Sniffed:
     """What the file is; sound and video are looked into by a child process, so no transaction should be open.
 
     Raises `UnsupportedFileType` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
@@ -69,7 +69,7 @@ def judge(given: ReceivedFile) -> file_types.Sniffed:
     return file_types.look_into(given.file, found) if found.kind in file_types.LOOKED_INTO else found
 
 
-def keep(
+def store_upload(
     workspace: Workspace,
     given: ReceivedFile,
     *,
@@ -78,12 +78,12 @@ def keep(
     now: datetime | None = None,
     judged: file_types.Sniffed | None = None,
 ) -> Upload:
-    """Judge the file by its bytes and keep it; `judged` is what `judge` said, where it was asked before.
+    """Judge the file by its bytes and keep it; `judged` is what `inspect_file` said, where it was asked before.
 
-    Raises what `judge` raises, and `Conflict` where too much lies there unused already.
+    Raises what `inspect_file` raises, and `Conflict` where too much lies there unused already.
     """
     now = now or utc_now()
-    found = judged or judge(given)
+    found = judged or inspect_file(given)
     _refuse_hoard(workspace, given.size)
     row = Upload(
         id=uuid7(),
@@ -109,12 +109,12 @@ def keep(
 
 
 def kind_of(given: ReceivedFile) -> str:
-    """`image`, `audio`, `video` or `text`. Raises as `keep`."""
+    """`image`, `audio`, `video` or `text`. Raises as `store_upload`."""
     return _sniff(given).kind
 
 
 def words_in(given: ReceivedFile) -> str | None:
-    """The words of a text file, which is not kept; None for every other kind. Raises as `keep`."""
+    """The words of a text file, which is not kept; None for every other kind. Raises as `store_upload`."""
     if kind_of(given) != "text":
         return None
     given.file.seek(0)

@@ -95,7 +95,7 @@ def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
     given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
     words = uploads.words_in(given)
     if words is None:
-        kept = uploads.keep(place.workspace, given, test=False, actor=place.user.email)
+        kept = uploads.store_upload(place.workspace, given, test=False, actor=place.user.email)
         taken.initial["upload"] = encode("upl", kept.pk)
         return
     before = taken.initial.get("body", "")

@@ -32,7 +32,7 @@ def week_of(queue: PublishQueue | Series) -> str:
     for weekday, times in days.items():
         alike[tuple(times)].append(weekday)
     told = [
-        cadence.told({"cadence": {"slots": cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}})
+        cadence.describe({"cadence": {"slots": cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}})
         for times, some in alike.items()
     ]
     return capfirst("; ".join(told))

@@ -49,7 +49,7 @@ def grid_of(slots: Sequence[Mapping[str, str]]) -> Grid | None:
     return Grid(tuple(by_day), several.pop()) if len(several) == 1 else None
 
 
-def told(config: Mapping[str, Any]) -> str:
+def describe(config: Mapping[str, Any]) -> str:
     """In words, such as "Monday to Friday at 09:30"; the time zone where it is the lane's own."""
     cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
     slots = cadence.get("slots")

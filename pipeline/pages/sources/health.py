@@ -60,7 +60,7 @@ def place_of(source: Source) -> str:
     """The address or the name that it reads; of a brand lane, when it makes something."""
     config: Mapping[str, Any] = source.config
     if source.type == "brand":
-        return cadence.told(config)
+        return cadence.describe(config)
     for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
         if config.get(name):
             return str(config[name])

@@ -125,7 +125,7 @@ class LaneForm(BasicsForm):
         rhythms = [("days", _("At times of the day")), ("hours", _("Every so many hours"))]
         slots = _cadence(self.kept).get("slots")
         if slots and cadence.grid_of(slots) is None:
-            rhythms.append(("kept", _("As it is: %(cadence)s") % {"cadence": cadence.told(self.kept)}))
+            rhythms.append(("kept", _("As it is: %(cadence)s") % {"cadence": cadence.describe(self.kept)}))
         return rhythms
 
     def _clean_topics(self, given: dict[str, Any]) -> None:

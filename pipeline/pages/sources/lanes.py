@@ -76,7 +76,7 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
         "seen": seen,
-        "cadence": cadence.told(row.config),
+        "cadence": cadence.describe(row.config),
         "price": choices.credits_told(seen.price),
         "price_of_week": choices.credits_told(seen.price_of_week),
         "persona_id": persona_id,

@@ -32,7 +32,7 @@ def silence(seconds: float, *, samples: int | None = None) -> Sound:
     return np.zeros((round(seconds * SAMPLE_RATE) if samples is None else samples, 2), np.float32)
 
 
-def run(
+def run_filters(
     sounds: Sequence[Sound],
     filters: Sequence[tuple[str, str]],
     *,

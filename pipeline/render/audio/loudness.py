@@ -15,7 +15,7 @@ import av
 import numpy as np
 
 from pipeline.render.audio.audio_io import AAC_BITS, decode, encode_aac
-from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run, silence, to_decibels
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run_filters, silence, to_decibels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def _told(sound: Sound) -> dict[str, str]:
     def note(frame: Any) -> None:
         told.update(frame.metadata)
 
-    run([sound], [("ebur128", "metadata=1:peak=true:framelog=quiet")], each=note)
+    run_filters([sound], [("ebur128", "metadata=1:peak=true:framelog=quiet")], each=note)
     return told
 
 
@@ -101,7 +101,7 @@ def measure_file(path: Path) -> Loudness:
     return measure(decode(path))
 
 
-def faults(found: Loudness) -> tuple[str, ...]:
+def sound_faults(found: Loudness) -> tuple[str, ...]:
     """What is wrong with what is delivered, one sentence each; none for a film without sound."""
     said = []
     if found.integrated is not None and abs(found.integrated - TARGET) > SLACK:
@@ -135,7 +135,7 @@ def master(sound: Sound, *, bits: int = AAC_BITS) -> Mastered:
         off = 0.0 if after.integrated is None else TARGET - after.integrated
         over = max(after.peak - PEAK, 0.0)
         if best is None or abs(off) + 10 * over < best[0]:
-            said = before.note or " ".join(faults(after))
+            said = before.note or " ".join(sound_faults(after))
             best = (abs(off) + 10 * over, Mastered(limited, aac, after, gain, said))
         if over == 0 and (abs(off) <= SLACK / 2 or abs(TARGET + off - aim) < _NEAR):
             break
@@ -167,11 +167,11 @@ def _limited(sound: Sound, ceiling: float) -> Sound:
     if measure(sound).peak <= ceiling:
         return sound
     limit = f"limit={from_decibels(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
-    limited = run(
+    limited = run_filters(
         [sound],
         [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")],
     )
-    return fitted(limited, len(sound))
+    return pad_or_cut(limited, len(sound))
 
 
 def _encoded(sound: Sound, bits: int) -> bytes:
@@ -185,7 +185,7 @@ def _measure_aac(data: bytes) -> Loudness:
         return measure(decode(opened))
 
 
-def fitted(sound: Sound, samples: int) -> Sound:
+def pad_or_cut(sound: Sound, samples: int) -> Sound:
     """Cut, or followed by silence."""
     if len(sound) >= samples:
         return sound[:samples]

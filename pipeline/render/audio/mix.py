@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run, silence, to_decibels
-from pipeline.render.audio.loudness import fitted, master, measure
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run_filters, silence, to_decibels
+from pipeline.render.audio.loudness import master, measure, pad_or_cut
 from pipeline.render.video.footage import heard
 from pipeline.render.video.storyboard import Audio
 
@@ -38,7 +38,7 @@ def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audi
     """
     how = audio or Audio()
     samples = round(seconds * SAMPLE_RATE)
-    spoken = None if voice is None or not len(voice) else fitted(even(voice), samples)
+    spoken = None if voice is None or not len(voice) else pad_or_cut(even(voice), samples)
     if music is None or not len(music):
         return silence(0, samples=samples) if spoken is None else spoken
     bed = _faded(_repeated(music, samples), how.fade_out)
@@ -55,8 +55,8 @@ def even(voice: Sound) -> Sound:
     # The threshold goes with the voice, so that loud and quiet recordings are treated alike.
     threshold = from_decibels(min(max(level - 2.0, -55.0), -1.0))
     press = f"threshold={threshold:.5f}:ratio=3:attack=8:release=120:knee=4:detection=rms"
-    made = run([voice], [("highpass", "f=80:p=2"), ("acompressor", press)])
-    return fitted(made, len(voice))
+    made = run_filters([voice], [("highpass", "f=80:p=2"), ("acompressor", press)])
+    return pad_or_cut(made, len(voice))
 
 
 def _repeated(music: Sound, samples: int) -> Sound:
@@ -67,7 +67,7 @@ def _repeated(music: Sound, samples: int) -> Sound:
     while len(made) < samples and len(music) > seam:
         joint = made[len(made) - seam :] * rising[::-1] + music[:seam] * rising
         made = np.concatenate([made[: len(made) - seam], joint, music[seam:]])
-    return fitted(made, samples)
+    return pad_or_cut(made, samples)
 
 
 def _faded(sound: Sound, seconds: float) -> Sound:
@@ -101,7 +101,7 @@ def _ducked(bed: Sound, voice: Sound, level: float, duck: Duck) -> Sound:
         f"threshold={threshold:.5f}:ratio={duck.ratio:g}:attack={duck.attack * 1000:g}"
         f":release={duck.release * 1000:g}:knee=2:detection=rms"
     )
-    return fitted(run([bed, voice], [("sidechaincompress", press)]), len(bed))
+    return pad_or_cut(run_filters([bed, voice], [("sidechaincompress", press)]), len(bed))
 
 
 def _while_spoken(sound: Sound, voice: Sound) -> Sound:

@@ -38,13 +38,13 @@ class MissingGlyphs(Refused):
 
     def __init__(self, characters: tuple[str, ...]) -> None:
         super().__init__(
-            f"The fonts for pictures have no glyphs for {named(characters)}; leave these characters out.",
+            f"The fonts for pictures have no glyphs for {list_characters(characters)}; leave these characters out.",
             code="missing_glyphs",
         )
         self.characters = characters
 
 
-def named(characters: tuple[str, ...]) -> str:
+def list_characters(characters: tuple[str, ...]) -> str:
     """The first of them as they look and by their code points, and how many more there are."""
     shown = ", ".join(_named(character) for character in characters[:_NAMED_AT_MOST])
     more = len(characters) - _NAMED_AT_MOST

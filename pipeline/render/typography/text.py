@@ -164,7 +164,7 @@ def _pen(block: Block, run: TextRun) -> Pen:
     return Pen(run.font, block.size, block.weight, block.optical, block.language, run.direction)
 
 
-def draw(
+def draw_block(
     image: Image.Image, block: Block, at: tuple[float, float], *, colour: str, accent: str | None = None
 ) -> None:
     """The block on an RGB image, its top left corner at `at`."""

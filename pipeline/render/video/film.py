@@ -89,7 +89,7 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
         "duration": board.duration,
         "frames": board.frames,
         "loudness": [told.integrated, told.peak] if told is not None and is_loud else None,
-        "note": " ".join(loudness.faults(told)) if told is not None else "",
+        "note": " ".join(loudness.sound_faults(told)) if told is not None else "",
     }
 
 
@@ -119,7 +119,7 @@ def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
 
 def _refuse_unless_good(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
     facts = verify.look(path)
-    found = verify.faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
+    found = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
     if found:
         raise BadFilm(found)
 

@@ -25,13 +25,13 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     from pipeline.plugins import Refused  # noqa: PLC0415
     from pipeline.render.probe_child import OpenInput  # noqa: PLC0415
     from pipeline.render.video.footage import Reel  # noqa: PLC0415
-    from pipeline.render.video.shots import find  # noqa: PLC0415
+    from pipeline.render.video.shots import find_shots  # noqa: PLC0415
 
     av.logging.set_level(None)
     cv2.setNumThreads(1)
     try:
         reel = Reel(asked["name"], io.BufferedReader(OpenInput(), _BUFFER))
-        shots = find(reel, asked["start"], asked["end"])
+        shots = find_shots(reel, asked["start"], asked["end"])
     except Refused as refused:
         return {"refused": {"code": refused.code, "message": refused.message}}
     return {"shots": [dataclasses.asdict(shot) for shot in shots]}

@@ -58,7 +58,7 @@ class _Seen:
     motion: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def find(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
+def find_shots(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
     """The shots of a span, one after the other without a gap. Raises `UnusableAsset`."""
     seen = list(_seen(reel, start, end))
     starts = [one.start for one in seen]

@@ -243,7 +243,7 @@ class Storyboard:
         return round(second * self.fps)
 
 
-def faults(board: Storyboard) -> tuple[str, ...]:
+def storyboard_faults(board: Storyboard) -> tuple[str, ...]:
     """What keeps it from being filmed, one sentence each; none for a good one."""
     return tuple(_faults(board))
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pipeline.plugins import Refused
-from pipeline.render.video.storyboard import Storyboard, faults
+from pipeline.render.video.storyboard import Storyboard, storyboard_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def as_json(board: Storyboard) -> dict[str, Any]:
 def from_json(data: Mapping[str, Any]) -> Storyboard:
     """The storyboard that `as_json` was given. Raises `BadStoryboard`."""
     board = read(data)
-    found = faults(board)
+    found = storyboard_faults(board)
     if found:
         raise BadStoryboard("", " ".join(found[:5]))
     return board

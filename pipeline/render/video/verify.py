@@ -109,7 +109,9 @@ def _boxes(path: Path) -> Iterator[bytes]:
                 file.seek(length - _BOX_HEADER, 1)
 
 
-def faults(facts: Facts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True) -> list[str]:
+def film_faults(
+    facts: Facts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True
+) -> list[str]:
     """How a film differs from what was asked for; empty for a good one. A smaller one's profile may be a lesser one."""
     length = Fraction(frames, fps)
     wanted: list[tuple[bool, str]] = [

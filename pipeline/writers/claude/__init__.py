@@ -19,7 +19,7 @@ from pipeline.writers.base import (
     Writer,
 )
 from pipeline.writers.claude import prompts
-from pipeline.writers.claude.answers import AnswerUnreadable, read
+from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
 from pipeline.writers.claude.conversation import Talk, ready
 from pipeline.writers.claude.quotes import SIGN, Haystack, spelled_out
 from pipeline.writers.claude.source_text import FARTHEST, readable, says_more_than_its_title
@@ -77,7 +77,8 @@ class Claude(Writer):
             max_tokens=prompts.BRIEF_TOKENS,
         )
         answer = talk.answer(
-            prompts.brief_request(source, text), lambda words: _visible(read(words, prompts.BRIEF_SCHEMA))
+            prompts.brief_request(source, text),
+            lambda words: _visible(parse_answer(words, prompts.BRIEF_SCHEMA)),
         )
         listed = answer["facts"]
         facts = _verified(listed, source.text)
@@ -123,7 +124,7 @@ class Claude(Writer):
         )
 
         def drafts_in(words: str) -> list[Draft]:
-            return _drafts(_visible(read(words, schema))["variants"], engine, brief, persona)
+            return _drafts(_visible(parse_answer(words, schema))["variants"], engine, brief, persona)
 
         request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed, hint=hint)
         drafts = talk.answer(request, drafts_in)[:wanted]

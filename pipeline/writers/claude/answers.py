@@ -31,7 +31,7 @@ class AnswerUnreadable(ValueError):
         self.problems = problems
 
 
-def read(text: str, schema: Mapping[str, Any]) -> Any:
+def parse_answer(text: str, schema: Mapping[str, Any]) -> Any:
     """The answer as the schema describes it, names of an `enum` in the schema's own spelling.
 
     Understands what our schemas use: `type`, `properties`, `required`, `additionalProperties: false`, `items`,

@@ -12,7 +12,7 @@ from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
 from pipeline.text.sentence_edits import collapse
 from pipeline.writers.claude import prompts
-from pipeline.writers.claude.answers import read
+from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Talk, ready
 from pipeline.writers.claude.quotes import Haystack
 from pipeline.writers.extractive import MAX_CHARACTERS
@@ -95,7 +95,8 @@ def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
     )
     shown = _shown(material)
     answer = talk.answer(
-        prompts.material_request(json.dumps(shown, ensure_ascii=False)), lambda words: read(words, SCHEMA)
+        prompts.material_request(json.dumps(shown, ensure_ascii=False)),
+        lambda words: parse_answer(words, SCHEMA),
     )
     return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],

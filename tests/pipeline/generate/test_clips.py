@@ -84,7 +84,7 @@ def folders(settings, tmp_path, monkeypatch):
 
 
 def hand_over(workspace, data, name):
-    row = uploads.keep(
+    row = uploads.store_upload(
         workspace, uploads.ReceivedFile(io.BytesIO(data), len(data), name), test=False, actor="test"
     )
     return {"upload": encode("upl", row.pk), "type": row.mime_type}

@@ -18,7 +18,7 @@ from pipeline.render.audio.loudness import measure_file
 from pipeline.render.video import job as jobs
 from pipeline.render.video import shot_detection
 from pipeline.render.video.material import Shot
-from pipeline.render.video.storyboard import Crop, faults, outside
+from pipeline.render.video.storyboard import Crop, outside, storyboard_faults
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_persona_short import SENTENCES, TITLE
@@ -106,7 +106,7 @@ def test_story_is_told_over_what_came_with_it(workspace, film):
     assert checks["footage"] == checks["credits"] == checks["sound"] == checks["film"] == "passed"
     assert set(checks.values()) <= {"passed", "warning"}
     board = board_of(item)
-    assert faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == outside(board) == ()
     assert board.audio.voice == "voice.wav"
     assert board.audio.takes == ()
     pieces = board.scenes[:-1]

@@ -13,7 +13,7 @@ from pipeline import generate, limits
 from pipeline.engines.base import Check
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import retry_rules
-from pipeline.generate.lifecycle import start
+from pipeline.generate.lifecycle import start_run
 from pipeline.generate.persona_cards import persona_content
 from pipeline.ingest import purge
 from pipeline.models import (
@@ -233,7 +233,7 @@ def test_persona_speaks_as_it_was_at_the_start(workspace, monkeypatch):
     monkeypatch.setattr(Extractive, "draft", note)
     raw = push_raw(workspace).raw_item
     generation = claimed(the_generation())
-    start(generation)
+    start_run(generation)
     Persona.everywhere.filter(pk=persona.pk).update(voice="Loud!", version=2)
     newer = persona_content(reread(persona))
     PersonaVersion.everywhere.create(workspace=workspace, persona=persona, number=2, content=newer)

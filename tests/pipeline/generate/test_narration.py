@@ -124,7 +124,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
 
     # Picture: every frame, and as long as its sound.
     facts = verify.look(path)
-    assert verify.faults(facts, frames=board.frames, fps=30, size=(270, 480), is_final=False) == []
+    assert verify.film_faults(facts, frames=board.frames, fps=30, size=(270, 480), is_final=False) == []
     assert abs(facts.video_seconds - facts.sound_seconds) <= 1 / 30
     assert outside(board) == ()
 
@@ -165,7 +165,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     made = jobs.render(
         jobs.Job(
             board,
-            videos.named(item, board, text_to_speech.recalled(item, board.audio.voice)),
+            videos.storyboard_files(item, board, text_to_speech.recalled(item, board.audio.voice)),
             shrink=4,
             preset="ultrafast",
             thumbnails=False,

@@ -348,7 +348,7 @@ def test_what_failed_for_good_is_tried_again_once_something_has_changed(
     else:
         settings.ANTHROPIC_API_KEY = "key-of-the-operator"
     assert of(final.raw_item, "Short Post")["retryable"] is True
-    assert outcomes.shown(reread(final.raw_item))["reason"]["retryable"] is True
+    assert outcomes.serialize_raw_item(reread(final.raw_item))["reason"]["retryable"] is True
     regenerate.retry(reread(final), workspace=Workspace.everywhere.get(pk=workspace.pk), now=NOON)
     assert reread(final).status == "queued"
 

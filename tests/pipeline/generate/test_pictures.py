@@ -599,7 +599,7 @@ def quote_with(workspace, *given):
     """A quotation of an item that was pushed with these files; each is the bytes, and what is kept instead."""
     media = []
     for data, kept in given:
-        row = uploads.keep(
+        row = uploads.store_upload(
             workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
         )
         if kept is None:
@@ -672,7 +672,7 @@ def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, medi
 
 def test_cards_and_slides_show_no_photo(workspace, media_root):
     data = photo()
-    row = uploads.keep(
+    row = uploads.store_upload(
         workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
     )
     item = make_items(workspace, engines=CARD, media=[{"upload": encode("upl", row.pk)}])[0]

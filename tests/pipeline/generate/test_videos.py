@@ -121,7 +121,7 @@ def test_a_film_is_made_measured_and_kept(workspace, folders):
     root = folders / "media"
     kept = from_json(json.loads((root / board.path).read_text()))
     facts = verify.look(root / film.path)
-    assert verify.faults(facts, frames=kept.frames, fps=30, size=(270, 480), is_final=False) == []
+    assert verify.film_faults(facts, frames=kept.frames, fps=30, size=(270, 480), is_final=False) == []
     assert film.duration == kept.duration == pytest.approx(float(facts.video_seconds))
     assert film.alt_text.startswith("Harbour ferries go electric")
     assert [check["outcome"] for check in item.checks if check["code"] == "film"] == ["passed"]

@@ -98,7 +98,7 @@ def test_what_a_person_says_was_sent_is_not_mailed(newsletter_item, letter, serv
     assert publish.doubt_promised(now=NOON) == 1
     publish.advance_publication(claimed(row))
     assert reread(row).status == "unknown"
-    publish.settle(reread(row), was_sent=True, by="operator", now=NOON)
+    publish.settle_publication(reread(row), was_sent=True, by="operator", now=NOON)
     assert reread(row).status == "published"
     assert Mailing.everywhere.count() == 0
 

@@ -115,16 +115,19 @@ def test_choice_is_by_weight_and_rest_and_the_same_for_the_same_seed():
     light = select.TopicCandidate(Topic(pk=uuid7(), title="light", weight=1), ("",), 30)
     tired = select.TopicCandidate(Topic(pk=uuid7(), title="tired", weight=1), ("",), 0)
     all_three = [heavy, light, tired]
-    chosen = [select.choose(all_three, seed=str(one)) for one in range(2000)]
+    chosen = [select.choose_topic(all_three, seed=str(one)) for one in range(2000)]
     counts = Counter(one.topic.title for one in chosen)
     # 90, 30 and 1 of 121.
     assert 1350 < counts["heavy"] < 1620
     assert 400 < counts["light"] < 600
     assert 0 < counts["tired"] < 60
-    assert chosen[7] == select.choose(all_three, seed="7")
+    assert chosen[7] == select.choose_topic(all_three, seed="7")
     assert {one.angle for one in chosen if one.topic.title == "heavy"} == {"x"}
-    assert select.choose(all_three, seed="7", without={heavy.topic.pk, light.topic.pk}).topic.title == "tired"
-    assert select.choose([], seed="7") is None
+    assert (
+        select.choose_topic(all_three, seed="7", without={heavy.topic.pk, light.topic.pk}).topic.title
+        == "tired"
+    )
+    assert select.choose_topic([], seed="7") is None
 
 
 # --- Nearness --------------------------------------------------------------------------------------------------------
@@ -178,6 +181,6 @@ def test_slot_chooses_the_same_however_often_it_is_tried(workspace, lane):
     persona_id = topics.Persona.everywhere.get(workspace=workspace).pk
     slot = slot_of(lane)
     first, second = (
-        select.choose(select.candidates(lane, persona_id, TODAY), seed=slot.pk.hex) for _ in range(2)
+        select.choose_topic(select.candidates(lane, persona_id, TODAY), seed=slot.pk.hex) for _ in range(2)
     )
     assert first == second

@@ -129,7 +129,7 @@ def test_a_restore_leaves_it_to_its_person(item, handed, workspace):
 
 
 def test_posted_is_published_with_its_address(item, handed, workspace):
-    settled = publish.settle(
+    settled = publish.settle_publication(
         handed, was_sent=True, url="https://council.substack.com/p/tram", by="alice", now=LATER
     )
 
@@ -148,7 +148,7 @@ def test_posted_is_published_with_its_address(item, handed, workspace):
 
 
 def test_not_posted_has_failed_and_can_be_handed_over_again(item, handed, workspace):
-    settled = publish.settle(handed, was_sent=False, by="alice", now=LATER)
+    settled = publish.settle_publication(handed, was_sent=False, by="alice", now=LATER)
 
     assert (settled.status, settled.error["code"], settled.error["class"], settled.error["retryable"]) == (
         "failed",
@@ -164,10 +164,10 @@ def test_not_posted_has_failed_and_can_be_handed_over_again(item, handed, worksp
 
 
 def test_it_is_settled_once(handed):
-    publish.settle(handed, was_sent=True, by="alice", now=LATER)
+    publish.settle_publication(handed, was_sent=True, by="alice", now=LATER)
 
     with pytest.raises(Conflict) as raised:
-        publish.settle(handed, was_sent=False, by="bob", now=LATER)
+        publish.settle_publication(handed, was_sent=False, by="bob", now=LATER)
 
     assert [(one.field, one.code) for one in raised.value.detail] == [("status", "not_unknown")]
     assert reread(handed).status == "published"
@@ -178,7 +178,7 @@ def test_what_a_platform_is_sending_is_not_a_persons_to_settle(item, workspace):
     Publication.everywhere.filter(pk=row.pk).update(status="publishing", step="commit")
 
     with pytest.raises(Conflict):
-        publish.settle(row, was_sent=True, by="alice", now=NOON)
+        publish.settle_publication(row, was_sent=True, by="alice", now=NOON)
 
 
 def test_held_meanwhile_it_is_given_back(item, desk, workspace, monkeypatch):

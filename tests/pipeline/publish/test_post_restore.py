@@ -110,14 +110,14 @@ def test_a_person_says_that_it_was_not_sent(item, workspace):
 def test_a_call_whose_outcome_was_lost_is_settled_as_a_failed_try(item, workspace):
     row = send(promise(item, make_stage(workspace, "error")))
     assert row.status == "unknown"
-    settled = publish.settle(row, was_sent=False, by="op", now=NOON)
+    settled = publish.settle_publication(row, was_sent=False, by="op", now=NOON)
     assert (settled.status, settled.error["code"]) == ("scheduled", "not_accepted")
 
 
 def test_what_is_known_is_not_settled(item, workspace):
     row = promise(item, make_stage(workspace), publish_at=LATER)
     with pytest.raises(Conflict) as refused:
-        publish.settle(row, was_sent=True, by="op", now=NOON)
+        publish.settle_publication(row, was_sent=True, by="op", now=NOON)
     assert refused.value.detail[0].code == "not_unknown"
 
 

@@ -209,7 +209,7 @@ def test_nothing_is_added_to_a_post_that_only_a_person_saw(ready, stage, finishe
 
     monkeypatch.setattr(Simulated, "commit", lost)
     publication = send(promise(ready, stage))
-    publish.settle(publication, was_sent=True, by="operator", now=NOON)
+    publish.settle_publication(publication, was_sent=True, by="operator", now=NOON)
     assert (send(publication).step, finished) == ("done", [])
 
 

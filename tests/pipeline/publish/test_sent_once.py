@@ -129,7 +129,7 @@ def test_a_person_who_asks_for_a_look_changes_nothing_of_that(workspace, ready, 
 def test_after_a_persons_word_nothing_is_sent_beside_a_call_that_may_go_on(workspace, ready, clock):
     publication = send(promise(ready, make_stage(workspace, "error")))
     clock.shift(timedelta(seconds=5))
-    settled = publish.settle(publication, was_sent=False, by="op", now=timezone.now())
+    settled = publish.settle_publication(publication, was_sent=False, by="op", now=timezone.now())
     assert (settled.status, settled.next_attempt_at) == ("scheduled", COUNTS_AT)
 
 
@@ -387,7 +387,7 @@ def test_a_late_answer_names_what_a_person_said_was_sent(workspace, ready, clock
     def settle():
         clock.shift(LEASE)
         publish.advance_publication(claimed(publication))
-        publish.settle(reread(publication), was_sent=True, by="op", now=timezone.now())
+        publish.settle_publication(reread(publication), was_sent=True, by="op", now=timezone.now())
 
     meanwhile.append(settle)
     sent = send(publication)

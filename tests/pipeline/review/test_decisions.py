@@ -12,7 +12,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.engines.base import ANGLES
-from pipeline.generate.lifecycle import start
+from pipeline.generate.lifecycle import start_run
 from pipeline.ingest import purge
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.review import decisions, regenerate
@@ -64,7 +64,7 @@ def make(workspace, feed):
         raw = push_raw(workspace, test=True).raw_item
         generation = Generation.everywhere.get(raw_item=raw)
         if status == "generating":
-            start(claimed(generation))
+            start_run(claimed(generation))
         elif status == "failed":
             generate.give_up(claimed(generation))
         elif status != "queued":

@@ -118,7 +118,7 @@ def filled(workspace, alice, settings, tmp_path) -> Filled:
     picture = BytesIO()
     Image.new("RGB", (800, 600), "#336699").save(picture, "PNG")
     given = uploads.ReceivedFile(picture, len(picture.getvalue()))
-    upload = uploads.keep(workspace, given, test=False, actor="demo", now=NOON)
+    upload = uploads.store_upload(workspace, given, test=False, actor="demo", now=NOON)
     media = [{"upload": encode("upl", upload.pk), "type": "image/png"}]
     raw, (post, image) = make(workspace, source, media=media)
     twin = make(workspace, source, title="Again", url="https://news.example/again", body=OTHER_TEXT)[0]

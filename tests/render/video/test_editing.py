@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pipeline.render.video import storyboard_edits
-from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, faults, outside
+from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, outside, storyboard_faults
 from pipeline.render.video.storyboard_edits import Unfit, plain, recaptioned, retyped, texts
 from pipeline.render.video.storyboard_timing import arranged, why_fixed
 from pipeline.render.video.templates.points import Cast, Values, plan
@@ -64,7 +64,7 @@ def test_other_words_stand_where_the_others_stood(board, words):
     made = retyped(board, before, words)
     after = named(made, "point 1")
     assert (after.words, after.scene, after.start, after.end) == (words, 1, before.start, before.end)
-    assert (faults(made), outside(made)) == ((), ())
+    assert (storyboard_faults(made), outside(made)) == ((), ())
     # What is said in the caption files follows.
     assert [card.words[0].t for card in made.told][1] == words
     assert [one.words for one in texts(made) if one.name != "point 1"] == [
@@ -98,7 +98,7 @@ def test_words_that_cant_be_set_are_refused_where_they_stand(board, words, code)
 def test_a_longer_scene_takes_what_it_shows_with_it(board):
     made = arranged(board, range(5), {1: 6.0})
     assert [round(one.end - one.start, 2) for one in made.scenes][1] == 6.0
-    assert faults(made) == ()
+    assert storyboard_faults(made) == ()
     before, after = named(board, "point 1"), named(made, "point 1")
     # It comes as soon as before, and goes with the scene.
     assert after.start - made.scenes[1].start == pytest.approx(before.start - board.scenes[1].start)
@@ -112,12 +112,12 @@ def test_a_longer_scene_takes_what_it_shows_with_it(board):
 
 def test_a_short_scene_has_short_motions(board):
     made = arranged(board, range(5), dict.fromkeys(range(5), 0.5))
-    assert (faults(made), made.frames) == ((), 75)
+    assert (storyboard_faults(made), made.frames) == ((), 75)
 
 
 def test_scenes_change_places_and_go(board):
     made = arranged(board, [0, 3, 1, 4], {})
-    assert faults(made) == ()
+    assert storyboard_faults(made) == ()
     assert [one.words for one in texts(made) if one.name.startswith("point")] == [
         VALUES.points[2],
         VALUES.points[0],
@@ -129,7 +129,7 @@ def test_scenes_change_places_and_go(board):
         VALUES.end,
     ]
     without_first = arranged(board, [1, 2], {})
-    assert faults(without_first) == ()
+    assert storyboard_faults(without_first) == ()
     assert without_first.scenes[0].transition.kind == "cut"
     assert 0 < without_first.meta.thumbnail_at < without_first.scenes[0].end
 
@@ -169,7 +169,7 @@ def test_captions_keep_their_moments(board):
     more = recaptioned(spoken, 0, "42 big boats")
     assert [one.t for one in more.captions[0].words] == ["42", "big", "boats"]
     assert more.captions[0].words[-1].end == pytest.approx(1.0)
-    assert faults(more) == ()
+    assert storyboard_faults(more) == ()
     with pytest.raises(Unfit):
         recaptioned(spoken, 0, " ")
 

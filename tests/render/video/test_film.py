@@ -24,7 +24,7 @@ from pipeline.render.video.storyboard import (
     Visual,
     Zoom,
 )
-from pipeline.render.video.verify import faults, look
+from pipeline.render.video.verify import film_faults, look
 from tests.render.video.boards import SMALL, board, zooming
 from tests.render.video.filming import QUICK, dot, film, frame, png, seen
 
@@ -32,7 +32,7 @@ from tests.render.video.filming import QUICK, dot, film, frame, png, seen
 def test_a_film_is_what_was_asked_for(tmp_path):
     facts = look(film(tmp_path / "a.mp4", board()))
 
-    assert faults(facts, frames=60, fps=30, size=SMALL, is_final=False) == []
+    assert film_faults(facts, frames=60, fps=30, size=SMALL, is_final=False) == []
     assert facts.video_seconds == 2
     assert facts.sound == "aac LC 48000 Hz 2"
     assert abs(facts.sound_seconds - 2) <= Fraction(1, 30)
@@ -45,7 +45,7 @@ def test_a_final_film_is_high_profile(tmp_path):
 
     facts = look(film(tmp_path / "a.mp4", short, quality=Quality("veryfast", 20)))
 
-    assert faults(facts, frames=15, fps=30, size=SMALL) == []
+    assert film_faults(facts, frames=15, fps=30, size=SMALL) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_film_that_differs_is_not_passed_on(tmp_path, changes, fault):
 
     broken = replace(facts, **{"profile": "High", **changes})
 
-    assert faults(broken, frames=60, fps=30, size=SMALL) == [fault]
+    assert film_faults(broken, frames=60, fps=30, size=SMALL) == [fault]
 
 
 def test_frames_of_other_lengths_are_noticed(tmp_path):

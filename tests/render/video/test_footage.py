@@ -25,7 +25,7 @@ from pipeline.render.video.storyboard import (
     UnusableAsset,
     Visual,
     Zoom,
-    faults,
+    storyboard_faults,
 )
 from tests.render import footage_files
 from tests.render.footage_files import number_in
@@ -250,4 +250,4 @@ def test_clip_is_not_zoomed_and_takes_follow_one_another():
         (Scene(0.0, 1.0, Visual("clip", asset="a.mp4", zoom=Zoom(1.0, 1.2))),),
         audio=Audio(takes=(Take("a.mp4", 0.0, 0.5, 1.0), Take("a.mp4", 0.0, 0.0, 0.5))),
     )
-    assert [one.split(":")[0] for one in faults(board)] == ["scenes[0]", "audio.takes[1]"]
+    assert [one.split(":")[0] for one in storyboard_faults(board)] == ["scenes[0]", "audio.takes[1]"]

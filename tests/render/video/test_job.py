@@ -66,7 +66,7 @@ def test_a_child_makes_the_film_and_its_thumbnails(tmp_path):
         **dict.fromkeys(frames, (270, 480)),
     }
     facts = verify.look(made.files["film.mp4"].path)
-    assert verify.faults(facts, frames=60, fps=30, size=(270, 480), is_final=False) == []
+    assert verify.film_faults(facts, frames=60, fps=30, size=(270, 480), is_final=False) == []
     with Image.open(made.files["thumb.jpg"].path) as thumb:
         assert (thumb.format, thumb.size) == ("JPEG", (270, 480))
 
@@ -190,7 +190,7 @@ def _is_alive(pid):
 def test_a_film_that_came_out_wrong_is_not_kept(tmp_path, monkeypatch):
     one = short()
     told = jobs._told(one, FilmLimits())
-    monkeypatch.setattr(verify, "faults", lambda *_, **__: ["it has 14 frames instead of 15"])
+    monkeypatch.setattr(verify, "film_faults", lambda *_, **__: ["it has 14 frames instead of 15"])
 
     with pytest.raises(BadFilm) as caught:
         make(told, tmp_path, lambda _: None)

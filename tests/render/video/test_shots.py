@@ -20,7 +20,7 @@ CUTS = (2.0, 4.5, 5.7, 8.1)
 
 def found(data, start, end):
     reel = Reel("a.mp4", io.BytesIO(data))
-    made = shots.find(reel, start, end)
+    made = shots.find_shots(reel, start, end)
     reel.close()
     return made
 

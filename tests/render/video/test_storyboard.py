@@ -21,8 +21,8 @@ from pipeline.render.video.storyboard import (
     Visual,
     Word,
     Zoom,
-    faults,
     outside,
+    storyboard_faults,
 )
 from pipeline.render.video.storyboard_json import BadStoryboard, as_json, from_json
 from tests.render.video.boards import board, zooming
@@ -150,14 +150,14 @@ def _visual(**changes):
     ],
 )
 def test_what_cannot_be_filmed_is_said(broken, fault):
-    assert fault in faults(broken)
+    assert fault in storyboard_faults(broken)
     with pytest.raises(BadStoryboard):
         from_json(as_json(broken))
 
 
 def test_a_good_one_has_no_faults():
-    assert faults(board()) == ()
-    assert faults(zooming()) == ()
+    assert storyboard_faults(board()) == ()
+    assert storyboard_faults(zooming()) == ()
 
 
 def _changed(path, value):

@@ -13,7 +13,7 @@ from config.core import states
 from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.generate.model import account, replies
-from pipeline.generate.model.batches.requests import ask_of, gathering, reply_json, told
+from pipeline.generate.model.batches.requests import accounting_facts, ask_of, gathering, reply_json
 from pipeline.generate.model.client import request_of
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
 from pipeline.writers.base import Accounted
@@ -87,7 +87,9 @@ def _wanted(batch: ModelBatch) -> list[BatchedCall]:
         wanted = [call for call in calls if _is_wanted(call)]
         for call in calls:
             if not _is_wanted(call):
-                BatchedCall.everywhere.filter(pk=call.pk).update(outcome="unsent", asked=told(call.asked))
+                BatchedCall.everywhere.filter(pk=call.pk).update(
+                    outcome="unsent", asked=accounting_facts(call.asked)
+                )
         if wanted or not calls:
             return wanted
 
@@ -133,7 +135,7 @@ def are_ours(batch: ModelBatch, results: Mapping[str, Any]) -> bool:
     return any(call.pk.hex in results for call in batch.calls.only("pk"))
 
 
-def keep(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
+def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
     """Answers and costs in the caller's transaction; a call that has an outcome already is left as it is.
 
     One that was left out of a later sending has cost something where this is an earlier one.
@@ -170,7 +172,9 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
     else:
         outcome = _OUTCOMES.get(str(kind), "failed")
         record = replies.unanswered(ask, outcome, latency_ms=latency_ms, mode="batch")
-    BatchedCall.everywhere.filter(pk=call.pk).update(outcome=outcome, reply=reply, asked=told(call.asked))
+    BatchedCall.everywhere.filter(pk=call.pk).update(
+        outcome=outcome, reply=reply, asked=accounting_facts(call.asked)
+    )
     account.book(
         record,
         workspace_id=batch.workspace_id,

@@ -111,7 +111,7 @@ def let_go(runs: Any) -> None:
     calls.update(reply=None, is_late=True)
     for call in calls.only("pk", "asked"):
         if "messages" in call.asked:
-            BatchedCall.everywhere.filter(pk=call.pk).update(asked=told(call.asked))
+            BatchedCall.everywhere.filter(pk=call.pk).update(asked=accounting_facts(call.asked))
 
 
 def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
@@ -123,7 +123,7 @@ def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> Non
         dispatch.wake()
 
 
-def told(asked: Mapping[str, Any]) -> dict[str, Any]:
+def accounting_facts(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What the books need of a call: nothing that anybody wrote."""
     return {name: asked[name] for name in _TOLD if name in asked}
 

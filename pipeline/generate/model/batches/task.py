@@ -16,7 +16,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
-from pipeline.generate.model.batches.requests import told, wake
+from pipeline.generate.model.batches.requests import accounting_facts, wake
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import OPEN_RUNS
@@ -203,7 +203,7 @@ def _look_after(batch: ModelBatch, client: AccountClient) -> None:
         _look_again(batch)
         return
     with transaction.atomic():
-        sending.keep(batch, results)
+        sending.store_results(batch, results)
         # Its results have proven it.
         _end(batch, "expired", None, is_found=batch.is_found and not results)
     crash_point("batches.answered")
@@ -260,7 +260,9 @@ def _end(batch: ModelBatch, outcome: str, error: dict[str, str] | None, **change
             batch, "ended", under_lease=True, wake_at=None, attempts=0, error=error, ended_at=now, **changes
         )
         for call in batch.calls.filter(outcome=""):
-            BatchedCall.everywhere.filter(pk=call.pk).update(outcome=outcome, asked=told(call.asked))
+            BatchedCall.everywhere.filter(pk=call.pk).update(
+                outcome=outcome, asked=accounting_facts(call.asked)
+            )
         runs = batch.calls.exclude(generation=None).values("generation_id")
         wake(Generation.everywhere.filter(pk__in=runs))
 

@@ -289,10 +289,10 @@ def test_repair_is_asked_once_although_the_checks_say_something_else_later(
 
     def judge(*arguments, **options):
         """As the newest items change what is said of this one."""
-        checks = judging.judge(*arguments, **options)
+        checks = judging.run_checks(*arguments, **options)
         return tuple(replace(check, message=f"{check.message} Look {next(times)}.") for check in checks)
 
-    monkeypatch.setattr(checkpoint, "judge", judge)
+    monkeypatch.setattr(checkpoint, "run_checks", judge)
     for _ in range(3):
         through(clock, server)
     work_runs()
