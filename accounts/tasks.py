@@ -30,7 +30,7 @@ register(
     RowJob(
         name="mail.send_notice",
         model=NoticeMessage,
-        work=notices.tell,
+        work=notices.deliver_message,
         give_up=notices.give_up,
         lease=_LEASE,
         per_workspace=2,

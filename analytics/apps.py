@@ -10,4 +10,4 @@ class AnalyticsConfig(AppConfig):
         from analytics import rollup  # noqa: PLC0415  models are there from now on
         from pipeline.outlets import hit_counts  # noqa: PLC0415
 
-        hit_counts.tell(rollup.mark_hits)
+        hit_counts.on_write(rollup.mark_hits)

@@ -24,7 +24,7 @@ from config.core.ids import encode
 from webhooks import limits, signing
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
 from webhooks.pace import EndpointRate
-from webhooks.results import AttemptResult, Success, is_healthy, is_open, record, record_successes
+from webhooks.results import AttemptResult, Success, is_healthy, is_open, record_result, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
 
 def _record(delivery: Delivery, sent: AttemptResult) -> None:
     try:
-        record(delivery, sent)
+        record_result(delivery, sent)
     except states.Overtaken:
         _log_overtaken(delivery)
 

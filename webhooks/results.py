@@ -104,7 +104,7 @@ def read_retry_after(value: str, *, now: datetime) -> timedelta:
 _chance: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
 
 
-def record(delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _chance) -> None:
+def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _chance) -> None:
     """Write the attempt, the delivery and the endpoint's health, all or nothing; `Overtaken` without the lease."""
     told: dict[str, Any] = {
         "attempts": 0,
@@ -150,7 +150,7 @@ Success = tuple[Delivery, AttemptResult]
 
 
 def record_successes(done: Sequence[Success]) -> None:
-    """Of many at once what `record()` writes, in one transaction; those that were overtaken are left out and logged.
+    """Of many at once what `record_result()` writes, in one transaction; those that were overtaken are left out and logged.
 
     It raises nothing: whatever befalls one of them, the others are written.
     """
@@ -164,7 +164,7 @@ def record_successes(done: Sequence[Success]) -> None:
         log.warning("not_recorded_together", count=len(done), error=str(error))
     for delivery, sent in done:
         try:
-            record(delivery, sent)
+            record_result(delivery, sent)
         except states.Overtaken:
             log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
         # The edge of this delivery's task, which may belong to another thread: it is due again after its lease.

@@ -1,18 +1,18 @@
 """What a workspace's people are told: happenings are written beside the change, messages go out as due rows."""
 
-from accounts.notices.choices import NoticePreferences, choice_of, choose, lately_told
+from accounts.notices.choices import NoticePreferences, choice_of, lately_told, save_choices
 from accounts.notices.digest import DigestLine, next_morning, open_digest, put_together
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import KINDS
 from accounts.notices.record import forget, forget_about, give_up_spreading, record, send_test, spread
-from accounts.notices.send import give_up, resolve_token, switch, tell, unsubscribe_url
+from accounts.notices.send import deliver_message, give_up, resolve_token, switch, unsubscribe_url
 
 __all__ = [
     "KINDS",
     "DigestLine",
     "NoticePreferences",
     "choice_of",
-    "choose",
+    "deliver_message",
     "forget",
     "forget_about",
     "give_up",
@@ -24,9 +24,9 @@ __all__ = [
     "put_together",
     "record",
     "resolve_token",
+    "save_choices",
     "send_test",
     "spread",
     "switch",
-    "tell",
     "unsubscribe_url",
 ]

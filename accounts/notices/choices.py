@@ -70,7 +70,7 @@ def choice_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
     return _merged(member, NoticeChoice.objects.of(workspace_id).filter(user_id=user_id).first())
 
 
-def choose(
+def save_choices(
     workspace: Workspace,
     user: User,
     kinds: Mapping[str, str],

@@ -18,7 +18,7 @@ from django.core import signing
 
 from accounts import limits, mails
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
-from accounts.notices.choices import choice_of, choose
+from accounts.notices.choices import choice_of, save_choices
 from accounts.notices.kinds import KINDS, NOW, OFF
 from config.core import states, work_queue
 from config.core.clock import utc_now
@@ -77,7 +77,7 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     if link.is_off is not is_on:
         return
     choice = link.choice
-    choose(
+    save_choices(
         link.workspace,
         choice.user,
         {**choice.kinds, link.kind: NOW if is_on else OFF},
@@ -92,7 +92,7 @@ class ChannelRefused(Exception):
     """The channel did not take it; the message is for the person whose channel it is, and names no secret."""
 
 
-def tell(message: NoticeMessage, *, now: datetime | None = None) -> None:
+def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
     """Work one claimed message. Who has left, or has closed the channel, is told nothing."""
     now = now or utc_now()
     try:

@@ -113,7 +113,7 @@ class NoticesForm(forms.Form):
             self.add_error(name, message)
 
     def chosen(self) -> dict[str, Any]:
-        """What `notices.choose` takes: a channel that isn't ticked forgets its secret."""
+        """What `notices.save_choices` takes: a channel that isn't ticked forgets its secret."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {
@@ -136,7 +136,7 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
     choice = _choice(place)
     form = form_recovery.form_for(request, NoticesForm, choice=choice)
     if request.method == "POST" and form.is_valid():
-        notices.choose(place.workspace, place.user, **form.chosen())
+        notices.save_choices(place.workspace, place.user, **form.chosen())
         messages.success(request, _("Saved."))
         return redirect(place.address("notices"))
     context = {

@@ -101,7 +101,7 @@ def page(
                 return not_allowed(request, methods)
             if not request.user.is_authenticated:
                 return ask_to_log_in(request)
-            place = find(request, ws)
+            place = find_place(request, ws)
             if place is None:
                 raise Http404
             request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
@@ -180,7 +180,7 @@ def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
     return answer
 
 
-def find(request: HttpRequest, workspace_id: UUID) -> Place | None:
+def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
     """None where the person doesn't belong to it, and where it was deleted."""
     user = cast("User", request.user)
     membership = (

@@ -187,7 +187,7 @@ class SeriesView(PipelineResource):
         shown = {
             **payloads.series(row),
             "next_slots": [{"at": as_z(one.moment), "local_time": one.clock.text} for one in slots],
-            "holds_now": [ids.encode("raw", one.pk) for one in series.choose(row, now=now).raw_items],
+            "holds_now": [ids.encode("raw", one.pk) for one in series.select_items(row, now=now).raw_items],
             "issues": _issues(self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
         }
         return respond_with_tag(request, shown, tag=_tag(row, shown))

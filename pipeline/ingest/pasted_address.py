@@ -84,7 +84,7 @@ class AddressReading:
     about: str
 
 
-def find(url: str, *, now: datetime) -> list[AddressReading]:
+def read_address(url: str, *, now: datetime) -> list[AddressReading]:
     """The ways to read an address, the likeliest first.
 
     Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it

@@ -27,7 +27,7 @@ from pipeline.ingest.raw_content import (
     source_text,
 )
 from pipeline.ingest.replan import replan
-from pipeline.ingest.runs import ToMake, facts_of_new, reason_of_skip, reserve, rows_of_runs, start
+from pipeline.ingest.runs import ToMake, facts_of_new, reason_of_skip, reserve, rows_of_runs, start_runs
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -118,7 +118,7 @@ def push(
             beside(row.pk, "new")
         if row.status == RawItemStatus.QUEUED:
             to_make = ToMake(workspace, source, row, prepared.plan, defaults)
-            items = start(to_make, when_short=when_short, now=now)
+            items = start_runs(to_make, when_short=when_short, now=now)
         else:
             events.write(facts_of_new(row, (), now))
         crash_point("push.stored")

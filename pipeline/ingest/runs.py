@@ -45,7 +45,9 @@ class ToMake:
     defaults: WorkspaceDefaults
 
 
-def start(to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime) -> list[GeneratedItem]:
+def start_runs(
+    to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> list[GeneratedItem]:
     """The generations, then the events, then the reservation: the balance's row is locked as shortly as can be.
 
     Returns the items that are to be made; none where they wait for credits.

@@ -17,9 +17,9 @@ from uuid import UUID
 from django.db import transaction
 
 from pipeline.mailing.send import bounce
-from pipeline.mailing.subscribers import find, normalised, unsubscribe
+from pipeline.mailing.subscribers import find_subscriber, normalised, unsubscribe
 from pipeline.models import MailDelivery, MailDeliveryStatus, MailQueue, Subscriber
-from pipeline.platforms.email_newsletter.session import judge
+from pipeline.platforms.email_newsletter.session import classify_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def receive(secret: str, raw: bytes, *, now: datetime) -> str | None:
 
 def _left(queue: MailQueue, message: Message, now: datetime) -> str:
     asked = _UNSUBSCRIBE.fullmatch(str(message.get("Subject", "")))
-    subscriber = find(asked[1]) if asked else None
+    subscriber = find_subscriber(asked[1]) if asked else None
     if subscriber is None or subscriber.outlet_id != queue.outlet_id:
         return "ignored"
     unsubscribe(subscriber, now=now)
@@ -106,8 +106,8 @@ def _is_for_good(block: Message) -> bool:
         # The reporter doesn't know; what the other server said does.
         if said is None:
             return False
-        return judge("rcpt", int(said[1]), said[2] or "") == "bounced" or said[2] in _GONE
-    return status in _GONE or judge("rcpt", 550, status) == "bounced"
+        return classify_reply("rcpt", int(said[1]), said[2] or "") == "bounced" or said[2] in _GONE
+    return status in _GONE or classify_reply("rcpt", 550, status) == "bounced"
 
 
 # --- Whose it is -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber
 from pipeline.platforms.email_newsletter.frame import inlined
-from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, look_of, write
+from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, look_of
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, SmtpReply, SmtpSession
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import WANTED_SUBSCRIBERS
@@ -169,7 +169,7 @@ class Postman:
         else:
             issue = Issue(mailing.subject, mailing.html, mailing.text, mailing.language)
             envelope = self._envelope(row, subscriber)
-        return write(self.connection.account, issue, envelope, now=utc_now())
+        return compose_mail(self.connection.account, issue, envelope, now=utc_now())
 
     def _envelope(self, row: MailDelivery, subscriber: Subscriber) -> Envelope:
         config = self.connection.account.config

@@ -66,7 +66,7 @@ def list_of(secret: str) -> Outlet | None:
     return found if found is not None and found.workspace.is_at_work else None
 
 
-def find(token: str) -> Subscriber | None:
+def find_subscriber(token: str) -> Subscriber | None:
     found: Subscriber | None = (
         Subscriber.everywhere.select_related("outlet")
         .filter(token=token, outlet__deleted_at=None, workspace__deleted_at=None)

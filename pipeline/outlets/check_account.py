@@ -37,7 +37,7 @@ class CannotAsk(AppError):
     code = "unavailable"
 
 
-def clean(
+def clean_settings(
     platform: Platform, config: Mapping[str, Any], credentials: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings and secrets as they will be stored; raises `Invalid` naming every field that can't be used.

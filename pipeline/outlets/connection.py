@@ -15,7 +15,7 @@ from config.core.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health
-from pipeline.outlets.check_account import ask_whose, clean, profile_of, refuse_another
+from pipeline.outlets.check_account import ask_whose, clean_settings, profile_of, refuse_another
 from pipeline.outlets.outlet_client import credentials_of, platform_of
 from pipeline.switches import availability
 
@@ -46,7 +46,7 @@ def connect_outlet(
     """
     platform = _connectable(kind)
     name = clean_name(name, is_required=False)
-    kept, secrets = clean(platform, config, credentials)
+    kept, secrets = clean_settings(platform, config, credentials)
     outlet = Outlet(pk=uuid7(), workspace=workspace, platform=kind, name=name)
     info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
     ends = expires_at or info.expires_at
@@ -65,7 +65,9 @@ def connect_outlet(
         outlet.expires_at = ends
         outlet.due_at = outlet.wake_at = at
         outlet.save(force_insert=True)
-        note("outlet.connected", outlet, by, {"platform": kind, "account": info.handle or info.external_id})
+        audit_outlet(
+            "outlet.connected", outlet, by, {"platform": kind, "account": info.handle or info.external_id}
+        )
     return _read(outlet)
 
 
@@ -84,7 +86,7 @@ def reconnect(
     """
     platform = _connectable(outlet.platform)
     refuse_deleted(outlet)
-    kept, secrets = clean(platform, {**settings_of(platform, outlet.config), **config}, credentials)
+    kept, secrets = clean_settings(platform, {**settings_of(platform, outlet.config), **config}, credentials)
     info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
     refuse_another(outlet, info)
     ends = expires_at or info.expires_at
@@ -113,7 +115,7 @@ def reconnect(
             states.move(locked, "ok", **values)
         else:
             states.write_as(locked, locked.status, **values)
-        note("outlet.reconnected", locked, by, {"platform": outlet.platform})
+        audit_outlet("outlet.reconnected", locked, by, {"platform": outlet.platform})
     health.wake_publications(locked, now)
     health.wake_mails(locked, now, ends_rest=True)
     return _read(outlet)
@@ -153,7 +155,7 @@ def refuse_deleted(outlet: Outlet) -> None:
         raise Conflict.because(code="deleted", message=_("This outlet was disconnected."))
 
 
-def note(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
+def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
     audit.note(
         action,
         workspace=outlet.workspace,

@@ -88,7 +88,7 @@ def count_fetch(outlet: Outlet, now: datetime) -> None:
     _gather((HitKind.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter(now)))
 
 
-def tell(written: Callable[[Iterable[Written]], None]) -> None:
+def on_write(written: Callable[[Iterable[Written]], None]) -> None:
     """Have it called in the transaction of each write."""
     _told.append(written)
 

@@ -83,7 +83,7 @@ def in_post(payload: Payload, outlet: Outlet) -> Payload:
     return _shortened(payload, outlet)[0]
 
 
-def keep(publication: Publication, payload: Payload) -> None:
+def store_links(publication: Publication, payload: Payload) -> None:
     """Write the links of a post down, in the transaction that commits its call."""
     _keep(publication, _shortened(payload, publication.outlet)[1])
 

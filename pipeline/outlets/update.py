@@ -13,8 +13,8 @@ from config.core.ids import encode
 from pipeline import limits
 from pipeline.models import Outlet, OutletStatus, WorkspaceDefaults
 from pipeline.outlets import health
-from pipeline.outlets.check_account import clean, is_fixed
-from pipeline.outlets.connection import clean_name, note, refuse_deleted, settings_of
+from pipeline.outlets.check_account import clean_settings, is_fixed
+from pipeline.outlets.connection import audit_outlet, clean_name, refuse_deleted, settings_of
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ def change(
             clicks_since=_clicks_since(locked, now, counts_clicks=counts_clicks),
             updated_at=now,
         )
-        note("outlet.changed", locked, by, {"per_day": per_day, "gap_minutes": gap_minutes})
+        audit_outlet("outlet.changed", locked, by, {"per_day": per_day, "gap_minutes": gap_minutes})
     return locked
 
 
 def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
     if not platform.settings:
-        return clean(platform, {**outlet.config, **config}, None)[0]
+        return clean_settings(platform, {**outlet.config, **config}, None)[0]
     was = settings_of(platform, outlet.config)
-    kept, _secrets = clean(platform, {**was, **config}, None)
+    kept, _secrets = clean_settings(platform, {**was, **config}, None)
     message = _("Connect it again to change this: whoever does gives the secrets anew.")
     fixed = [
         Detail(f"config.{setting.name}", "fixed", message)
@@ -104,7 +104,7 @@ def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         locked = _locked(outlet)
         if locked.status != OutletStatus.DISABLED:
             states.move(locked, "disabled", updated_at=now)
-            note("outlet.switched_off", locked, by)
+            audit_outlet("outlet.switched_off", locked, by)
     return locked
 
 
@@ -115,7 +115,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         if locked.status != OutletStatus.DISABLED:
             raise Conflict.because(code="not_disabled", message=_("It is switched on already."))
         states.move(locked, "ok", last_error=None, updated_at=now)
-        note("outlet.switched_on", locked, by)
+        audit_outlet("outlet.switched_on", locked, by)
         health.wake_mails(locked, now, ends_rest=False)
         if locked.credentials is not None:
             # Not where a task has it at this moment: that one looks at the account anyway.
@@ -141,7 +141,7 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
         row.outlets = [*left, public_id] if is_default else left
         row.save(update_fields=["outlets"])
         states.write_as(locked, locked.status, is_default=is_default, updated_at=now)
-        note("outlet.default_changed", locked, by, {"is_default": is_default})
+        audit_outlet("outlet.default_changed", locked, by, {"is_default": is_default})
     return True
 
 

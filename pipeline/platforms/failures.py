@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from pipeline.platforms.http_calls import fail_plainly, json_object, said
+from pipeline.platforms.http_calls import fail_plainly, json_object, with_colon
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Failure:
         )
 
     def error(self, *, status: int, words: str, after: timedelta | None) -> Exception:
-        message = f"{self.message.removesuffix('.')}{said(words.removesuffix('.'))}."
+        message = f"{self.message.removesuffix('.')}{with_colon(words.removesuffix('.'))}."
         if self.means is Refused:
             return Refused(
                 message,
@@ -88,7 +88,7 @@ def fail(
             if row.meets(status, code, words):
                 raise row.error(status=status, words=words, after=after)
     if status < 300:
-        message = f"{what}'s answer couldn't be understood{said(words)}."
+        message = f"{what}'s answer couldn't be understood{with_colon(words)}."
         kind = OutcomeUnknown if is_commit else TryLater
         raise kind(message, platform_status=status, platform_message=words)
     fail_plainly(response, what=what, words=words, now=now, is_commit=is_commit, after=after)

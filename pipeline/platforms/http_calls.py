@@ -115,7 +115,7 @@ def _whole_words(text: str) -> str:
     return kept[:WORDS]
 
 
-def said(words: str) -> str:
+def with_colon(words: str) -> str:
     return f": {words}" if words else ""
 
 
@@ -169,10 +169,10 @@ def fail_plainly(
     """
     status = response.status
     if status in {401, 403}:
-        message = f"{what} no longer accepts this account's credentials{said(words)}."
+        message = f"{what} no longer accepts this account's credentials{with_colon(words)}."
         raise NeedsReconnect(message, platform_status=status, platform_message=words)
     if status == 429:
-        message = f"{what} asks to wait{said(words)}."
+        message = f"{what} asks to wait{with_colon(words)}."
         wait = after if after is not None else retry_after(response.headers, now=now)
         raise TryLater(
             message,
@@ -184,12 +184,12 @@ def fail_plainly(
         )
     may_be_there = status in {408, 425} or (status == 409 and is_commit)
     if 400 <= status < 500 and not may_be_there:
-        message = f"{what} refused it (status {status}){said(words)}."
+        message = f"{what} refused it (status {status}){with_colon(words)}."
         raise Refused(message, platform_status=status, platform_message=words)
     if is_commit:
         message = f"{what} answered {status}, which doesn't tell whether it took the post."
         raise OutcomeUnknown(message, platform_status=status, platform_message=words)
-    message = f"{what} answered {status}{said(words)}."
+    message = f"{what} answered {status}{with_colon(words)}."
     raise TryLater(
         message,
         after=retry_after(response.headers, now=now),

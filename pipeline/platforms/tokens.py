@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pipeline.platforms.base import Account, OAuth, Platform, Renewed
-from pipeline.platforms.http_calls import ask, fail_plainly, json_object, said, words_of
+from pipeline.platforms.http_calls import ask, fail_plainly, json_object, with_colon, words_of
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Problem, TryLater
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class TokenPlatform(Platform):
         words = words_of(response, "error_description", "detail", "message", "error").rstrip(".")
         status, code = response.status, answer.get("error")
         if code in _OF_THE_APP or (status == 401 and answer):
-            message = f"{self.label} didn't take the application of this service{said(words)}."
+            message = f"{self.label} didn't take the application of this service{with_colon(words)}."
             raise TryLater(
                 message,
                 code="app_refused",
@@ -132,7 +132,7 @@ class TokenPlatform(Platform):
                 platform_message=words,
             )
         if status in {400, 401, 403} and answer:
-            message = f"{self.label} no longer accepts this connection{said(words)}."
+            message = f"{self.label} no longer accepts this connection{with_colon(words)}."
             raise NeedsReconnect(message, platform_status=status, platform_message=words)
         if status < 400 or not answer:
             message = f"{self.label} answered the request for a token in no form that can be read."

@@ -105,7 +105,7 @@ def as_shown(
     }
 
 
-def tell(
+def record_publication_event(
     row: Publication,
     item: GeneratedItem,
     event_type: str,

@@ -11,9 +11,9 @@ from config.core import states, work_queue
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublicationStatus, WorkspaceDefaults
-from pipeline.outlets.connection import note, refuse_deleted
+from pipeline.outlets.connection import audit_outlet, refuse_deleted
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.publish.item_status import locked as locked_item
+from pipeline.publish.item_status import lock_item as locked_item
 from pipeline.publish.item_status import refresh_item
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def disconnect(outlet: Outlet, *, by: str, now: datetime) -> int:
             updated_at=now,
             **work_queue.overtake(),
         )
-        note("outlet.disconnected", row, by, {"platform": row.platform})
+        audit_outlet("outlet.disconnected", row, by, {"platform": row.platform})
         scheduled = rows.filter(status=PublicationStatus.SCHEDULED).order_by("item_id")
         items = list(scheduled.values_list("item_id", flat=True).distinct())
     return sum(_cancel(item_id, row, now) for item_id in items)

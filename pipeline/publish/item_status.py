@@ -18,7 +18,7 @@ PUBLISHING_STATUSES: Final = PUBLISHABLE - {"ready"}
 """Of an item that was promised to an outlet, and whose promise was not cancelled."""
 
 
-def locked(item: GeneratedItem) -> GeneratedItem:
+def lock_item(item: GeneratedItem) -> GeneratedItem:
     """The item, locked first of all: the order is item, publication, credits, everywhere."""
     rows = GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace")
     row: GeneratedItem = rows.get(pk=item.pk)

@@ -14,7 +14,7 @@ from config.core.crash_points import crash_point
 from pipeline.models import Asset, Attempt, PublicationStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import connect
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import keep_short_links, post_of_attempt, receipt_of, straight_post_for
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def is_handed_over(row: Publication) -> bool:
 def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
     """Tell its people that it is theirs to post; given back where the item was held or edited meanwhile."""
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         if item.held or item.revision != row.revision:
             row.sleep_until(now, attempts=0, step="prepare", step_state={})
             return

@@ -107,20 +107,20 @@ def post_for(row: Publication, connection: OutletConnection) -> Adapted:
     """What this publication's outlet is sent, fitted for it."""
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    return fitted(payload, row.outlet, connection.platform, connection.account)
+    return fit_payload(payload, row.outlet, connection.platform, connection.account)
 
 
 def straight_post_for(row: Publication, connection: OutletConnection) -> Adapted:
     """The same with the addresses themselves, where a person may take them before a short one leads anywhere."""
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    return fitted(payload, row.outlet, connection.platform, connection.account, counts_clicks=False)
+    return fit_payload(payload, row.outlet, connection.platform, connection.account, counts_clicks=False)
 
 
 def keep_short_links(row: Publication) -> None:
     """In the transaction that commits the call: what `post_for` linked to leads on from now on."""
     words = words_of(row)
-    short_links.keep(
+    short_links.store_links(
         row, payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
     )
 
@@ -144,7 +144,7 @@ def post_of_attempt(row: Publication, post: Adapted) -> Adapted:
     return replace(post, payload=payload, parts=tuple(kept["parts"]), disclosure=kept["disclosure"])
 
 
-def fitted(
+def fit_payload(
     payload: Payload, outlet: Outlet, platform: Platform, account: Account, *, counts_clicks: bool = True
 ) -> Adapted:
     """A payload as its outlet gets it; where the outlet doesn't tell of generated content, the platform isn't told."""

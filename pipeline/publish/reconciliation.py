@@ -19,9 +19,9 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.announcements import as_shown, tell
+from pipeline.publish.announcements import as_shown, record_publication_event
 from pipeline.publish.call_client import LONGEST
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
 from pipeline.publish.results import LEASE, next_look, record_failure, record_success, write_scheduled
@@ -102,7 +102,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
     """The platform doesn't have it, or only the beginning of a thread: due again by the schedule of retries or, where no call was made, as promised."""
     if was_never_called(row):
         with transaction.atomic():
-            item = locked(row.item)
+            item = lock_item(row.item)
             row.next_attempt_at = None
             states.move(
                 row,
@@ -140,7 +140,7 @@ def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -
     `at` is when absence will count, where the platform didn't have it before that.
     """
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         every = limits.RECONCILE_EVERY
         look_at = now + every[min(row.lookups + 1, len(every) - 1)] if at is None else max(at, now)
         tell_at = (row.unknown_since or now) + limits.UNKNOWN_TOLD_AFTER
@@ -162,7 +162,7 @@ def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -
         write_scheduled(row, values)
         refresh_item(item, now=now)
         if is_time_to_tell:
-            tell(row, item, "published.failed", now, will_retry=False)
+            record_publication_event(row, item, "published.failed", now, will_retry=False)
 
 
 def doubt_promised(*, now: datetime) -> int:
@@ -182,7 +182,7 @@ def doubt_promised(*, now: datetime) -> int:
             if platform.is_by_hand or (is_ours and not platform.mails_subscribers):
                 continue
             # One by one and in this order: item, then publication, as everywhere.
-            item = locked(row.item)
+            item = lock_item(row.item)
             message = ASKED if platform.can_reconcile else NOT_ASKED
             message = NOT_KNOWN if platform.mails_subscribers else message
             shown = as_shown(OutcomeUnknown(message, code=CODE), is_retried=False)
@@ -222,7 +222,7 @@ def settle_publication(
     be retried. Raises `Conflict` of anything else.
     """
     with transaction.atomic():
-        locked(publication.item)
+        lock_item(publication.item)
         row: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("item", "outlet", "workspace")

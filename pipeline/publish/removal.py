@@ -20,7 +20,7 @@ from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
 from pipeline.publish.announcements import as_shown
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import overtaken, write_scheduled
 
@@ -36,7 +36,7 @@ WAITS: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30
 def remove(publication: Publication, *, now: datetime) -> Publication:
     """Have it taken back; raises `Conflict` where it isn't out, or its platform takes nothing back."""
     with transaction.atomic():
-        item = locked(publication.item)
+        item = lock_item(publication.item)
         row: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("outlet")
@@ -86,7 +86,7 @@ def take_back(row: Publication, now: datetime) -> None:
     crash_point("publish.removed")
     now = utc_now()
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         states.move(
             row,
             "removed",
@@ -109,7 +109,7 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
     wait = None if is_over else (getattr(error, "after", None) or WAITS[tries - 1])
     look_at = None if wait is None else now + min(wait, timedelta(days=1))
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         shown = as_shown(error, is_retried=not is_over, connection=connection)
         values = {
             "error": shown,

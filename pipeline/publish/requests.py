@@ -20,10 +20,16 @@ from pipeline.models import (
     PublicationStatus,
     WorkspaceDefaults,
 )
-from pipeline.publish.item_status import lock_groups, locked, refresh_item, set_on
+from pipeline.publish.item_status import lock_groups, lock_item, refresh_item, set_on
 from pipeline.publish.results import next_look
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
-from pipeline.publish.validation import OutletVerdict, Wish, judge, note_overruled, refuse_unless_publishable
+from pipeline.publish.validation import (
+    OutletVerdict,
+    Wish,
+    note_overruled,
+    refuse_unless_publishable,
+    validate_outlets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -49,10 +55,10 @@ def request(
     now = now or utc_now()
     with transaction.atomic():
         siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
-        row = locked(item)
+        row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_unless_publishable(row)
-        judged = judge(row, wish, now=now)
+        judged = validate_outlets(row, wish, now=now)
         publications = _promise(row, judged, wish, by=by, now=now)
         if not row.workspace.requires_approval and row.approved_revision != row.revision:
             # Publishing is itself the approval, and names the revision.
@@ -166,7 +172,7 @@ def cancel(
     Raises `Conflict` where nothing of it is scheduled, `states.Overtaken` where it isn't the version that was expected.
     """
     with transaction.atomic():
-        row = locked(item)
+        row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
         rows = Publication.everywhere.scheduled().select_for_update().filter(item=row)
         scheduled = list((rows if only is None else rows.filter(pk__in=only)).order_by("id"))
@@ -192,7 +198,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
     """Try a failed publication again with the item's newest words: at once, or `at` a moment that is to come."""
     at = at or now
     with transaction.atomic():
-        item = locked(publication.item)
+        item = lock_item(publication.item)
         row: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("outlet")
@@ -229,7 +235,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
 def leave(publication: Publication, *, now: datetime) -> Publication:
     """Cancel a failed publication: nobody wants it any more. Raises `Conflict` of anything that hasn't failed."""
     with transaction.atomic():
-        item = locked(publication.item)
+        item = lock_item(publication.item)
         row: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("outlet")
@@ -260,7 +266,7 @@ def _refuse_unless_failed(row: Publication) -> None:
 def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
     """Have an unknown outcome looked up at once."""
     with transaction.atomic():
-        item = locked(publication.item)
+        item = lock_item(publication.item)
         changed = (
             Publication.everywhere.unknown()
             .filter(pk=publication.pk)

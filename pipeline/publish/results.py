@@ -29,11 +29,11 @@ from pipeline.publish.announcements import (
     notify_of_late_answer,
     posted_after_all,
     posted_twice,
+    record_publication_event,
     storable,
-    tell,
 )
-from pipeline.publish.item_status import locked, refresh_item
-from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
+from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
 def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Attempt | None) -> None:
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         platform = platform_of(row.platform)
         has_finish = platform.wants_finish(account_of(row.outlet))
         # A person's word that it was sent before makes no second mailing: it names no id.
@@ -91,7 +91,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             # What has just taken a post works again.
             health.works_again(row.outlet, now)
         publications = refresh_item(item, now=now)
-        tell(row, item, "published.success", now, publications=publications)
+        record_publication_event(row, item, "published.success", now, publications=publications)
         if twice is not None:
             notify_of_late_answer(row, item, now)
         crash_point("publish.recorded")
@@ -100,7 +100,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
 def _post_of(row: Publication, platform: Platform) -> Adapted:
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    return fitted(payload, row.outlet, platform, account_of(row.outlet))
+    return fit_payload(payload, row.outlet, platform, account_of(row.outlet))
 
 
 def record_failure(
@@ -121,7 +121,7 @@ def record_failure(
     look-up tells is of a call that was counted when it was armed.
     """
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         late = late_answer_of(row)
         if late is not None:
             # This call failed, and an earlier one that had been given up has got through: it isn't sent once more.
@@ -159,9 +159,9 @@ def record_failure(
         if isinstance(error, TryLater) and error.is_of_account and wait is not None:
             _let_rest(row, now + wait)
         refresh_item(item, now=now)
-        tell(row, item, "published.failed", now, will_retry=next_at is not None)
+        record_publication_event(row, item, "published.failed", now, will_retry=next_at is not None)
         if is_late:
-            tell(row, item, "published.overdue", now)
+            record_publication_event(row, item, "published.overdue", now)
         crash_point("publish.recorded")
 
 
@@ -169,7 +169,7 @@ def record_unknown(
     row: Publication, error: OutcomeUnknown, now: datetime, *, connection: OutletConnection | None = None
 ) -> None:
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         shown = as_shown(error, is_retried=False, connection=connection)
         look_at = now + limits.RECONCILE_EVERY[0]
         states.move(
@@ -285,14 +285,14 @@ def put_off(
         row.sleep_until(_or_when_overdue(row, until), **values)
         return
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         # Where nothing that is shown changes, the version stays.
         values["overdue_told_at"] = now
         if not row.sleep_until(until, **values):
             raise overtaken()
         for name, value in values.items():
             setattr(row, name, value)
-        tell(row, item, "published.overdue", now)
+        record_publication_event(row, item, "published.overdue", now)
 
 
 def is_overdue(row: Publication, now: datetime) -> bool:

@@ -24,7 +24,7 @@ from pipeline.platforms.base import Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish.blockers import IS_ON_HOLD, held_back
 from pipeline.publish.call_client import LONGEST, OneCall
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import hand_over
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
 from pipeline.publish.results import (
@@ -223,7 +223,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
         put_off(row, now + HELD_WAIT, now)
         return None
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         if item.revision != row.revision:
             row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
@@ -321,7 +321,7 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
 def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
     """The lease was lost while the platform took the post: its own word is better than any look-up."""
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         fresh: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("item", "outlet", "workspace")

@@ -13,7 +13,7 @@ from config.core.errors import Conflict
 from config.core.ids import decode, encode
 from config.core.middleware import request_id
 from pipeline.models import GeneratedItem, Publication, PublicationStatus, PublishQueue
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.results import next_look
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def put_back(
     that was expected.
     """
     with transaction.atomic():
-        row = locked(item)
+        row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
         wanted = {key: stood for name, stood in promises.items() if (key := decode("pub", name)) is not None}
         there = list(
@@ -97,7 +97,7 @@ def promise_as_before(
     isn't the version that was expected.
     """
     with transaction.atomic():
-        row = locked(item)
+        row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
         wanted = {key: stood for name, stood in promises.items() if (key := decode("pub", name)) is not None}
         rows = Publication.everywhere.filter(item=row).select_related("outlet").order_by("id")

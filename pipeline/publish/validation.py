@@ -15,7 +15,7 @@ from pipeline.outlets.references import check_outlets
 from pipeline.platforms.payload import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD
-from pipeline.publish.payload import assets_going_out, effective_overrides, fitted, payload_of
+from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
 from pipeline.publish.timing.queue_slots import lock_outlets, next_or_refuse
 from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE
 from pipeline.switches import availability
@@ -73,10 +73,12 @@ def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[OutletVer
     Raises what `request` does where the item's state doesn't allow it or no outlet is left.
     """
     refuse_unless_publishable(item)
-    return judge(item, wish, now=now, refuse=False)
+    return validate_outlets(item, wish, now=now, refuse=False)
 
 
-def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True) -> list[OutletVerdict]:
+def validate_outlets(
+    item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
+) -> list[OutletVerdict]:
     """What would be sent where. With `refuse`, outlets that weren't named and can't take it, or have it already, are
     left out; one that was named, or none left, raises `CannotPublish` or `Conflict`.
     """
@@ -213,7 +215,7 @@ def _post(outlet: Outlet, payload: Payload) -> Adapted:
     platform = platform_of(outlet.platform)
     if payload.bucket not in platform.buckets:
         return Adapted(payload, (payload.body,))
-    return fitted(payload, outlet, platform, account_of(outlet))
+    return fit_payload(payload, outlet, platform, account_of(outlet))
 
 
 def problems_of(item: GeneratedItem, outlet: Outlet, assets: Sequence[Asset] | None = None) -> list[Detail]:

@@ -29,8 +29,8 @@ from pipeline.models import (
 from pipeline.plugins import Refused
 from pipeline.publish.validation import note_overruled
 from pipeline.review import storyboards
-from pipeline.review.rerender import draw_again, write, write_revision
-from pipeline.review.rerender import locked as _locked
+from pipeline.review.rerender import draw_again, update_locked, write_revision
+from pipeline.review.rerender import lock_with_workspace as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
 from pipeline.text.content import ItemWords, in_step, refuse_unless_typed
 
@@ -62,7 +62,7 @@ def approve(
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE if row.held else EDITABLE
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
-        write(
+        update_locked(
             row,
             now,
             approved_by=by,
@@ -145,7 +145,7 @@ def edit(
             filmed = None if is_redrawn else storyboards.kept(row)
             write_revision(row, now, by=by, board=filmed.board if filmed is not None else None, **values)
         else:
-            write(row, now, **values)
+            update_locked(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
         for asset_id, text in alt_texts.items():
             Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
@@ -240,7 +240,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         Asset.everywhere.filter(item=row).update(revoked_at=now)
         # A drawing that broke keeps what was said with the words.
         Generation.everywhere.ended().filter(pk=row.generation_id).update(answers={})
-        write(
+        update_locked(
             row,
             now,
             title="",

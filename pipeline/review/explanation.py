@@ -11,7 +11,7 @@ from pipeline.generate import retry_rules
 from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish.blockers import Blocker, ClearingCall, held_back, is_too_late, too_late
-from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.publish.timing.rate_caps import wait_of
 from pipeline.publish.validation import why_closed, why_not_publishable
 from pipeline.states import OPEN_PUBLICATIONS
@@ -143,6 +143,6 @@ def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
     platform = platform_of(outlet.platform)
     payload = payload_of(words, effective_overrides(words, outlet, row.overrides), of=row.item)
     if row.step == PublicationStep.PREPARE or row.revision != row.item.revision:
-        for problem in platform.validate(account, fitted(payload, outlet, platform, account)):
+        for problem in platform.validate(account, fit_payload(payload, outlet, platform, account)):
             clears = ClearingCall("PATCH", f"/generated/{encode('gen', row.item_id)}")
             yield Blocker(problem.code, problem.message, clears=clears)

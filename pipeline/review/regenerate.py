@@ -29,8 +29,8 @@ from pipeline.models import (
     SeriesIssue,
 )
 from pipeline.review.decisions import is_drawn, refuse_deleted
-from pipeline.review.rerender import draw_again, write
-from pipeline.review.rerender import locked as _locked
+from pipeline.review.rerender import draw_again, update_locked
+from pipeline.review.rerender import lock_with_workspace as _locked
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.sentence_edits import collapse
@@ -84,7 +84,7 @@ def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | N
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
-        write(row, now, error=None)
+        update_locked(row, now, error=None)
         broken = Generation.everywhere.filter(pk=row.generation_id).first()
         said = broken.answers.get(REDRAW, {}) if broken is not None else {}
         draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))

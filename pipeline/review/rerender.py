@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 
-def locked(item: GeneratedItem) -> GeneratedItem:
+def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
     row: GeneratedItem = (
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
     )
     return row
 
 
-def write(row: GeneratedItem, now: datetime, **values: Any) -> None:
+def update_locked(row: GeneratedItem, now: datetime, **values: Any) -> None:
     """Write to a locked row; its version rises with every change."""
     GeneratedItem.everywhere.filter(pk=row.pk).update(**values, version=row.version + 1, updated_at=now)
     row.version += 1
@@ -48,7 +48,7 @@ def write_revision(
     for name, value in words.items():
         setattr(row, name, value)
     checks = generate.recheck(row, board=board)
-    write(row, now, **words, checks=checks, checks_revision=row.revision)
+    update_locked(row, now, **words, checks=checks, checks_revision=row.revision)
     Revision.everywhere.create(
         workspace_id=row.workspace_id,
         item=row,

@@ -88,7 +88,7 @@ def edit(
     `states.Overtaken` where the row has moved on from `expected_version`.
     """
     with transaction.atomic():
-        row = rerender.locked(item)
+        row = rerender.lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_unless_ready(row)
         before = kept(row)

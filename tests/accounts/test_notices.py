@@ -68,7 +68,7 @@ def happen(workspace, key="one", kind="post_failed", **given):
 
 
 def choose(workspace, user, *, by_mail=True, slack_url="", telegram_token="", telegram_chat="", **kinds):
-    notices.choose(
+    notices.save_choices(
         workspace,
         user,
         kinds,
@@ -294,7 +294,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
     task_runs.work_all_due("mail.spread_notice")
     stale = NoticeMessage.everywhere.get()
     NoticeMessage.everywhere.update(lease_token=5)
-    notices.tell(stale)
+    notices.deliver_message(stale)
     assert outcomes() == [("alice@example.test", "mail", "pending")]
     row = Notice.everywhere.get()
     row.lease_token -= 1

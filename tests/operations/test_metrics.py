@@ -164,7 +164,7 @@ def test_attempts_of_webhooks_and_their_first_wait(client):
         # As it is dispatched.
         made = NOON - timedelta(seconds=3)
         delivery = claimed(make_delivery(endpoint, created_at=made, due_at=made))
-        results.record(delivery, make_sent(status))
+        results.record_result(delivery, make_sent(status))
     config_tallies.write()
     told = values(ask(client))
     assert told['pipeline_webhook_attempts_total{outcome="delivered"}'] == "1.0"
@@ -239,7 +239,7 @@ def test_time_in_which_a_delivery_was_held_is_no_wait(client):
     counters.drain()
     let_go = make_delivery(make_endpoint(), created_at=NOON - timedelta(days=2))
     Delivery.everywhere.filter(pk=let_go.pk).update(due_at=NOON - timedelta(seconds=2))
-    results.record(claimed(Delivery.everywhere.get(pk=let_go.pk)), make_sent(200))
+    results.record_result(claimed(Delivery.everywhere.get(pk=let_go.pk)), make_sent(200))
     config_tallies.write()
     assert float(values(ask(client))["pipeline_webhook_first_wait_seconds_sum"]) == pytest.approx(2)
 

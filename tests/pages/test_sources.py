@@ -112,7 +112,7 @@ def polled(source):
 )
 def test_channels_are_known_by_their_address(editor, newsroom, address, source_type, config):
     (found,) = paste(editor, newsroom, address).context["form"].fields["kind"].choices
-    (opened_one,) = opened(sealed(pasted_address.find(address, now=newsroom.created_at)))
+    (opened_one,) = opened(sealed(pasted_address.read_address(address, now=newsroom.created_at)))
     assert (opened_one.type, opened_one.config) == (source_type, config)
     assert opened_one.label in str(found[1])
 

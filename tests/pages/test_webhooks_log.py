@@ -17,7 +17,7 @@ from config.core import limits
 from config.core.ids import encode, uuid7
 from tests.webhooks.factories import claimed, make_delivery, make_endpoint, make_event, make_sent
 from webhooks.models import Delivery, DeliveryAttempt
-from webhooks.results import record
+from webhooks.results import record_result
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def hexes(*deliveries):
 
 
 def tried(delivery, status_code=500, **changes):
-    record(claimed(delivery), make_sent(status_code, started_at=timezone.now(), **changes))
+    record_result(claimed(delivery), make_sent(status_code, started_at=timezone.now(), **changes))
     return delivery
 
 

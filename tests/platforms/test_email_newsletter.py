@@ -20,12 +20,12 @@ from pipeline.platforms.email_newsletter import PLUGIN
 from pipeline.platforms.email_newsletter.message import (
     Envelope,
     Footer,
+    compose_mail,
     dns_record,
     issue_of,
     read_key,
-    write,
 )
-from pipeline.platforms.email_newsletter.session import judge
+from pipeline.platforms.email_newsletter.session import classify_reply
 from pipeline.platforms.payload import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
@@ -118,7 +118,7 @@ def check(one):
     ],
 )
 def test_each_reply_is_judged(stage, code, text, verdict):
-    assert judge(stage, code, text) == verdict
+    assert classify_reply(stage, code, text) == verdict
 
 
 # --- Settings --------------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_no_title_address_or_name_adds_a_header(end):
     to = Envelope(
         "bob@example.test", "<1@x>", "list.x", "https://pipeline.example/u/x", "mailto:x@example.test"
     )
-    written = message_from_bytes(write(account(), issue, to, now=NOW), policy=default)
+    written = message_from_bytes(compose_mail(account(), issue, to, now=NOW), policy=default)
     assert sorted(key.lower() for key in written) == sorted(HEADERS)
     assert (written["To"], written["Bcc"]) == ("bob@example.test", None)
     assert written["List-Unsubscribe"] == "<https://pipeline.example/u/x>, <mailto:x@example.test>"
@@ -324,7 +324,7 @@ def test_words_and_pictures_are_written_safely():
         assets=(PayloadAsset("https://example.com/a.png", "image/png", alt_text='A "tram"'),),
     )
     issue = issue_of(payload, {})
-    raw = write(
+    raw = compose_mail(
         account(reply_to="desk@harbour.example"),
         issue,
         Envelope(
@@ -381,7 +381,9 @@ def parts_of(payload, **config):
         "https://p.example/u/x",
         footer=Footer("You asked.", "Unsubscribe"),
     )
-    mail = message_from_bytes(write(one, issue_of(payload, one.config), envelope, now=NOW), policy=default)
+    mail = message_from_bytes(
+        compose_mail(one, issue_of(payload, one.config), envelope, now=NOW), policy=default
+    )
     text, html = (part.get_content() for part in mail.iter_parts())
     return mail["Subject"], text, html
 

@@ -38,7 +38,7 @@ def document(name):
 
 
 def title(name, *, seconds=60):
-    lines = reader.ask(document(name), url=URL, content_type="", seconds=seconds)
+    lines = reader.ask_child(document(name), url=URL, content_type="", seconds=seconds)
     return json.loads(lines[0])["title"]
 
 
@@ -112,7 +112,7 @@ def test_a_fork_that_dies_leaves_its_helper_alive():
     title("a")
     first = idle()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(reader.ask, SLOW, url=URL, content_type="", seconds=60)
+        asked = pool.submit(reader.ask_child, SLOW, url=URL, content_type="", seconds=60)
         until = time.monotonic() + 60
         while not (forks := [pid for pid in alive_in_group(first[0]) if int(pid) != first[0]]):
             assert time.monotonic() < until

@@ -30,7 +30,7 @@ from webhooks import deliver as deliver_module
 from webhooks import limits, signing
 from webhooks.deliver import deliver, give_up
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
-from webhooks.results import note_health, record
+from webhooks.results import note_health, record_result
 
 pytestmark = pytest.mark.django_db
 
@@ -169,7 +169,7 @@ def test_every_class_of_status(receiver, status_code, status):
 
 def test_retry_is_written_on_the_row_and_on_the_attempt():
     delivery = claimed(make_delivery(make_endpoint()))
-    record(delivery, make_sent(500), chance=NoJitter())
+    record_result(delivery, make_sent(500), chance=NoJitter())
     expected = NOON + timedelta(seconds=5.75)
     after = read(delivery)
     assert (after.status, after.wake_at, after.attempts) == ("pending", expected, 0)
@@ -182,7 +182,7 @@ def test_ten_attempts_then_failed():
     at, moments = NOON, []
     for _ in range(10):
         row = claimed(delivery)
-        record(row, make_sent(500, started_at=at, seconds=0.0), chance=NoJitter())
+        record_result(row, make_sent(500, started_at=at, seconds=0.0), chance=NoJitter())
         moments.append(at)
         at = row.wake_at
     assert at is None
@@ -196,12 +196,12 @@ def test_ten_attempts_then_failed():
 
 def test_attempt_counts_where_this_clock_is_behind_the_databases():
     delivery = make_delivery(make_endpoint(), created_at=NOON, due_at=NOON)
-    record(
+    record_result(
         claimed(delivery),
         make_sent(500, started_at=NOON - timedelta(seconds=4), seconds=0.0),
         chance=NoJitter(),
     )
-    record(claimed(delivery), make_sent(500, started_at=NOON, seconds=0.0), chance=NoJitter())
+    record_result(claimed(delivery), make_sent(500, started_at=NOON, seconds=0.0), chance=NoJitter())
     assert read(delivery).wake_at == NOON + timedelta(minutes=5)
 
 
@@ -412,7 +412,7 @@ def test_ended_delivery_that_is_woken_is_put_back_to_sleep(receiver, status):
 def test_endpoint_switched_off_while_an_attempt_fails(changes, status):
     delivery = claimed(make_delivery(make_endpoint()))
     Endpoint.everywhere.filter(pk=delivery.endpoint_id).update(**changes)
-    record(delivery, make_sent(500))
+    record_result(delivery, make_sent(500))
     assert (read(delivery).status, read(delivery).wake_at) == (status, None)
 
 

@@ -24,7 +24,7 @@ from tests.webhooks.factories import (
 )
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
-from webhooks.results import record
+from webhooks.results import record_result
 
 pytestmark = pytest.mark.django_db
 
@@ -337,7 +337,7 @@ def test_resend_of_a_waiting_one_sends_now_and_overtakes_the_hand_that_has_it():
     endpoints.resend(read(delivery), actor="alice")
     assert (read(delivery).lease_token, read(delivery).attempts) == (token + 1, 0)
     with pytest.raises(states.Overtaken):
-        record(delivery, make_sent(500))
+        record_result(delivery, make_sent(500))
     assert DeliveryAttempt.everywhere.count() == 0
 
 
@@ -345,11 +345,11 @@ def test_resend_begins_the_schedule_anew():
     delivery = make_delivery(make_endpoint(), due_at=NOON, status="pending")
     for hour in range(10):
         at = NOON + timedelta(hours=hour)
-        record(claimed(delivery), make_sent(500, started_at=at))
+        record_result(claimed(delivery), make_sent(500, started_at=at))
     assert read(delivery).status == "failed"
     later = NOON + timedelta(hours=11)
     endpoints.resend(read(delivery), actor="alice", now=later)
-    record(claimed(delivery), make_sent(500, started_at=later))
+    record_result(claimed(delivery), make_sent(500, started_at=later))
     after = read(delivery)
     assert (after.status, after.attempt_count) == ("pending", 11)
     assert timedelta(seconds=5) <= after.wake_at - later <= timedelta(seconds=7)

@@ -179,7 +179,7 @@ class ClassifiedEntry:
         return raw_content.Skip(self.code, self.message) if self.decision in SKIPPED else None
 
 
-def judge(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[ClassifiedEntry]:
+def classify_entries(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[ClassifiedEntry]:
     """For each entry, newest first, what becomes of it. Reads, writes nothing; `source` may be not stored yet."""
     found = identify(source.pk, entries)
     return decide(source, found, find_known(source, found), now=now)
@@ -202,7 +202,7 @@ def notes_on(judged: Sequence[ClassifiedEntry]) -> tuple[Note, ...]:
 def decide(
     source: Source, found: Sequence[Identified], known: KnownEntries, *, now: datetime
 ) -> list[ClassifiedEntry]:
-    """As `judge`, of what was read: a pure function."""
+    """As `classify_entries`, of what was read: a pure function."""
     judged: list[ClassifiedEntry] = []
     seen: set[str] = set()
     fresh = 0

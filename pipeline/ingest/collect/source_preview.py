@@ -15,7 +15,7 @@ from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
 from pipeline import personas
 from pipeline.ingest import plans
-from pipeline.ingest.collect.classify import judge, notes_on
+from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.fetch import fetch
 from pipeline.ingest.collect.validation import kind_of
@@ -69,7 +69,7 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     if not kind.fetches:
         return _unfetched(source, now)
     fetched = _fetch_in_time(source, now)
-    judged = judge(source, fetched.entries, now=now)
+    judged = classify_entries(source, fetched.entries, now=now)
     shown = tuple(
         Previewed(one.entry, one.key, one.decision, one.decided_by, one.code, one.message) for one in judged
     )

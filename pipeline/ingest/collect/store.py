@@ -18,7 +18,7 @@ from config.core.crash_points import crash_point
 from pipeline.holds import source_changes
 from pipeline.ingest import push, raw_content
 from pipeline.ingest.collect import entry_log
-from pipeline.ingest.collect.classify import judge, notes_on
+from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.models import SourceEntry, SourceEntryDecision, WorkspaceDefaults
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def take_in(
     """
     if fetch.not_modified:
         return False, _confirm_missing(source, now), ()
-    judged = judge(source, fetch.entries, now=now)
+    judged = classify_entries(source, fetch.entries, now=now)
     logged = entry_log.read(source, [one.key for one in judged])
     news = [one for one in reversed(judged) if entry_log.is_news(one, logged)]
     fresh = [one for one in reversed(judged) if one.content is not None and one.there is None]

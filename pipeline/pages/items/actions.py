@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.generate import acceptance
 from pipeline.models import Publication
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
 from pipeline.review import decisions, regenerate, variants
 
@@ -62,7 +62,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             fields = {"version": str(rejected.version)}
             offer_undo(request, said, place.address("item_restore", gen=gen), fields)
             return redirect(place.address("item_page", gen=gen))
-    return render(request, "pages/items/reject.html", {**head(place, row), "form": form})
+    return render(request, "pages/items/reject.html", {**item_head(place, row), "form": form})
 
 
 @page("edit", methods=("POST",))
@@ -97,7 +97,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             messages.success(request, _("Another variant is being made; the one before stays as it is."))
             return redirect(place.address("item_page", gen=variant.pk))
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "no_hints": regenerate.why_no_hints(row),
         "credits": acceptance.engine_named(row.engine_output).credits,

@@ -64,7 +64,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     scenes = scenes_of(kept) if kept is not None else ()
     sent = publications.sendings_of(place, row)
     return {
-        **head(place, row),
+        **item_head(place, row),
         "look": preview.look_of(row, there, claims.numbered(row)),
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
@@ -83,7 +83,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     }
 
 
-def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
+def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What every page of an item begins with."""
     badge = labels.of_item(row)
     if row.status in labels.SPREADING:

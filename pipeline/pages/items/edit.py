@@ -19,7 +19,7 @@ from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import number_in, version_in
 from pipeline.review import decisions
@@ -54,7 +54,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
         "fits": fits.fits_of(as_typed(row, form), now=utc_now()),

@@ -20,7 +20,7 @@ from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.items import outlet_fit, summary
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import note_of
 from pipeline.review import bulk_review
@@ -58,7 +58,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,

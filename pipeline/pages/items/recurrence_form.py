@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.generate import acceptance
 from pipeline.models import Recurrence, RecurrenceStatus
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
 from pipeline.schedule import recurring
 from pipeline.schedule.recurring.crud import TIME
@@ -66,7 +66,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
             _keep(request, place, row, there, form.values())
             return redirect(place.address("item_page", gen=gen))
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "recurrence": there,
         "credits": acceptance.engine_named(row.engine_output).credits,

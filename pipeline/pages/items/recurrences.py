@@ -37,7 +37,7 @@ def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
     return {"row": None} if can_begin else None
 
 
-def listed(place: Place) -> list[dict[str, Any]]:
+def list_recurrences(place: Place) -> list[dict[str, Any]]:
     """Those that come back by their next time, then those that have stopped; always two statements."""
     newest = RecurrenceTurn.everywhere.filter(recurrence=OuterRef("pk")).order_by("-id")
     rows = (

@@ -15,7 +15,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.pages.items.storyboard_form import StoryboardForm
@@ -52,7 +52,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         except AppError as error:
             show_at_fields(form, error)
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
         "fixed": storyboard_timing.why_fixed(kept.board),

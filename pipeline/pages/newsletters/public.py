@@ -104,7 +104,7 @@ def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
 @_public
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms: a mail program that opens links in advance confirms nothing."""
-    found = subscribers.find(token)
+    found = subscribers.find_subscriber(token)
     if found is None or found.status not in WANTED_SUBSCRIBERS:
         return render(request, "pages/newsletters/over.html", status=404)
     is_on = found.status == SubscriberStatus.ACTIVE
@@ -118,7 +118,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 @_public
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has none."""
-    found = subscribers.find(token)
+    found = subscribers.find_subscriber(token)
     if found is None:
         return render(request, "pages/newsletters/over.html", status=404)
     if request.method == "POST":

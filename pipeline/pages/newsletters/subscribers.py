@@ -22,7 +22,7 @@ from pipeline import labels, limits
 from pipeline import mailing as stage
 from pipeline.mailing import subscribers as subscribing
 from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber
-from pipeline.pages.outlets.detail import head
+from pipeline.pages.outlets.detail import outlet_head
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -90,7 +90,7 @@ def _shown(
     queue = stage.queue_of(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
-        **head(outlet, "subscribers"),
+        **outlet_head(outlet, "subscribers"),
         "rows": [{"subscriber": one, "state": labels.SUBSCRIBERS[one.status]} for one in found[:ROWS]],
         "filters": [(key, badge.label, counts.get(key, 0)) for key, badge in labels.SUBSCRIBERS.items()],
         "total": sum(counts.values()),

@@ -15,7 +15,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline import outlets
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.outlets.detail import find_outlet, head
+from pipeline.pages.outlets.detail import find_outlet, outlet_head
 from pipeline.publish import disconnect_outlet
 
 if TYPE_CHECKING:
@@ -77,5 +77,5 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
             messages.success(request, said)
             return redirect(place.address("outlets_page"))
         return redirect(place.address("outlet_page", out=out))
-    context = {**head(row, "disconnect"), "hit": disconnect_outlet.hit_by_disconnecting(row)}
+    context = {**outlet_head(row, "disconnect"), "hit": disconnect_outlet.hit_by_disconnecting(row)}
     return render(request, "pages/outlets/disconnect.html", context)

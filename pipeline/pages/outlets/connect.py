@@ -20,7 +20,7 @@ from pipeline import outlets, plugins
 from pipeline.outlets import oauth_connect
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
-from pipeline.pages.outlets.detail import find_outlet, head
+from pipeline.pages.outlets.detail import find_outlet, outlet_head
 from pipeline.pages.outlets.forms import ConnectForm, ReconnectForm
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
             messages.success(request, said % {"name": row.name})
             return _led_on(request, place, again, form)
     context = {
-        **head(row, "reconnect"),
+        **outlet_head(row, "reconnect"),
         "form": form,
         "oauth": platform.oauth is not None,
         "oauth_address": oauth_address(place, platform),

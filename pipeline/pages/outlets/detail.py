@@ -49,7 +49,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = account.pace_of(row)
     context = {
-        **head(row, "look"),
+        **outlet_head(row, "look"),
         "notes": account.notes_of(row),
         "readers": _readers(place, row),
         "queue": _queue(place, row),
@@ -84,10 +84,10 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
             )
             messages.success(request, _("Saved. What is published from now on follows it."))
             return redirect(place.address("outlet_page", out=out))
-    return render(request, "pages/outlets/edit.html", {**head(row, "settings"), "form": form})
+    return render(request, "pages/outlets/edit.html", {**outlet_head(row, "settings"), "form": form})
 
 
-def head(row: Outlet, tab: str) -> dict[str, Any]:
+def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
     now = utc_now()
     platform = platform_of(row.platform)
     return {

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.workspace_view import Place, find, page, person_page
+from accounts.pages.workspace_view import Place, find_place, page, person_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import plugins
@@ -61,7 +61,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
         )
     except AppError as error:
         return _failed(request, platform, failures.over(error), status=400)
-    place = find(request, attempt.workspace_id)
+    place = find_place(request, attempt.workspace_id)
     if place is None or not place.may("manage"):
         return _failed(request, platform, failures.of_role(), status=403)
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it

@@ -22,7 +22,7 @@ from pipeline.media import uploads
 from pipeline.models import Upload
 from pipeline.pages.personas.editor import offer_way_back
 from pipeline.pages.personas.forms import LookForm, TryPersonaForm
-from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, persona_head
 from pipeline.personas import branding as stage
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     if is_trial:
         words = trial.cleaned_data["words"] if trial.is_valid() else ""
     context = {
-        **head(place, row, "look"),
+        **persona_head(place, row, "look"),
         "form": form,
         "trial": trial,
         "samples": [_shown(one) for one in stage.try_out(row, words)] if words else [],

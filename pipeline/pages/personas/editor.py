@@ -17,7 +17,7 @@ from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline.models.persona import CONTENT
 from pipeline.pages.personas.forms import PersonaForm, values_of
-from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, persona_head
 from pipeline.personas import crud as stage
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         else:
             offer_way_back(request, place, changed, row.version)
             return redirect(place.address("persona", per=per))
-    return render(request, "pages/personas/detail.html", {**head(place, row, "editor"), "form": form})
+    return render(request, "pages/personas/detail.html", {**persona_head(place, row, "editor"), "form": form})
 
 
 def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
@@ -82,7 +82,9 @@ def persona_versions(request: HttpRequest, place: Place, per: UUID) -> HttpRespo
         {"version": one, "changed": _changed(one, kept[index + 1 :]), "is_newest": index == 0}
         for index, one in enumerate(kept)
     ]
-    return render(request, "pages/personas/versions.html", {**head(place, row, "versions"), "rows": rows})
+    return render(
+        request, "pages/personas/versions.html", {**persona_head(place, row, "versions"), "rows": rows}
+    )
 
 
 def _changed(version: PersonaVersion, older: list[PersonaVersion]) -> str:

@@ -22,7 +22,7 @@ def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:
     return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
 
 
-def head(place: Place, persona: Persona, tab: str) -> dict[str, Any]:
+def persona_head(place: Place, persona: Persona, tab: str) -> dict[str, Any]:
     """What each tab of a persona shows above its own."""
     is_default = WorkspaceDefaults.objects.of(place.workspace).filter(persona=persona).exists()
     return {"persona": persona, "tab": tab, "is_default": is_default}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from config.core.clock import utc_now
 from pipeline.models import Asset
 from pipeline.pages.items import claims, preview, summary
-from pipeline.pages.items.detail import head
+from pipeline.pages.items.detail import item_head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
 from pipeline.review import asset_order
@@ -30,7 +30,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     rest = [one for one in story.firsts if one.group != row.variant_group]
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
     return {
-        **head(place, row),
+        **item_head(place, row),
         "story": story,
         "this": this,
         "siblings": siblings,

@@ -18,7 +18,7 @@ from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.edit import as_typed
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import version_in
@@ -100,7 +100,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     elif request.method == "POST":
         status = 400
     context = {
-        **head(place, row),
+        **item_head(place, row),
         "form": form,
         "overtaken": said,
         "public_id": encode("gen", row.pk),

@@ -44,7 +44,7 @@ def series_page(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     rows = [_row(one, now) for one in there]
-    context = {"rows": rows, "returns": returns.listed(place)}
+    context = {"rows": rows, "returns": returns.list_recurrences(place)}
     return render(request, "pages/series/list.html", context)
 
 
@@ -62,7 +62,7 @@ def _row(row: Series, now: datetime) -> dict[str, Any]:
 @page("look", methods=("GET",))
 def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     row, now = find_series(place, ser), utc_now()
-    choice = series.choose(row, now=now)
+    choice = series.select_items(row, now=now)
     context = {
         "series": row,
         "week": week_of(row),

@@ -17,7 +17,7 @@ from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
 from pipeline.pages.sources import lanes
 from pipeline.pages.sources.forms import SourceSettingsForm, values_of
-from pipeline.pages.sources.views import find_source, head
+from pipeline.pages.sources.views import find_source, source_head
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -102,4 +102,4 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
             collect.change(row, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. What comes from now on follows it."))
             return redirect(place.address("source_page", src=src))
-    return render(request, "pages/sources/edit.html", {**head(place, row, "settings"), "form": form})
+    return render(request, "pages/sources/edit.html", {**source_head(place, row, "settings"), "form": form})

@@ -18,7 +18,7 @@ from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
 from pipeline.pages.sources import cadence
 from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
-from pipeline.pages.sources.views import head
+from pipeline.pages.sources.views import source_head
 from pipeline.personas.lane_slots import foresee
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
             collect.change(row, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. What comes from now on follows it."))
             return redirect(place.address("source_page", src=row.pk))
-    context = {**head(place, row, "settings"), "form": form, **_outlook(form, row)}
+    context = {**source_head(place, row, "settings"), "form": form, **_outlook(form, row)}
     return render(request, "pages/sources/lane_edit.html", context)
 
 

@@ -63,7 +63,7 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     chosen = chosen if chosen in labels.SOURCE_ENTRIES else ""
     entries, older = _entries(request, place, row, chosen)
     context = {
-        **head(place, row, "log"),
+        **source_head(place, row, "log"),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
@@ -75,14 +75,14 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 
 def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     context = {
-        **head(place, row, "log"),
+        **source_head(place, row, "log"),
         **lane_log.read(row, request.GET.get("before", "")),
         "is_first_page": "before" not in request.GET,
     }
     return render(request, "pages/sources/detail.html", context)
 
 
-def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
+def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     kind = health.kind_of(row)
     is_at_work = row.status in POLLED_SOURCES
     is_lane = row.type == "brand"

@@ -18,7 +18,7 @@ from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline.labels import Badge
 from pipeline.models import Topic
-from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, persona_head
 from pipeline.pages.topics.forms import TopicForm, values_of
 from pipeline.personas import topics as stage
 from pipeline.sources.brand import is_in_season
@@ -51,7 +51,7 @@ def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         {"topic": one, "state": _state(one, today)}
         for one in _of(place, persona).filter(deleted_at=None).order_by("title", "id")
     ]
-    return render(request, "pages/topics/list.html", {**head(place, persona, "topics"), "rows": rows})
+    return render(request, "pages/topics/list.html", {**persona_head(place, persona, "topics"), "rows": rows})
 
 
 def _state(topic: Topic, today: str) -> Badge:
@@ -74,7 +74,9 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
             made = stage.create(place.workspace, form.values(persona), now=utc_now())
             messages.success(request, _("%(title)s is in the pool.") % {"title": made.title})
             return redirect(place.address("topics", per=per))
-    return render(request, "pages/topics/detail.html", {**head(place, persona, "topics"), "form": form})
+    return render(
+        request, "pages/topics/detail.html", {**persona_head(place, persona, "topics"), "form": form}
+    )
 
 
 @page("edit")
@@ -98,7 +100,7 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
         else:
             messages.success(request, _("Saved."))
             return redirect(place.address("topics", per=per))
-    context = {**head(place, persona, "topics"), "form": form, "topic": row}
+    context = {**persona_head(place, persona, "topics"), "form": form, "topic": row}
     return render(request, "pages/topics/detail.html", context)
 
 

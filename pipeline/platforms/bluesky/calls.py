@@ -16,8 +16,8 @@ from pipeline.platforms.http_calls import (
     ask_once,
     fail_plainly,
     json_object,
-    said,
     wait_until_reset,
+    with_colon,
     words_of,
 )
 from pipeline.platforms.settings import is_web_address
@@ -128,7 +128,7 @@ def _fail_to_open(response: Response, now: datetime) -> NoReturn:
             message, code="app_password_needed", action=action, platform_status=response.status
         )
     if response.status in {400, 401} and error_of(response) in {"AuthenticationRequired", "InvalidRequest"}:
-        message = f"{WHAT} doesn't take this handle with this app password{said(words)}."
+        message = f"{WHAT} doesn't take this handle with this app password{with_colon(words)}."
         action = "Make a new app password in Bluesky and connect the outlet again with it."
         raise NeedsReconnect(message, action=action, platform_status=response.status, platform_message=words)
     if response.status == 404 and not error_of(response):
@@ -221,23 +221,23 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
         )
 
     if name in _SUSPENDED:
-        message = f"{WHAT} has suspended or closed this account{said(words)}."
+        message = f"{WHAT} has suspended or closed this account{with_colon(words)}."
         action = "Sign in at Bluesky and settle it there, then check the outlet."
         raise of_account(message, code="account_suspended", action=action)
     if name in _ENDED or status == 401:
-        message = f"{WHAT} no longer accepts this account's credentials{said(words)}."
+        message = f"{WHAT} no longer accepts this account's credentials{with_colon(words)}."
         raise of_account(message)
     if name == "BlobNotFound" or (name == "InvalidRequest" and words.startswith("Could not find blob")):
         message = f"{WHAT} no longer has a picture that was uploaded; it is uploaded again."
         raise TryLater(message, code="upload_gone", after=WITHOUT_BLOB, platform_status=status)
     if name in _FILE or status == 413 or "blob too big" in words:
         # A server that wasn't updated takes less than the lexicon allows today.
-        message = f"{WHAT} doesn't take a picture{said(words)}."
+        message = f"{WHAT} doesn't take a picture{with_colon(words)}."
         raise Refused(
             message, code="file_refused", field="assets", platform_status=status, platform_message=words
         )
     if name in {"InvalidSwap", "ConcurrentWrites"}:
-        message = f"Something else was written to this account at the same moment{said(words)}."
+        message = f"Something else was written to this account at the same moment{with_colon(words)}."
         raise TryLater(message, code="busy", platform_status=status, platform_message=words)
     if 400 <= status < 500 and status not in {408, 429} and not name:
         # A firewall or a proxy in front of the server: it says nothing of the post or the account.

@@ -132,7 +132,7 @@ class Told:
     text: str
 
 
-def tell(payload: Payload, look: NewsletterStyle) -> Told:
+def render_sections(payload: Payload, look: NewsletterStyle) -> Told:
     """The payload's sections, its pictures first, in both forms."""
     title = " ".join(payload.title.split())
     tag = _Tag(look.utm_source, title)
@@ -146,7 +146,7 @@ def tell(payload: Payload, look: NewsletterStyle) -> Told:
     return Told(before + html, _text(title, sections, payload, tag))
 
 
-def page(
+def mail_page(
     html: str, *, title: str, name: str, footer: Sequence[str], language: str, look: NewsletterStyle
 ) -> str:
     """The whole mail around `html`. `footer` are lines of HTML."""

@@ -88,7 +88,7 @@ class Envelope:
 def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
     """An item as an issue of the outlet with these settings; an item with a subject of its own goes out under that."""
     subject = " ".join(str(payload.content.get("subject") or payload.title).split())
-    told = frame.tell(payload, look_of(config))
+    told = frame.render_sections(payload, look_of(config))
     language = payload.language if _LANGUAGE.fullmatch(payload.language) else ""
     return Issue(subject, told.html, told.text, language)
 
@@ -97,7 +97,7 @@ def look_of(config: Mapping[str, Any]) -> NewsletterStyle:
     return NewsletterStyle(str(config.get("accent", "")), str(config.get("utm_source", "")))
 
 
-def write(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:
+def compose_mail(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:
     """The mail as it goes over the wire, signed where the account has a key."""
     message = EmailMessage(policy=SMTP)
     message["From"] = Address(
@@ -145,7 +145,7 @@ def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
         footer.append(
             f'<a href="{escape(envelope.unsubscribe_url)}">{escape(envelope.footer.unsubscribe)}</a>'
         )
-    return frame.page(
+    return frame.mail_page(
         issue.html,
         title=issue.subject,
         name=str(account.config.get("from_name", "")),

@@ -60,10 +60,10 @@ class SmtpReply:
 
     @property
     def verdict(self) -> Verdict:
-        return judge(self.stage, self.code, self.text)
+        return classify_reply(self.stage, self.code, self.text)
 
 
-def judge(stage: Stage, code: int, text: str) -> Verdict:
+def classify_reply(stage: Stage, code: int, text: str) -> Verdict:
     found = _ENHANCED.match(text)
     subject, detail = (int(found[2]), int(found[3])) if found else (None, None)
     if 200 <= code < 400:

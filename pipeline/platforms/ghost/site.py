@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, json_object, said
+from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, json_object, with_colon
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -166,11 +166,11 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
         :WORDS
     ]
     if status == 401 and code == "INVALID_JWT":
-        message = f"The site doesn't take the token{said(words)}."
+        message = f"The site doesn't take the token{with_colon(words)}."
         action = "See that the key belongs to this site and that both servers' clocks are right, then connect again."
         raise NeedsReconnect(message, action=action, platform_status=status, platform_message=words)
     if status in {406, 426}:
-        message = f"The site's version of Ghost doesn't speak this version of the API{said(words)}."
+        message = f"The site's version of Ghost doesn't speak this version of the API{with_colon(words)}."
         raise NeedsReconnect(
             message,
             code="version_not_spoken",
@@ -192,19 +192,19 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
             platform_status=status,
         )
     if status == 403 and kind == "HostLimitError":
-        message = f"The site's plan doesn't allow it{said(words)}."
+        message = f"The site's plan doesn't allow it{with_colon(words)}."
         action = "Change the plan at the host of the site, then retry."
         raise Refused(
             message, code="plan_limit", action=action, platform_status=status, platform_message=words
         )
     if status == 403 and kind == "NoPermissionError":
-        message = f"The key may not do this{said(words)}."
+        message = f"The key may not do this{with_colon(words)}."
         action = "Use the Admin API key of a custom integration, or of a user who may publish."
         raise NeedsReconnect(
             message, code="missing_right", action=action, platform_status=status, platform_message=words
         )
     if status in {413, 415}:
-        message = f"The site doesn't take a file{said(words)}."
+        message = f"The site doesn't take a file{with_colon(words)}."
         action = "Use a smaller file or another type, then retry."
         raise Refused(
             message,

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from pipeline.platforms.http_calls import fail_plainly, json_object, said, wait_until_reset, words_of
+from pipeline.platforms.http_calls import fail_plainly, json_object, wait_until_reset, with_colon, words_of
 from pipeline.platforms.tokens import bearer
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
@@ -52,12 +52,12 @@ def fail(response: Response, *, account: Account, now: datetime, is_commit: bool
         message = "Something before LinkedIn answered 403, as a firewall does."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
     if status in {400, 403, 404, 422} and words.lower().startswith(_SETTLING):
-        message = f"LinkedIn couldn't find something that was just made{said(words)}."
+        message = f"LinkedIn couldn't find something that was just made{with_colon(words)}."
         if is_commit:
             raise OutcomeUnknown(message, platform_status=status, platform_message=words)
         raise TryLater(message, platform_status=status, platform_message=words)
     if status == 403:
-        message = f"LinkedIn says that the connection lacks a right{said(words)}."
+        message = f"LinkedIn says that the connection lacks a right{with_colon(words)}."
         action = "Connect the outlet again and grant everything that is asked for."
         raise NeedsReconnect(
             message, code="missing_right", action=action, platform_status=status, platform_message=words

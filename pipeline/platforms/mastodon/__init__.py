@@ -31,7 +31,7 @@ from pipeline.platforms.base import (
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.account import account_info
-from pipeline.platforms.mastodon.calls import call, read
+from pipeline.platforms.mastodon.calls import call, read_object
 from pipeline.platforms.mastodon.history import (
     PAGE,
     as_sent,
@@ -39,9 +39,9 @@ from pipeline.platforms.mastodon.history import (
     begin,
     chain_of,
     chain_there,
-    listed,
     look_closely,
     newest_of,
+    posts_after,
     sent_of,
     since,
 )
@@ -186,7 +186,7 @@ class Mastodon(Platform):
                 response.status == 200 and answer is not None and not answer.get("url")
             ):
                 return Pending(LOOK_AT_FILE)
-            read(response, now=now)
+            read_object(response, now=now)
         return Ready()
 
     def commit(
@@ -241,7 +241,7 @@ class Mastodon(Platform):
         """A thread of which only the beginning is there counts as absent: the next try goes on after it."""
         try:
             if "after" in state:
-                statuses = listed(account, state["after"], http=http, now=now)
+                statuses = posts_after(account, state["after"], http=http, now=now)
             else:
                 statuses = newest_of(account, http=http, now=now)
         except PluginError as error:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pipeline.platforms.base import Account, AccountInfo
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.mastodon.calls import call, fail, read, server_of, text
+from pipeline.platforms.mastodon.calls import call, fail, read_object, server_of, text_of
 from pipeline.platforms.mastodon.rules import limits_in
 from pipeline.plugins import Refused
 
@@ -35,7 +35,7 @@ def account_info(account: Account, *, http: Client, now: datetime) -> AccountInf
     software, version = _software(instance)
     limits = {**limits_in(instance), "software": software, "version": version}
     scopes = _scopes(account, http=http)
-    host = text(instance, "domain") or urlsplit(text(person, "url")).hostname or ""
+    host = text_of(instance, "domain") or urlsplit(text_of(person, "url")).hostname or ""
     notes = [
         f"The access token lacks the right {right}, which is needed to {what}."
         for right, what in _RIGHTS
@@ -51,10 +51,10 @@ def account_info(account: Account, *, http: Client, now: datetime) -> AccountInf
             "posts are looked through."
         )
     return AccountInfo(
-        external_id=text(person, "id"),
-        handle=f"@{text(person, 'username')}@{host}",
-        name=text(person, "display_name"),
-        url=text(person, "url"),
+        external_id=text_of(person, "id"),
+        handle=f"@{text_of(person, 'username')}@{host}",
+        name=text_of(person, "display_name"),
+        url=text_of(person, "url"),
         scopes=scopes,
         limits=limits,
         notes=tuple(notes),
@@ -69,8 +69,8 @@ def _person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
         raise Refused(
             message, code="no_such_server", field="config.server", action=action, platform_status=404
         )
-    person = read(response, now=now)
-    if not text(person, "id"):
+    person = read_object(response, now=now)
+    if not text_of(person, "id"):
         fail(response, now=now)
     return person
 
@@ -80,15 +80,15 @@ def _instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any
     if 400 <= response.status < 500 and response.status != 429:
         # An older server, or one that speaks only the older interface.
         response = call(account, "GET", "/api/v1/instance", http=http)
-    return read(response, now=now)
+    return read_object(response, now=now)
 
 
 def _software(instance: Mapping[str, Any]) -> tuple[str, str]:
-    version = text(instance, "version")
+    version = text_of(instance, "version")
     named = _SOFTWARE.search(version)
     if named:
         return named["name"].lower(), named["version"]
-    source = text(instance, "source_url").lower()
+    source = text_of(instance, "source_url").lower()
     for name in ("gotosocial", "takahe", "pixelfed", "friendica", "sharkey", "iceshrimp"):
         if name in source or name in version.lower():
             return name, version

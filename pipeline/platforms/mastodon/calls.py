@@ -14,8 +14,8 @@ from pipeline.platforms.http_calls import (
     ask_once,
     fail_plainly,
     json_object,
-    said,
     wait_until_reset,
+    with_colon,
     words_of,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -51,7 +51,7 @@ def call(
     return send(http, method, f"{server_of(account)}{path}", what=WHAT, **sent)
 
 
-def read(response: Response, *, now: datetime) -> dict[str, Any]:
+def read_object(response: Response, *, now: datetime) -> dict[str, Any]:
     """The object that a read answered with; raises what any other answer means."""
     answer = json_object(response.body)
     if response.status != 200 or answer is None:
@@ -69,7 +69,7 @@ def read_list(response: Response, *, now: datetime) -> list[dict[str, Any]]:
     return [one for one in answer if isinstance(one, dict)]
 
 
-def text(answer: object, name: str) -> str:
+def text_of(answer: object, name: str) -> str:
     value = answer.get(name) if isinstance(answer, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -85,7 +85,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
     if status == 403:
         _fail_forbidden(words, lower)
     if status == 422 and "not finished processing" in lower:
-        message = f"{WHAT} is still working on a file{said(words)}."
+        message = f"{WHAT} is still working on a file{with_colon(words)}."
         raise TryLater(
             message,
             code="still_processing",
@@ -97,7 +97,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
         field = "body" if "text" in lower or "character" in lower else None
         if "media" in lower or "file" in lower or "attach" in lower:
             field = "assets"
-        message = f"{WHAT} refused it{said(words)}."
+        message = f"{WHAT} refused it{with_colon(words)}."
         raise Refused(message, field=field, platform_status=status, platform_message=words)
     fail_plainly(
         response,
@@ -111,14 +111,14 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
 
 def _fail_forbidden(words: str, lower: str) -> NoReturn:
     if "scope" in lower:
-        message = f"The access token lacks a right{said(words)}."
+        message = f"The access token lacks a right{with_colon(words)}."
         code = "missing_right"
         action = "Make an access token with the rights read and write, and connect the outlet again with it."
     elif any(sign in lower for sign in ("disabled", "suspended", "frozen", "confirm", "pending", "moved")):
-        message = f"{WHAT} doesn't let this account post{said(words)}."
+        message = f"{WHAT} doesn't let this account post{with_colon(words)}."
         code = "account_suspended"
         action = "Sign in on the server and settle it there, then check the outlet."
     else:
-        message = f"{WHAT} doesn't allow this account to do that{said(words)}."
+        message = f"{WHAT} doesn't allow this account to do that{with_colon(words)}."
         code, action = "needs_reconnect", ""
     raise NeedsReconnect(message, code=code, action=action, platform_status=403, platform_message=words)

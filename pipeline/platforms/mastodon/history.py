@@ -18,7 +18,7 @@ from urllib.parse import quote
 from config.core import ids
 from pipeline.platforms.base import Account, CannotTell, Found, Sent
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.mastodon.calls import call, read_list, text
+from pipeline.platforms.mastodon.calls import call, read_list, text_of
 from pipeline.platforms.mastodon.posts import file_ids, files_of
 from pipeline.platforms.mastodon.rules import without_domains
 from pipeline.plugins import TryLater
@@ -52,14 +52,14 @@ def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
     found = [
         Status(
             id=one["id"],
-            url=text(one, "url") or text(one, "uri"),
-            words=_letters(html.unescape(_TAG.sub(" ", text(one, "content")))),
-            answers=text(one, "in_reply_to_id"),
-            files=frozenset(text(file, "id") for file in one.get("media_attachments") or []),
-            made_at=_moment(text(one, "created_at")),
+            url=text_of(one, "url") or text_of(one, "uri"),
+            words=_letters(html.unescape(_TAG.sub(" ", text_of(one, "content")))),
+            answers=text_of(one, "in_reply_to_id"),
+            files=frozenset(text_of(file, "id") for file in one.get("media_attachments") or []),
+            made_at=_moment(text_of(one, "created_at")),
         )
         for one in answer
-        if text(one, "id") and not one.get("reblog")
+        if text_of(one, "id") and not one.get("reblog")
     ]
     return sorted(found, key=lambda one: order(one.id))
 
@@ -156,7 +156,7 @@ def newest_of(account: Account, *, http: Client, now: datetime) -> list[Status]:
     return read_statuses(read_list(response, now=now))
 
 
-def listed(account: Account, after: str, *, http: Client, now: datetime) -> list[Status]:
+def posts_after(account: Account, after: str, *, http: Client, now: datetime) -> list[Status]:
     """The account's posts that followed this one; the ones next to it where there are many."""
     if not after:
         return newest_of(account, http=http, now=now)
@@ -187,7 +187,7 @@ def _words_given(account: Account, status: Status, *, http: Client) -> str | Non
     except TryLater:
         return None
     answer = json_object(response.body) if response.status == 200 else None
-    return text(answer, "text").strip() or None
+    return text_of(answer, "text").strip() or None
 
 
 def _statuses_of(account: Account) -> str:
@@ -197,7 +197,7 @@ def _statuses_of(account: Account) -> str:
 def chain_there(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> list[Status]:
-    statuses = listed(account, state["after"], http=http, now=now)
+    statuses = posts_after(account, state["after"], http=http, now=now)
     return chain_of(statuses, post.parts, file_ids(state))
 
 

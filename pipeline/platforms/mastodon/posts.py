@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.mastodon.calls import call, fail, read, text
+from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
 from pipeline.platforms.rules import images_of
 from pipeline.platforms.uploads import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
@@ -56,10 +56,10 @@ def uploaded(
         timeout=http_calls.UPLOAD_SECONDS,
     )
     answer = json_object(response.body)
-    if response.status not in {200, 202} or not text(answer, "id"):
+    if response.status not in {200, 202} or not text_of(answer, "id"):
         fail(response, now=now)
-    is_ready = response.status == 200 and bool(text(answer, "url"))
-    return {"id": text(answer, "id"), "is_ready": is_ready, "at": now.isoformat()}
+    is_ready = response.status == 200 and bool(text_of(answer, "url"))
+    return {"id": text_of(answer, "id"), "is_ready": is_ready, "at": now.isoformat()}
 
 
 def form_of(
@@ -95,10 +95,10 @@ def accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, 
     if response.status != 200:
         fail(response, now=now, is_commit=True)
     answer = json_object(response.body)
-    if not text(answer, "id"):
+    if not text_of(answer, "id"):
         message = "The Mastodon server answered with something that can't be read."
         raise OutcomeUnknown(message, platform_status=response.status)
-    return {"id": text(answer, "id"), "url": text(answer, "url") or text(answer, "uri")}
+    return {"id": text_of(answer, "id"), "url": text_of(answer, "url") or text_of(answer, "uri")}
 
 
 def half(there: int, parts: int, why: str) -> OutcomeUnknown:
@@ -139,7 +139,7 @@ def is_gone(account: Account, response: Response, *, http: Client) -> bool:
     if json_object(response.body) is not None:
         return True
     own = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
-    return own.status == 200 and bool(text(json_object(own.body), "id"))
+    return own.status == 200 and bool(text_of(json_object(own.body), "id"))
 
 
 def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) 
     response = call(account, "GET", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
     if is_gone(account, response, http=http):
         return {}
-    return read(response, now=now)
+    return read_object(response, now=now)
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:

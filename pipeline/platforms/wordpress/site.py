@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, said
+from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, with_colon
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
     words = _plain(answer.get("message")).rstrip(".")
     told: _Told = {"platform_status": status, "platform_message": words}
     if code in _WRONG_PASSWORD:
-        message = f"The site doesn't take the user name and application password{said(words)}."
+        message = f"The site doesn't take the user name and application password{with_colon(words)}."
         raise NeedsReconnect(message, **told)
     if code in _PASSWORDS_OFF:
         message = "The site has application passwords switched off."
@@ -215,10 +215,10 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
         message = "The site answers as to a stranger: the user name or the application password is wrong."
         raise NeedsReconnect(message, action=_NEW_PASSWORD, **told)
     if code in _NO_RIGHT and status in {400, 403}:
-        message = f"The user may not do this on the site{said(words)}."
+        message = f"The user may not do this on the site{with_colon(words)}."
         raise NeedsReconnect(message, code="missing_right", action=_ROLE, **told)
     if status == 413 or code in _FILE:
-        message = f"The site doesn't take a file{said(words)}."
+        message = f"The site doesn't take a file{with_colon(words)}."
         action = "Use a smaller file or another type, or raise the site's limit for uploads, then retry."
         raise Refused(message, code="file_not_taken", field="assets", action=action, **told)
     if code in GONE and status in {404, 410}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, said, wait_until_reset
+from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, wait_until_reset, with_colon
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -74,18 +74,18 @@ def fail(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
         kind, status = "usage-capped", 403
     if status == 403 and kind in ACCOUNT:
         code, message, action = ACCOUNT[kind]
-        message = f"{message}{said(words)}."
+        message = f"{message}{with_colon(words)}."
         raise NeedsReconnect(
             message, code=code, action=action, platform_status=response.status, platform_message=words
         )
     if status == 403 and "locked" in words.lower():
-        message = f"X has locked the account{said(words)}."
+        message = f"X has locked the account{with_colon(words)}."
         action = "Log in at X and unlock the account; then check the outlet and retry."
         raise NeedsReconnect(
             message, code="account_locked", action=action, platform_status=status, platform_message=words
         )
     if status in {400, 403}:
-        message = f"X refused it{said(words)}."
+        message = f"X refused it{with_colon(words)}."
         raise Refused(message, platform_status=status, platform_message=words)
     fail_plainly(response, what="X", words=words, now=now, is_commit=is_commit, after=_reset(response, now))
 

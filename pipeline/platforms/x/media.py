@@ -66,7 +66,7 @@ def poll(account: Account, state: Mapping[str, Any], *, http: Client, now: datet
         if info.get("state") == "failed":
             error = info.get("error")
             words = str(error.get("message") or "") if isinstance(error, dict) else ""
-            message = f"X couldn't use the file{http_calls.said(words.rstrip('.'))}."
+            message = f"X couldn't use the file{http_calls.with_colon(words.rstrip('.'))}."
             raise Refused(message, code="media_refused", field="assets", platform_message=words)
         if info.get("state") in {"pending", "in_progress"}:
             seconds = info.get("check_after_secs")

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
-from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, retry_after, said
+from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, retry_after, with_colon
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
         _waits(response, reason, words, now)
         _account(status, reason, words)
     if 400 <= status < 500 and reason in FIELDS:
-        message = f"YouTube refused it{said(words)}."
+        message = f"YouTube refused it{with_colon(words)}."
         raise Refused(
             message, code=_snake(reason), field=FIELDS[reason], platform_status=status, platform_message=words
         )
@@ -57,7 +57,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
 def _waits(response: Response, reason: str, words: str, now: datetime) -> None:
     status = response.status
     if reason in _RATE:
-        message = f"YouTube asks to wait{said(words)}."
+        message = f"YouTube asks to wait{with_colon(words)}."
         raise TryLater(
             message,
             code="rate_limited",
@@ -105,7 +105,7 @@ def _account(status: int, reason: str, words: str) -> None:
         action = "Ask YouTube; then connect the outlet again."
     else:
         return
-    message = f"{message}{said(words)}."
+    message = f"{message}{with_colon(words)}."
     raise NeedsReconnect(message, code=code, action=action, platform_status=status, platform_message=words)
 
 

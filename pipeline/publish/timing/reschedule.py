@@ -15,9 +15,9 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.middleware import request_id
 from pipeline.models import Publication
-from pipeline.publish.announcements import tell
+from pipeline.publish.announcements import record_publication_event
 from pipeline.publish.blockers import is_too_late
-from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_look, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
@@ -42,7 +42,7 @@ def has_to_move(row: Publication, now: datetime) -> bool:
 def move(row: Publication, now: datetime) -> bool:
     """Promise it anew for the next free slot; False where its queue has none, or is paused."""
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         lock_outlets([row.outlet])
         queue = queue_of(row.outlet, row.workspace)
         slot = next_free(row.outlet, queue, after=now, own=row)
@@ -70,7 +70,7 @@ def move(row: Publication, now: datetime) -> bool:
         refresh_item(item, now=now)
         if is_told:
             # The promise that was missed is told; the new one is told of its own, should it be missed too.
-            tell(row, item, "published.overdue", now)
+            record_publication_event(row, item, "published.overdue", now)
     return True
 
 
@@ -153,7 +153,7 @@ def _set(row: Publication, now: datetime) -> bool:
     if moment == row.due_at:
         return False
     with transaction.atomic():
-        item = locked(row.item)
+        item = lock_item(row.item)
         former, row.due_at = row.due_at, moment
         changed = (
             Publication.everywhere.scheduled()

@@ -169,7 +169,7 @@ def change(
             # What is due stays due.
             return row
         if status == "stopped":
-            stop(row, "by_person", _("Somebody stopped it."), by=by, now=now, **clean)
+            stop_recurrence(row, "by_person", _("Somebody stopped it."), by=by, now=now, **clean)
         else:
             if row.status == RecurrenceStatus.STOPPED:
                 _refuse_one_more(row.workspace_id)
@@ -183,7 +183,9 @@ def change(
     return row
 
 
-def stop(row: Recurrence, code: str, message: str, *, by: str = "", now: datetime, **changes: Any) -> None:
+def stop_recurrence(
+    row: Recurrence, code: str, message: str, *, by: str = "", now: datetime, **changes: Any
+) -> None:
     """With its reason; whoever is at work on it has no say any more. In the caller's transaction."""
     reason = {"code": code, "message": message, "by": by, "at": as_z(now)}
     rest = {"due_at": None, "wake_at": None, **work_queue.overtake()}

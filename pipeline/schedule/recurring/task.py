@@ -20,7 +20,13 @@ from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.review import regenerate
-from pipeline.schedule.recurring.crud import is_source_paused, next_look, next_moment, stop, why_ended
+from pipeline.schedule.recurring.crud import (
+    is_source_paused,
+    next_look,
+    next_moment,
+    stop_recurrence,
+    why_ended,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -162,7 +168,7 @@ def _tell(
 
 def _stop_itself(row: Recurrence, code: str, message: str, now: datetime) -> None:
     """Its people hear of it, for nobody else would tell them; test items are nobody's worry."""
-    stop(row, code, message, now=now)
+    stop_recurrence(row, code, message, now=now)
     if row.test:
         return
     title = row.item.title or row.item.excerpt

@@ -1,14 +1,13 @@
 """Series of digests: keep one, choose what its next digest tells, make it once when its time comes."""
 
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
-from pipeline.schedule.series.select import SeriesSelection, choose
+from pipeline.schedule.series.select import SeriesSelection, select_items
 from pipeline.schedule.series.task import give_up, make_now, run_series
 
 __all__ = [
     "KEPT",
     "SeriesSelection",
     "change",
-    "choose",
     "create",
     "delete",
     "forget",
@@ -17,4 +16,5 @@ __all__ = [
     "next_slots",
     "restore",
     "run_series",
+    "select_items",
 ]

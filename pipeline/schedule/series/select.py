@@ -61,7 +61,7 @@ class _Story:
     """Its words alone, to be compared; empty where it has none."""
 
 
-def choose(series: Series, *, now: datetime) -> SeriesSelection:
+def select_items(series: Series, *, now: datetime) -> SeriesSelection:
     """The best of the window, the most reported and the newest first, not too many of one source."""
     since = now - timedelta(days=series.window_days)
     rows = (

@@ -20,7 +20,7 @@ from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
-from pipeline.schedule.series.select import SeriesSelection, choose
+from pipeline.schedule.series.select import SeriesSelection, select_items
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -59,7 +59,7 @@ def _work(series: Series, now: datetime) -> None:
             if SeriesIssue.everywhere.filter(series=row, due_at=due_at).exists():
                 # Another hand was there at this time.
                 return
-            make(row, choose(row, now=now), due_at=due_at, now=now)
+            make(row, select_items(row, now=now), due_at=due_at, now=now)
     except credit_account.QuotaExceeded as error:
         _say_no_credits(series, error, now)
 
@@ -67,7 +67,7 @@ def _work(series: Series, now: datetime) -> None:
 def _under_lease(series: Series) -> Series:
     """Locked, and still as it was claimed: a person's change takes the lease away."""
     try:
-        row = locked(series)
+        row = lock_series(series)
     except NotFound as error:
         raise LostLease from error
     if row.lease_token != series.lease_token or row.is_paused:
@@ -96,7 +96,9 @@ def _say_no_credits(series: Series, error: credit_account.QuotaExceeded, now: da
         message = _(
             "The credits of the month are used up. Make it from the series' page once there are new ones."
         )
-        note(row, "no_credits", message, choose(row, now=now), due_at=_due_at(row, now), now=now)
+        record_issue(
+            row, "no_credits", message, select_items(row, now=now), due_at=_due_at(row, now), now=now
+        )
         _go_on(series, now)
         balance = error.balance
         credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
@@ -106,14 +108,14 @@ def make_now(series: Series, *, by: str) -> SeriesIssue:
     """A digest beside those of its times. Raises `Conflict` where there is too little to tell, `QuotaExceeded`."""
     now = utc_now()
     with transaction.atomic():
-        row = locked(series)
-        choice = choose(row, now=now)
+        row = lock_series(series)
+        choice = select_items(row, now=now)
         if len(choice.raw_items) < row.items_least:
             raise Conflict.because(code="too_few_items", message=too_few(row, choice))
         return make(row, choice, due_at=now, by=by, now=now)
 
 
-def locked(series: Series) -> Series:
+def lock_series(series: Series) -> Series:
     """Two who make a digest of one series take turns, so that neither tells what the other does.
 
     Raises `NotFound` where it was ended meanwhile.
@@ -130,7 +132,7 @@ def make(
 ) -> SeriesIssue:
     """The run, its item, the log's line and last the reservation, in the caller's transaction."""
     if len(choice.raw_items) < series.items_least:
-        return note(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
+        return record_issue(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=series.workspace_id)
     persona_id = series.persona_id or defaults.persona_id
     generation = Generation.everywhere.create(
@@ -171,7 +173,7 @@ def make(
         created_at=now,
         updated_at=now,
     )
-    made = note(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
+    made = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
     dispatch.wake()
     crash_point("series.made")
     if generation.credits_reserved:
@@ -181,7 +183,7 @@ def make(
     return made
 
 
-def note(
+def record_issue(
     series: Series,
     decision: str,
     message: str,

@@ -118,7 +118,7 @@ def of_page(
     return ()
 
 
-def choose(found: Sequence[FeedCandidate]) -> FeedCandidate:
+def choose_feed(found: Sequence[FeedCandidate]) -> FeedCandidate:
     """The one feed of a page; formats of the same feed are one, and feeds of comments count only where they are alone.
 
     Raises `Refused` with the addresses where there are several, or none.

@@ -120,7 +120,7 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
 
 def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
     try:
-        return reader.ask(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
+        return reader.ask_child(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
     except TimeoutError:
         message = "Reading the feed took too long on a busy machine."
         raise TryLater(message, code="feed_timed_out") from None

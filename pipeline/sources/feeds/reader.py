@@ -128,7 +128,7 @@ _idle: Final[list[Helper]] = []
 _lock: Final = threading.Lock()
 
 
-def ask(document: bytes, *, url: str, content_type: str, seconds: float) -> list[bytes]:
+def ask_child(document: bytes, *, url: str, content_type: str, seconds: float) -> list[bytes]:
     """The lines of the answer (see `feed_parser_child`); raises `TimeoutError`, `HelperDied`."""
     question = json.dumps({"url": url, "content_type": content_type}).encode()
     until = monotonic() + seconds

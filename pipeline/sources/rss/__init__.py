@@ -182,7 +182,7 @@ class Rss(Source):
             return reading.poll(memory)
         except WebPage as page:
             found = discovery.of_page(page.links, reading.page, http, until=reading.until)
-            return reading.poll(replace(memory, feed_url=discovery.choose(found or special).url))
+            return reading.poll(replace(memory, feed_url=discovery.choose_feed(found or special).url))
 
 
 class _Reading:

@@ -226,15 +226,15 @@ def test_page_that_another_source_takes_between_look_and_write_is_not_taken_twic
     told.entries[FEED] = [entry(1), entry(2)]
     told.entries[OTHER] = [entry(1, external_id="b"), entry(3)]
     other = register(rich, OTHER)
-    real = store.judge
+    real = store.classify_entries
 
     def slow(*given, **more):
         judged = real(*given, **more)
-        monkeypatch.setattr(store, "judge", real)
+        monkeypatch.setattr(store, "classify_entries", real)
         poll(other)
         return judged
 
-    monkeypatch.setattr(store, "judge", slow)
+    monkeypatch.setattr(store, "classify_entries", slow)
     source = register(rich)
     source = poll(source)
     assert sorted(RawItem.everywhere.values_list("external_id", flat=True)) == ["b", "g2", "g3"]

@@ -76,7 +76,7 @@ def test_an_outlet_that_is_switched_off_while_it_prepares_gets_nothing(workspace
 
 
 def test_a_call_has_a_whole_lease_however_long_the_lock_took(ready, stage, monkeypatch, clock):
-    whole, left = sending.locked, []
+    whole, left = sending.lock_item, []
 
     def slow(item):
         clock.shift(timedelta(seconds=55))
@@ -86,7 +86,7 @@ def test_a_call_has_a_whole_lease_however_long_the_lock_took(ready, stage, monke
         left.append(Publication.everywhere.get().wake_at > timezone.now() + timedelta(seconds=20))
         return Sent("x")
 
-    monkeypatch.setattr(sending, "locked", slow)
+    monkeypatch.setattr(sending, "lock_item", slow)
     monkeypatch.setattr(Simulated, "commit", commit)
     send(promise(ready, stage))
     assert left == [True]

@@ -145,7 +145,7 @@ def test_newest_are_told_first_up_to_the_most(rich, clock):
         clock.move_to(NOON + timedelta(minutes=place))
         take_in(rich, 1, place)
     row = begin(rich, items_most=4)
-    chosen = series.choose(row, now=NOON + timedelta(hours=1))
+    chosen = series.select_items(row, now=NOON + timedelta(hours=1))
     assert [one.title for one in chosen.raw_items] == [title for title, _ in reversed(STORIES)][:4]
     assert chosen.found == 5
 
@@ -154,7 +154,7 @@ def test_what_is_told_by_several_comes_first_and_once(rich, clock):
     take_in(rich)
     title, body = STORIES[0]
     push_raw(rich, title=f"{title}, says the wire", body=body, url="https://wire.example/tram")
-    chosen = series.choose(begin(rich), now=NOON)
+    chosen = series.select_items(begin(rich), now=NOON)
     assert len(chosen.raw_items) == chosen.found == 5
     assert chosen.raw_items[0].title == f"{title}, says the wire"
 
@@ -163,7 +163,7 @@ def test_no_source_fills_a_digest_while_others_have_something(rich, defaults):
     other = Source.everywhere.create(workspace=rich, name="Other", type="webhook")
     take_in(rich, 2, 0, source=other)
     take_in(rich, 3, 2)
-    chosen = series.choose(begin(rich, items_most=3), now=NOON).raw_items
+    chosen = series.select_items(begin(rich, items_most=3), now=NOON).raw_items
     assert len({one.source_id for one in chosen}) == 2
 
 
@@ -186,14 +186,14 @@ def test_what_may_not_be_told_is_left_out(rich, why, clock):
         other = Source.everywhere.create(workspace=rich, name="Other", type="webhook")
         RawItem.everywhere.filter(pk=raw.pk).update(source=other)
         given = {"sources": [encode("src", RawItem.everywhere.filter(title=STORIES[0][0]).get().source_id)]}
-    titles = [one.title for one in series.choose(begin(rich, **given), now=NOON).raw_items]
+    titles = [one.title for one in series.select_items(begin(rich, **given), now=NOON).raw_items]
     assert sorted(titles) == sorted(title for title, _ in STORIES[:4])
 
 
 def test_nothing_of_another_workspace_is_told(rich, charlies):
     Workspace.everywhere.filter(pk=charlies.pk).update(plan=rich.plan)
     take_in(Workspace.everywhere.select_related("plan").get(pk=charlies.pk))
-    assert series.choose(begin(rich), now=NOON).found == 0
+    assert series.select_items(begin(rich), now=NOON).found == 0
 
 
 # --- Its times -------------------------------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ def test_next_time_tells_nothing_twice_nor_what_is_near_to_it(rich, clock):
 def test_what_a_failed_digest_held_may_be_told_again(rich, clock):
     take_in(rich, 3)
     row = work(begin(rich), clock=clock)
-    assert series.choose(row, now=TUESDAY).found == 0
+    assert series.select_items(row, now=TUESDAY).found == 0
     # Its run may have ended well: a draft that breaks a check fails its item alone.
     GeneratedItem.everywhere.filter(generation_id=issues(row)[0].generation_id).update(status="failed")
-    assert series.choose(row, now=TUESDAY).found == 3
+    assert series.select_items(row, now=TUESDAY).found == 3
 
 
 def test_digest_that_is_tried_again_is_remembered(rich, clock):
@@ -248,13 +248,13 @@ def test_digest_that_is_tried_again_is_remembered(rich, clock):
     again = regenerate.retry(reread(item), workspace=rich, now=TUESDAY)
     assert again.generation_id != item.generation_id
     assert issues(row)[0].generation_id == again.generation_id
-    assert series.choose(row, now=TUESDAY).found == 0
+    assert series.select_items(row, now=TUESDAY).found == 0
 
 
 def test_titles_without_words_are_not_the_same(rich):
     for place, (_, body) in enumerate(STORIES[:3]):
         push_raw(rich, title="\N{PARTY POPPER}" * (place + 1), body=body, url=f"https://news.example/{place}")
-    assert series.choose(begin(rich), now=NOON).found == 3
+    assert series.select_items(begin(rich), now=NOON).found == 3
 
 
 def test_each_title_is_folded_once(rich, monkeypatch):
@@ -263,7 +263,7 @@ def test_each_title_is_folded_once(rich, monkeypatch):
     folded = []
     fold = select.plain_title
     monkeypatch.setattr(select, "plain_title", lambda title: folded.append(title) or fold(title))
-    assert series.choose(row, now=NOON).found == 5
+    assert series.select_items(row, now=NOON).found == 5
     assert sorted(folded) == sorted(title for title, _ in STORIES)
 
 
