@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 import css_inline
-import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from django.core.mail import EmailMessage
     from django.utils.safestring import SafeString
 
-log = structlog.get_logger(__name__)
 _CODE_ALONE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
 _ONE_LINE: Final = ("workspace", "title", "by")
 _TURNS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")

@@ -53,10 +53,6 @@ MEDIA_PROBES_AT_ONCE: Final = 2
 """Files that are looked into at once on one machine: each may take a core and the memory below."""
 MEDIA_PROBE_MEMORY: Final = 1024 * 1024 * 1024
 """Bytes of address space in which a file must say what it is; a frame of 2160p takes 12 MB, its decoder 200."""
-MEDIA_FETCH_BYTES: Final = 50 * 1024 * 1024
-"""Bytes of a file that is fetched for an engine; it is held in memory."""
-MEDIA_FETCH_SECONDS: Final = 60
-"""Seconds that fetching such a file may take in all."""
 UPLOADS_UNUSED_BYTES: Final = 1024 * 1024 * 1024
 """Bytes of uploads that one workspace may have lying unused."""
 OUTLETS_PER_ITEM: Final = 20

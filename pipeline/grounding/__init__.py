@@ -14,7 +14,6 @@ from pipeline.grounding.quotations import (
     fold,
     misquoted,
     quotations,
-    ungrounded_quotations,
 )
 
 __all__ = [
@@ -34,5 +33,4 @@ __all__ = [
     "strange_numbers",
     "support",
     "ungrounded_numbers",
-    "ungrounded_quotations",
 ]

@@ -178,11 +178,6 @@ def _known(texts: tuple[str, ...]) -> tuple[dict[str, str], frozenset[tuple[str,
     return words, frozenset(pairs), frozenset(initials)
 
 
-def forget() -> None:
-    """The same as for numbers."""
-    _known.cache_clear()
-
-
 def _bare(word: str) -> str:
     if "'" in word or "\u2019" in word:
         word = _POSSESSIVE.sub("", word).replace("\u2019", "'")

@@ -37,7 +37,6 @@ _LONGEST_BETWEEN: Final = 120
 _OFTEN: Final = 20
 """Said with "times", more than this counts occasions."""
 _LARGEST_SCORE: Final = 200
-_FOLLOWS: Final = re.compile(r"\s+([^\W\d_]+)")
 _VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
 
 

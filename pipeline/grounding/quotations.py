@@ -146,10 +146,6 @@ def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
     )
 
 
-def ungrounded_quotations(draft: str, source: str) -> tuple[str, ...]:
-    return tuple(one.text for one in misquoted(draft, source))
-
-
 def nearest_passage(words: str, source: str) -> str:
     """The source's sentence that shares most words with these; empty where none shares enough to be meant."""
     wanted = set(_WORD.findall(words.lower()))

@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import structlog
-
 from config.core.errors import Invalid
 from config.core.ids import decode
 from pipeline import limits
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
     from pipeline.render.video.material import Shot, VideoSpan
 
-log = structlog.get_logger(__name__)
 
 _VIDEO: Final = "video/"
 _TEXT: Final = "text/"

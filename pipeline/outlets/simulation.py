@@ -146,7 +146,6 @@ def _answer(status: int, body: Any, url: str, headers: Mapping[str, str] | None 
         headers={"content-type": "application/json", **{k.lower(): v for k, v in (headers or {}).items()}},
         body=json.dumps(body).encode(),
         url=url,
-        elapsed=0.0,
         truncated=False,
         redirects=(),
     )

@@ -120,13 +120,6 @@ def go_back_to(
     return row
 
 
-def undo(persona: Persona, *, by: str, now: datetime, expected_version: int | None = None) -> Persona:
-    """Take the last change back: the version before the newest becomes the newest. Raises as `go_back_to`."""
-    return go_back_to(
-        persona, (expected_version or persona.version) - 1, by=by, now=now, expected_version=expected_version
-    )
-
-
 def delete(persona: Persona, *, by: str, now: datetime) -> None:
     """Mark it deleted; what was made with it stays, and its own topics rest. Raises `Conflict` while it is in use."""
     with transaction.atomic():

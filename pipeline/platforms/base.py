@@ -178,7 +178,6 @@ class OAuth:
     client_auth: Literal["basic", "body"] = "body"
     setup: str = ""
     """What the operator does at the platform to get a client id, in a sentence or two."""
-    revoke_url: str = ""
 
 
 @dataclass(frozen=True)

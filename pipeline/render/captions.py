@@ -46,11 +46,6 @@ _INVISIBLE: Final = str.maketrans(
 )
 
 
-def least_length(words: Sequence[Word]) -> float:
-    """The seconds that a film needs, so that its last card is held long enough."""
-    return words[-1].end + HELD if words else 0.0
-
-
 def cards(
     words: Sequence[Word], *, look: CaptionLook | None = None, language: str = "", until: float
 ) -> tuple[Caption, ...]:

@@ -1,18 +1,14 @@
-"""What is to be drawn, as data: engines make it, `image.render` draws it, and a stored one draws the same again."""
+"""What is to be drawn, as data: engines make it, `image.render` draws it."""
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from datetime import date  # noqa: TC003 - a field of a dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-from pipeline.render.typography.blocks import Block, TextLine, TextRun
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipeline.render.audio.narration import Narration
+    from pipeline.render.typography.blocks import Block
     from pipeline.render.video.material import FilmMaterial
 
 UPRIGHT: Final = (1080, 1350)
@@ -132,44 +128,3 @@ class Layout:
     @property
     def needs_portrait(self) -> bool:
         return any(isinstance(item, Portrait) for picture in self.pictures for item in picture.items)
-
-
-def as_json(layout: Layout) -> dict[str, Any]:
-    """Objects, lists, numbers and texts only."""
-    made = dataclasses.asdict(
-        layout, dict_factory=lambda pairs: {name: _plain(value) for name, value in pairs}
-    )
-    return dict(made)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def from_json(data: Mapping[str, Any]) -> Layout:
-    """The layout that `as_json` was given."""
-    return Layout(**{**data, "pictures": tuple(_picture(one) for one in data["pictures"])})
-
-
-def _picture(data: Mapping[str, Any]) -> PicturePlan:
-    return PicturePlan(**{**data, "items": tuple(_item(one) for one in data["items"])})
-
-
-def _item(data: Mapping[str, Any]) -> Item:
-    kinds: dict[str, type[Wash | Photo | Panel | Disc | Portrait]] = {
-        "wash": Wash,
-        "photo": Photo,
-        "panel": Panel,
-        "disc": Disc,
-        "portrait": Portrait,
-    }
-    if data["kind"] == "words":
-        return DrawnText(**{**data, "block": _block(data["block"])})
-    return kinds[data["kind"]](**data)
-
-
-def _block(data: Mapping[str, Any]) -> Block:
-    lines = tuple(
-        TextLine(**{**line, "runs": tuple(TextRun(**run) for run in line["runs"])}) for line in data["lines"]
-    )
-    return Block(**{**data, "lines": lines})

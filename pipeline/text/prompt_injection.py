@@ -191,11 +191,6 @@ def _orders(text: str) -> Iterator[Span]:
         yield before.end() if before else begun, ended
 
 
-def is_suspicious(text: str) -> bool:
-    """Whether a person should look before anything made from it goes out. A sign, not a proof, in both directions."""
-    return gives_orders(text) or shows_signs(text)
-
-
 def shows_signs(text: str) -> bool:
     """Whether it speaks of machines as orders to them do, and as texts about them do too."""
     return _SIGNS.search(text) is not None

@@ -18,7 +18,6 @@ from pipeline.text.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-WITHOUT_AI: Final = "extractive"
 POSTS_SHOWN: Final = 5
 """Three to five reference posts do most of it; more only fill every prompt."""
 LONGEST_POST: Final = 1_500

@@ -269,7 +269,6 @@ def test_get_returns_the_response(serve: Any) -> None:
     assert (response.headers["CONTENT-type"], response.headers["x-two"]) == ("text/plain", "a, b")
     assert len(response.headers) == 3
     assert set(response.headers) == {"content-length", "content-type", "x-two"}
-    assert 0 < response.elapsed < 60
     assert requests == [
         f"GET /a%20b?q=1&r=%2F HTTP/1.1\r\nHost: 127.0.0.1:{peer.port}\r\nUser-Agent: pipeline/1.0\r\n"
         "Accept: */*\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n".encode()

@@ -30,7 +30,6 @@ from pipeline.render.plan import (
     Panel,
     PicturePlan,
     Portrait,
-    as_json,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
 from pipeline.render.typography.text import TextDoesNotFit, ink
@@ -270,12 +269,12 @@ def test_model_is_asked_for_words_and_gets_no_address() -> None:
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", CARDS)
 def test_card_is_as_recorded(name: str, size: tuple[int, int]) -> None:
-    """Recorded with `as_json`; look at the picture before recording anew."""
+    """Recorded with `asdict`; look at the picture before recording anew."""
     persona, words, language, has_portrait = CARDS[name]
     plan = ENGINE.plan(draft_of(words.strip(), language), persona, AvailableMedia(has_portrait, size, DAY))
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[f"{name} {size[0]}x{size[1]}"]
 
-    assert json.loads(json.dumps(as_json(plan))) == recorded["plan"]
+    assert json.loads(json.dumps(dataclasses.asdict(plan))) == recorded["plan"]
     (asset,) = render(plan, portrait=portrait() if has_portrait else None)
     assert (int(recorded["dhash"], 16) ^ dhash(asset.bytes)).bit_count() <= 4
 

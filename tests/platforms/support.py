@@ -21,7 +21,6 @@ def answer(status: int, body: object = None, headers: Mapping[str, str] | None =
         headers=headers or {},
         body=body if isinstance(body, bytes) else json.dumps(body).encode(),
         url="https://platform.example.com/",
-        elapsed=0.0,
         truncated=False,
         redirects=(),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
@@ -21,8 +20,6 @@ from pipeline.render.plan import (
     PicturePlan,
     Portrait,
     Wash,
-    as_json,
-    from_json,
 )
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.typography.blocks import Style
@@ -92,16 +89,9 @@ def test_same_layout_makes_the_same_bytes() -> None:
     assert render(FLAT) == render(FLAT)
 
 
-def test_stored_layout_draws_the_same() -> None:
-    stored = json.loads(json.dumps(as_json(FLAT)))
-
-    assert from_json(stored) == FLAT
-    assert render(from_json(stored)) == render(FLAT)
-
-
 def test_layout_knows_whether_it_needs_a_portrait() -> None:
     assert FLAT.needs_portrait is False
-    assert from_json(as_json(WITH_PORTRAIT)).needs_portrait is True
+    assert WITH_PORTRAIT.needs_portrait is True
 
 
 def test_portrait_fills_its_circle() -> None:
@@ -188,7 +178,6 @@ def test_photo_lies_under_its_veil() -> None:
     layout = Layout((PicturePlan("q.jpg", "image", 40, 50, "#000000", (Photo("#000000", 0.6),), ""),))
     image = draw_picture(layout.pictures[0], photo=portrait())
 
-    assert from_json(as_json(layout)) == layout
     assert near(image.getpixel((20, 25)), (0, 68, 0))
     with pytest.raises(ValueError, match="shows a photo, and none was given"):
         render(layout)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.audio_io import decode, encode_aac, of_speech
+from pipeline.render.audio.audio_io import decode, encode_aac
 from pipeline.render.audio.filters import SAMPLE_RATE, run_filters, silence
 from pipeline.render.audio.loudness import (
     CEILING,
@@ -54,7 +54,8 @@ def clicks(seconds):
 
 @pytest.fixture(scope="module")
 def voice():
-    return of_speech(SYSTEM_VOICE.speak(TEXT, language="en", environment={}))
+    with av.open(io.BytesIO(SYSTEM_VOICE.speak(TEXT, language="en", environment={}).wav())) as opened:
+        return decode(opened)
 
 
 SOUNDS = {

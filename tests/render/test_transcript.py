@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.transcript_formats import TimedTranscript, from_cues, read_transcript
+from pipeline.render.audio.transcript_formats import TimedTranscript, read_transcript
 from pipeline.render.captions import cards, to_srt, to_vtt
 from pipeline.render.video.storyboard import Word
 
@@ -86,15 +86,6 @@ def test_json_is_read_in_the_shapes_of_tools(shape, name):
     words = [{name: " Bakers", "start": 0, "end": 0.4}, {name: "sold.", "start": 0.5, "end": 0.9}]
     found = read_transcript(json.dumps(shape(words)))
     assert found == TimedTranscript((Word("Bakers", 0.0, 0.4), Word("sold.", 0.5, 0.9)), is_word_timed=True)
-
-
-def test_cues_of_a_source_are_words():
-    found = from_cues([(1.0, 1.0, "Bakers sold"), (2.5, 1.0, "bread.")])
-    assert [(word.t, word.start) for word in found.words] == [
-        ("Bakers", 1.0),
-        ("sold", 1.583),
-        ("bread.", 2.5),
-    ]
 
 
 def test_words_are_put_in_order_and_give_way_to_the_next():

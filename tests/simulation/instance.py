@@ -383,6 +383,4 @@ def _signature(secret: str, signed: bytes) -> str:
 
 
 def _answer(url: str, status: int, headers: Mapping[str, str]) -> Response:
-    return Response(
-        status=status, headers=headers, body=b"", url=url, elapsed=0.0, truncated=False, redirects=()
-    )
+    return Response(status=status, headers=headers, body=b"", url=url, truncated=False, redirects=())

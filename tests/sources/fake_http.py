@@ -36,7 +36,6 @@ def answer(
         headers=Headers(pairs),
         body=body,
         url=url,
-        elapsed=0.1,
         truncated=False,
         redirects=redirects,
     )

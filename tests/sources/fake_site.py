@@ -23,7 +23,6 @@ def reply(
         headers=Headers([("Content-Type", kind), *pairs] if kind else pairs),
         body=body.encode() if isinstance(body, str) else body,
         url="",
-        elapsed=0.0,
         truncated=False,
         redirects=(),
     )

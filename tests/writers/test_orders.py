@@ -15,7 +15,7 @@ from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.normalization import read_body
-from pipeline.text.prompt_injection import carried_out, gives_orders, is_suspicious, orders_in
+from pipeline.text.prompt_injection import carried_out, gives_orders, orders_in, shows_signs
 from pipeline.writers.briefs import Subject, brief_of
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
@@ -487,7 +487,8 @@ def test_a_title_that_gives_orders_is_none():
 
 @pytest.mark.parametrize("text", [*HARMLESS, *ABOUT_MACHINES])
 def test_what_is_said_to_people_is_no_order(text):
-    assert not is_suspicious(text)
+    assert not gives_orders(text)
+    assert not shows_signs(text)
     assert Extractive().brief(beside(text)).brief.is_suspect is False
 
 

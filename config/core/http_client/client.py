@@ -114,7 +114,6 @@ class Client:
         Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
         combination of bodies that can't be sent.
         """
-        started = monotonic()
         limits = TransferLimits(
             Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
         )
@@ -153,7 +152,6 @@ class Client:
             headers=answer.headers,
             body=answer.body,
             url=request.target.url,
-            elapsed=monotonic() - started,
             truncated=answer.truncated,
             redirects=tuple(redirects),
         )

@@ -57,7 +57,6 @@ class Response:
     headers: Mapping[str, str]
     body: bytes
     url: str
-    elapsed: float
     truncated: bool
     redirects: tuple[tuple[int, str], ...]
 

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.quote_graphic.speakers import NamedSpeaker
 
-_LONGEST_NAME: Final = 90
 _LIKENESS: Final = 0.4
 _NEAR: Final = 400
 """How far from the quote its speaker is named, in characters of the source, before a person is asked to look."""

@@ -19,7 +19,7 @@ from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
     from pipeline.render.plan import AvailableMedia, Item
@@ -337,8 +337,3 @@ def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
 def with_url(words: str, url: str) -> str:
     """Words and, on a line of its own, the address where there is one."""
     return f"{words}\n{url}" if url else words
-
-
-def texts_of(content: Mapping[str, object], name: str) -> str:
-    value = content.get(name)
-    return value if isinstance(value, str) else ""

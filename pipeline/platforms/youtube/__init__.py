@@ -112,7 +112,6 @@ class YouTube(TokenPlatform):
             "Make a project at console.cloud.google.com, enable the YouTube Data API v3 and make an OAuth client of "
             "the type “Web application”. Publish the app: in testing its connections end after seven days."
         ),
-        revoke_url="https://oauth2.googleapis.com/revoke",
     )
     api: ClassVar[Api | None] = Api("https://www.googleapis.com", "3", reviewed_on=date(2026, 11, 20))
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {

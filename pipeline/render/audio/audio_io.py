@@ -15,8 +15,6 @@ from pipeline.render.audio.filters import SAMPLE_RATE, Sound, silence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.render.audio.speech import Speech
-
 AAC_BITS: Final = 192_000
 """A second, of the film's sound."""
 LONGEST: Final = 600.0
@@ -58,19 +56,6 @@ def _frames(opened: Any, stream: Any) -> Iterator[Any]:
         except av.InvalidDataError:
             continue
     yield None
-
-
-def of_speech(speech: Speech) -> Sound:
-    """A voice in both channels."""
-    samples = np.frombuffer(speech.samples, "<i2").reshape(1, -1)
-    frame = av.AudioFrame.from_ndarray(samples, format="s16", layout="mono")
-    frame.sample_rate = speech.rate
-    frame.pts = 0
-    frame.time_base = Fraction(1, speech.rate)
-    resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
-    parts = [made.to_ndarray().reshape(-1) for given in (frame, None) for made in resampler.resample(given)]
-    voice = np.concatenate(parts)
-    return np.stack([voice, voice], axis=1)
 
 
 def encode_aac(file: BinaryIO | Path, sound: Sound, *, bits: int = AAC_BITS) -> None:

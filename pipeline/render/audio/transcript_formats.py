@@ -17,7 +17,7 @@ from pipeline.plugins import Refused
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 CHARACTERS: Final = 2_000_000
 """Of a file: eight hours of talk with a time at each word."""
@@ -70,12 +70,6 @@ def read_transcript(text: str) -> TimedTranscript:
             code="no_transcript",
         )
     return found
-
-
-def from_cues(cues: Iterable[tuple[float, float, str]]) -> TimedTranscript:
-    """Lines that were said from a second on for so many, as captions of a video have them."""
-    lines = (_Line(start, start + seconds, ((start, text),)) for start, seconds, text in cues)
-    return TimedTranscript(_settled(_words_of(list(lines))), is_word_timed=False)
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------

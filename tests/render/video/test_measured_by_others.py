@@ -8,12 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+from io import BytesIO
 from typing import TYPE_CHECKING
 
+import av
 import numpy as np
 import pytest
 
-from pipeline.render.audio.audio_io import of_speech
+from pipeline.render.audio.audio_io import decode
 from pipeline.render.audio.filters import SAMPLE_RATE
 from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
 from pipeline.render.audio.mix import mix
@@ -78,7 +80,9 @@ def film(board, spoken, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("film")
     (folder / "dot.png").write_bytes(dot(at=DOT))
     music = 0.05 * np.sin(np.arange(5 * SAMPLE_RATE) * 2 * np.pi * 220 / SAMPLE_RATE).astype(np.float32)
-    sound = mix(voice=of_speech(spoken), music=np.stack([music, music], axis=1), seconds=board.duration)
+    with av.open(BytesIO(spoken.wav())) as opened:
+        voice = decode(opened)
+    sound = mix(voice=voice, music=np.stack([music, music], axis=1), seconds=board.duration)
     mastered = master(sound)
     assert mastered.note == ""
     (folder / "sound.m4a").write_bytes(mastered.aac)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.plugins import Refused
 from pipeline.render.plan import DrawnText, Panel
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import ink, layout
@@ -253,8 +252,3 @@ def too_long(values: Values) -> str | None:
         if fault is not None:
             return fault
     return None
-
-
-class WrongCount(Refused):
-    def __init__(self, found: int) -> None:
-        super().__init__(f"A film of this template has {POINTS} points, not {found}.", code="wrong_count")
