@@ -651,7 +651,7 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "rests_until": as_z_or_none(row["rests_until"]),
         "default": is_default,
         "simulated": row["is_simulated"],
-        "feeds": feed_addresses(row["secret"]) if row["platform"] == "feed" else None,
+        "feeds": feed_addresses(row["secret"]) if platform.is_own_feed else None,
         "version": row["version"],
         "created_at": as_z(row["created_at"]),
         "updated_at": as_z(row["updated_at"]),

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.aggregate import ENGAGING
+from pipeline import plugins
 from pipeline.dashboard.counts import first_id_of
 from pipeline.models import GeneratedItem, Publication
+from pipeline.platforms.base import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,10 +128,11 @@ def _posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tupl
 
 
 def _lateness(rows: Sequence[dict[str, Any]]) -> Lateness | None:
+    by_hand = {one.kind for one in plugins.every("platforms", Platform) if one.is_by_hand}
     late = sorted(
         max((row["published_at"] - row["due_at"]).total_seconds(), 0.0)
         for row in rows
-        if row["due_at"] is not None and row["step"] != Publication.BY_HAND and row["platform"] != "handoff"
+        if row["due_at"] is not None and row["step"] != Publication.BY_HAND and row["platform"] not in by_hand
     )
     if not late:
         return None

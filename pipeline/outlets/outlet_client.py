@@ -131,7 +131,7 @@ def buckets_of(kind: str) -> tuple[str, ...]:
 def account_of(outlet: Outlet, *, is_open: bool = False) -> Account:
     """The account as rules need it; with `is_open` with its secrets, as calls do."""
     config = dict(outlet.config)
-    if outlet.platform == "feed":
+    if platform_of(outlet.platform).is_own_feed:
         addresses = feed_addresses(outlet.secret)
         config |= {
             "feed_url": addresses["atom"],
@@ -156,8 +156,9 @@ def new_account(
     profile: Mapping[str, Any] | None = None,
 ) -> Account:
     """An account of a platform at the address, and in the version, that the operator has set or the platform names."""
-    api = platform_of(kind).api
-    if kind == "signed_webhook":
+    platform = platform_of(kind)
+    api = platform.api
+    if platform.may_use_http:
         config = {**config, "allows_http": settings.WEBHOOKS_ALLOW_HTTP}
     return Account(
         outlet=outlet,

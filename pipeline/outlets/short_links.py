@@ -16,6 +16,7 @@ from django.utils.crypto import salted_hmac
 
 from config.core import ids
 from pipeline.models import ShortLink
+from pipeline.outlets.outlet_client import platform_of
 from pipeline.text.links import ascii_url, find_links
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 BUCKETS: Final = ("text", "image", "video")
 """What is posted with words around it. An article keeps its links; a newsletter has its own way (`in_mail`)."""
-MAILED: Final = "email_newsletter"
 _SALT: Final = "pipeline.short_links"
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LETTERS: Final = 12
@@ -36,9 +36,9 @@ _HREF: Final = re.compile(r'href="(https?://[^"]+)"')
 
 def counted_types(platform: Platform) -> frozenset[str]:
     """Types of content on whose links clicks can be counted there; a feed's entries link straight, as articles do."""
-    if platform.kind == "feed":
+    if platform.is_own_feed:
         return frozenset()
-    if platform.kind == MAILED:
+    if platform.mails_subscribers:
         return frozenset(platform.buckets)
     return frozenset(platform.buckets) & frozenset(BUCKETS)
 
@@ -115,8 +115,8 @@ def find(code: str) -> ShortLink | None:
 
 
 def _shortened(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, str]]:
-    is_post = payload.bucket in BUCKETS and payload.body_format == "text" and outlet.platform != MAILED
-    if outlet.clicks_since is None or not is_post:
+    is_post = payload.bucket in BUCKETS and payload.body_format == "text"
+    if outlet.clicks_since is None or not is_post or platform_of(outlet.platform).mails_subscribers:
         return payload, {}
     codes = _Codes(outlet, payload.item)
     content: dict[str, Any] = dict(payload.content)

@@ -17,6 +17,7 @@ from pipeline import payloads
 from pipeline.limits import FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import hit_counts
+from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.payloads import feed_addresses
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
@@ -51,10 +52,11 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     """The newest published items; 304 where the reader has them, 404 for an address that was never given out."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    there = Outlet.everywhere.filter(secret=secret, platform="feed", deleted_at=None)
+    there = Outlet.everywhere.filter(secret=secret, deleted_at=None)
     # A workspace that was deleted is gone at once, however long its erasing takes.
     outlet = there.filter(workspace__deleted_at=None).first()
-    if outlet is None:
+    platform = platform_if_known(outlet.platform) if outlet is not None else None
+    if outlet is None or platform is None or not platform.is_own_feed:
         raise NotFound
     if request.method == "GET" and hit_counts.is_reader(request.headers):
         hit_counts.count_fetch(outlet, utc_now())

@@ -220,6 +220,14 @@ class Platform(ABC):
     """True: what is published is a mailing to the outlet's subscribers, made in the same transaction."""
     is_by_hand: ClassVar[bool] = False
     """True: a person posts it and says what became of it; `commit` is never called."""
+    is_own_feed: ClassVar[bool] = False
+    """True: its posts stand in the workspace's own feed, at addresses that this service serves."""
+    may_use_http: ClassVar[bool] = False
+    """True: its accounts are told by `allows_http` whether the operator lets webhooks go without TLS."""
+    shows_link_card: ClassVar[bool] = False
+    """True: a post without files appears with a card of what its first link leads to."""
+    picture_crop: ClassVar[Literal["", "wide"]] = ""
+    """How a timeline shows one picture: `wide` is cut to 16:9, any other keeps its shape."""
     can_remove: ClassVar[bool] = False
     has_finish: ClassVar[bool] = False
     idempotency: ClassVar[Idempotency] = "none"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from pipeline import plugins
+from tests.architecture.code import modules
 
 KINDS = {
     "sources": "brand rss scraper tiktok webhook youtube",
@@ -20,3 +23,18 @@ KINDS = {
 @pytest.mark.parametrize("family", plugins.FAMILIES)
 def test_every_kind_is_registered(family):
     assert plugins.kinds(family) == tuple(KINDS[family].split())
+
+
+def test_nobody_compares_the_name_of_a_platform():
+    """What a platform is like, its own folder says; a new one needs no other."""
+    kinds = set(KINDS["platforms"].split())
+    named = [
+        module.at(node)
+        for module in modules()
+        if not module.path.startswith("pipeline/platforms/")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Compare)
+        and "platform" in ast.unparse(node)
+        and kinds & {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    ]
+    assert named == []

@@ -13,7 +13,6 @@ from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline import labels, outlets
-from pipeline.mailing import subscribers
 from pipeline.models import (
     Attempt,
     AttemptStatus,
@@ -59,7 +58,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
         "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
         "waiting_in_all": waiting.count(),
         "failures": _failures(place, row),
-        "feeds": feed_addresses(row.secret) if row.platform == "feed" else {},
+        "feeds": feed_addresses(row.secret) if platform_of(row.platform).is_own_feed else {},
     }
     return render(request, "pages/outlets/detail.html", context)
 
@@ -93,7 +92,7 @@ def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
     return {
         "outlet": row,
         "tab": tab,
-        "has_subscribers": row.platform == subscribers.KIND,
+        "has_subscribers": platform.mails_subscribers,
         "platform": platform,
         "account": account.account_of(row),
         "address": _web_address(row.profile),
@@ -104,7 +103,7 @@ def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
 
 def _readers(place: Place, row: Outlet) -> int | None:
     """How many are on its list; None where it has none."""
-    if row.platform != subscribers.KIND:
+    if not platform_of(row.platform).mails_subscribers:
         return None
     return Subscriber.objects.of(place.workspace).filter(outlet=row, status=SubscriberStatus.ACTIVE).count()
 

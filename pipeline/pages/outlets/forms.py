@@ -113,7 +113,7 @@ class OutletEditForm(PlatformSettingsForm):
         if not counted_types(platform):
             # What is published there links straight.
             del self.fields["counts_clicks"]
-        if outlet.platform == "feed":
+        if platform.is_own_feed:
             self.fields["config_title"] = forms.CharField(
                 label=_("Title of the feed"),
                 max_length=200,

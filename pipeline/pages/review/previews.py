@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.outlets.outlet_client import account_of
+from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.pages.items import outlet_fit, preview
 from pipeline.text.links import find_links
 
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 POSTED: Final = frozenset({"text", "image", "video"})
 """Kinds that stand in a timeline; articles and letters are read whole."""
-_CARDS: Final = frozenset(
-    {"x", "bluesky", "mastodon", "linkedin", "slack", "discord", "telegram", "simulated"}
-)
-"""Platforms that show what a link leads to."""
-_CROPS: Final[Mapping[str, str]] = {"x": "wide", "mastodon": "wide"}
-"""How a timeline shows one picture: `wide` is cut to 16:9, any other keeps its shape."""
 _SHOWN_MOST: Final = 4
 """Pictures in the grid of one post."""
 
@@ -67,6 +61,7 @@ def previews_of(
 
 def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.OutletVerdict) -> ReviewPreview:
     outlet = judged.outlet
+    platform = platform_of(outlet.platform)
     profile: Mapping[str, object] = account_of(outlet).profile
     sent = {one.name for one in judged.post.payload.assets}
     pictures = [one for one in look.pictures if one.name in sent] if item.bucket in POSTED else []
@@ -80,9 +75,9 @@ def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.Out
         posts=tuple(preview.linked(part) for part in parts if part.strip()),
         pictures=tuple(pictures[:_SHOWN_MOST]),
         more=max(len(pictures) - _SHOWN_MOST, 0),
-        crop=_CROPS.get(outlet.platform, "") if len(pictures) == 1 else "grid" if pictures else "",
+        crop=platform.picture_crop if len(pictures) == 1 else "grid" if pictures else "",
         video=video,
-        link=None if pictures or video or outlet.platform not in _CARDS else _card_of(item, parts),
+        link=None if pictures or video or not platform.shows_link_card else _card_of(item, parts),
         headline=judged.post.payload.title if item.bucket in {"video", "blog", "newsletter"} else "",
     )
 

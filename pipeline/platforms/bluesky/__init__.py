@@ -81,6 +81,7 @@ class Bluesky(Platform):
     kind = "bluesky"
     label = "Bluesky"
     buckets = ("text", "image")
+    shows_link_card = True
     summary = "Posts, threads and pictures for an account on Bluesky or another server of the AT Protocol."
     # The server of an account counts nothing; Bluesky's own AppView does.
     evidence = Evidence("server", "PDS 0.4.217", "tests/real/test_bluesky.py", gap="counts")

@@ -60,6 +60,7 @@ class Discord(Platform):
     summary = "Messages with text, pictures and videos in a channel of a Discord server; articles as cards."
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_discord.py")
     buckets = ("text", "image", "video", "blog")
+    shows_link_card = True
     can_remove = True
     api: ClassVar[Api | None] = Api("https://discord.com/api", "v10", reviewed_on=date(2026, 11, 20))
     # 30 messages a minute in one channel.

@@ -40,6 +40,7 @@ class Feed(Platform):
     label = "Workspace feed"
     evidence = Evidence("software", "feedparser 6.0", "tests/platforms/test_feed_documents.py")
     buckets = BUCKETS
+    is_own_feed = True
     is_connectable = False
     can_reconcile = True
     posts_are_ours = True

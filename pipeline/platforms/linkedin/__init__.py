@@ -147,6 +147,7 @@ class LinkedIn(TokenPlatform):
     summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_linkedin.py")
     buckets = ("video", "image", "text")
+    shows_link_card = True
     can_remove = True
     metrics_given = ("impressions", "likes", "comments", "shares", "clicks")
     settings: ClassVar[tuple[Setting, ...]] = (

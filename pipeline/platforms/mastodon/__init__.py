@@ -79,6 +79,8 @@ class Mastodon(Platform):
     kind = "mastodon"
     label = "Mastodon"
     buckets = ("text", "image", "video")
+    shows_link_card = True
+    picture_crop = "wide"
     summary = "Posts, threads, pictures and videos for an account on Mastodon or a server that speaks its interface."
     evidence = Evidence("software", "Mastodon.py 2.3", "tests/platforms/test_mastodon_fake.py")
     can_reconcile = True

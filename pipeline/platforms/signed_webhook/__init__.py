@@ -74,6 +74,7 @@ class SignedWebhook(Platform):
     summary = "Whatever you like: each post goes as signed JSON to an address of yours."
     evidence = Evidence("software", "standardwebhooks 1.1", "tests/platforms/test_signed_webhook.py")
     buckets = BUCKETS
+    may_use_http = True
     can_reconcile = True
     idempotency = "server_key"
     settings: ClassVar[tuple[Setting, ...]] = (

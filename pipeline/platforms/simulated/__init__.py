@@ -142,6 +142,7 @@ class Simulated(Platform):
     label = "Simulated outlet"
     evidence = Evidence("none")
     buckets = BUCKETS
+    shows_link_card = True
     is_simulated = True
     is_connectable = False
     can_reconcile = True

@@ -73,6 +73,7 @@ class Slack(Platform):
     summary = "Messages with text and pictures in a Slack channel, by an app or an incoming webhook."
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_slack.py")
     buckets = ("text", "image")
+    shows_link_card = True
     can_reconcile = True
     can_remove = True
     has_finish = True

@@ -59,6 +59,7 @@ class Telegram(Platform):
     summary = "Posts of text, pictures and videos in a Telegram channel or group."
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_telegram.py")
     buckets = ("text", "image", "video")
+    shows_link_card = True
     can_remove = True
     api: ClassVar[Api | None] = Api("https://api.telegram.org", "10.0", reviewed_on=date(2026, 11, 20))
     # 20 messages a minute in one group or channel.

@@ -73,6 +73,8 @@ class X(TokenPlatform):
     summary = "Posts of up to 280 characters with up to four pictures, a GIF or a video; X charges for each."
     evidence = Evidence("software", "xdk 0.10", "tests/platforms/test_x_fake.py")
     buckets = ("video", "image", "text")
+    shows_link_card = True
+    picture_crop = "wide"
     can_reconcile = True
     can_remove = True
     metrics_given = METRICS
