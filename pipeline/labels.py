@@ -89,6 +89,8 @@ GENERATED_ITEMS: Final = _badges(
     },
 )
 TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("Waits for review"))
+HELD: Final = Badge("warn", "circle-pause", gettext_lazy("Held back"))
+"""It was approved, and something has changed since."""
 APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
 """What is ready, told apart by whether somebody has decided on it."""
 

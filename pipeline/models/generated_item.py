@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -133,6 +133,10 @@ class ChecksOutcome(models.Func):
         return self.as_sql(compiler, connection, template=self._template("STRPOS", text), **context)
 
 
+TO_REVIEW: Final = models.Q(status=GeneratedItemStatus.READY, approved_at=None, deleted_at=None)
+"""Ready, and nobody has decided on it."""
+
+
 class GeneratedItemQuerySet(models.QuerySet[Any]):
     """The notions of a generated item that pages, metrics, mails and doctor share."""
 
@@ -141,8 +145,7 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         return self.filter(test=False)
 
     def to_review(self) -> Self:
-        """Ready, and nobody has decided on it."""
-        return self.filter(status=GeneratedItemStatus.READY, approved_at=None, deleted_at=None)
+        return self.filter(TO_REVIEW)
 
     def failed(self) -> Self:
         """Could not be made."""

@@ -63,6 +63,7 @@ def renew(outlet: Outlet, now: datetime) -> Renewed | None:
     """Under the row's lease: ask for new credentials and write them in one statement; None where there is nothing to
     renew. Raises what the platform raises, and `BeingRenewed` where the lease was lost.
     """
+    crash_point("outlets.claimed")
     connection = connect(outlet)
     release_for_the_call()
     with connection.telling_no_secret():
@@ -107,5 +108,4 @@ def _take_turn(outlet: Outlet) -> int:
     if not mine.update(lease_token=F("lease_token") + 1, attempts=F("attempts") + 1, wake_at=until + TURN):
         message = "The outlet's log-in is being renewed at this moment."
         raise BeingRenewed(message, code="credential_renewing", after=WAIT)
-    crash_point("outlets.claimed")
     return outlet.lease_token + 1

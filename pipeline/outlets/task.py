@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 
 from accounts import notices
 from config.core.clock import utc_now
-from config.core.crash_points import crash_point
 from config.core.ids import encode
 from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health
@@ -35,7 +34,6 @@ log = structlog.get_logger(__name__)
 
 def maintain_outlet(claimed: Outlet) -> None:
     """Work one claimed outlet: renew where it is time, ask the platform, write what it says."""
-    crash_point("outlets.claimed")
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
     # Later writes must name the token that this task claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token

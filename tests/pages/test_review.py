@@ -140,6 +140,15 @@ def test_what_was_decided_on_is_listed_no_more(editor, item):
     assert listed(editor, item, status="approved") == [public(item)]
 
 
+def test_what_is_held_after_its_approval_is_held_back_and_not_to_review(editor, item):
+    first = token(item)
+    decide(editor, item, "approve")
+    GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
+    assert (listed(editor, item), listed(editor, item, status="held")) == ([], [public(item)])
+    (told,) = editor.get(at(item, "review_news"), {"shown": first}).json()["changed"]
+    assert (told["state"], told["waits"]) == ("Held back", True)
+
+
 def test_it_is_narrowed_by_everything_that_tells_items_apart(editor, newsroom, item, stage):
     blog, warned, elsewhere, sourced = copies(item, 4)
     other = make_stage(newsroom, name="Other")

@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
+from pipeline import labels
 from pipeline.models import Bucket, GeneratedItemStatus, Outlet, Source
-from pipeline.models.generated_item import ChecksOutcome
+from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 from pipeline.pages import choices
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from django.db.models import QuerySet
-    from django.utils.functional import _StrPromise
+    from django.utils.functional import _StrOrPromise, _StrPromise
 
     from accounts.models import Workspace
     from pipeline.models import GeneratedItem
 
 WAITING, HELD, APPROVED, SCHEDULED, REJECTED = "", "held", "approved", "scheduled", "rejected"
-STATUSES: Final[Mapping[str, tuple[_StrPromise, Q]]] = {
-    WAITING: (gettext_lazy("Waits for review"), Q(status=GeneratedItemStatus.READY, approved_at=None)),
+STATUSES: Final[Mapping[str, tuple[_StrOrPromise, Q]]] = {
+    WAITING: (labels.TO_REVIEW.label, TO_REVIEW),
     HELD: (
-        gettext_lazy("Held back"),
+        labels.HELD.label,
         Q(status__in=(GeneratedItemStatus.READY, GeneratedItemStatus.SCHEDULED)) & ~Q(held=""),
     ),
     APPROVED: (

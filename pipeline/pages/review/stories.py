@@ -10,13 +10,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 
 from config.core.ids import encode
 from pipeline import labels
 from pipeline.dashboard.counts import COUNTED_MOST, CappedCount
 from pipeline.models import GeneratedItem, GeneratedItemStatus
-from pipeline.models.generated_item import ChecksOutcome
+from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,6 @@ FIELDS: Final = (
     "raw_item_id",
     "title",
     "excerpt",
-    "approved_at",
     "raw_item__title",
     "topic__title",
     "source__name",
@@ -55,7 +54,9 @@ FIELDS: Final = (
 def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
     """What `stacked` reads of each."""
     found: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
-        *FIELDS, checks_came_to=ChecksOutcome("checks")
+        *FIELDS,
+        checks_came_to=ChecksOutcome("checks"),
+        is_to_review=ExpressionWrapper(TO_REVIEW, BooleanField()),
     )
     return found
 
@@ -72,6 +73,7 @@ class Stacked:
     tone: str
     state: str
     waits: bool
+    """To review, or approved and held back: a decision is open."""
     warns: bool
     """It waits, and its checks warn, or nothing has checked its words."""
     group: UUID
@@ -231,11 +233,12 @@ def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> ReviewStory:
 def stacked(row: dict[str, Any]) -> Stacked:
     """Of a row as `fields_of` gives it."""
     tone, icon, state = labels.GENERATED_ITEMS[row["status"]]
-    waits = row["status"] == GeneratedItemStatus.READY and (row["approved_at"] is None or bool(row["held"]))
-    if row["status"] == GeneratedItemStatus.READY and not waits:
-        tone, icon, state = labels.APPROVED
-    elif waits:
+    is_ready = row["status"] == GeneratedItemStatus.READY
+    waits = is_ready and (row["is_to_review"] or bool(row["held"]))
+    if row["is_to_review"]:
         tone, icon, state = labels.TO_REVIEW
+    elif is_ready:
+        tone, icon, state = labels.HELD if row["held"] else labels.APPROVED
     return Stacked(
         id=row["id"],
         version=row["version"],

@@ -9,7 +9,7 @@ from accounts.models import Notice
 from config.core import task_runs
 from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
-from pipeline.outlets import health, renewal, task
+from pipeline.outlets import health, renewal
 from pipeline.plugins import NeedsReconnect
 from tests.pipeline.outlets.conftest import SECRETS
 from tests.pipeline.steps import NOON, claimed, facts, promise, reread
@@ -355,7 +355,6 @@ def test_a_hand_killed_there_never_ends_in_silence(workspace, outlet, wall, cloc
     ends(outlet, NOON + HOUR)
     clock.move_to(NOON + 50 * MINUTE)
     with monkeypatch.context() as patch:
-        patch.setattr(task, "crash_point", crash)
         patch.setattr(renewal, "crash_point", crash)
         with pytest.raises(Killed):
             outlets.maintain_outlet(claimed(outlet))
