@@ -122,7 +122,7 @@ def _work(row: DueModel, now: datetime) -> Iterator[str]:
         yield f"Its time is {as_z(row.due_at)}."
     held = Lease.everywhere.filter(Q(subject=row.pk) | Q(holder=getattr(row, "endpoint_id", row.pk)))
     lease = held.exclude(state=LeaseState.RESTING).order_by("-state").first()
-    if lease is not None and lease.state == LeaseState.RUNNING and lease.began_at is not None:
+    if lease is not None and lease.state == LeaseState.RUNNING and lease.worker and lease.began_at:
         what = "it" if lease.subject == row.pk else "its endpoint"
         yield from _running(lease.worker, what, lease.began_at, row.wake_at, now)
     elif lease is not None and lease.until > now:
@@ -143,9 +143,7 @@ def _is_of(row: DueModel, job: jobs.Job) -> bool:
     return all(getattr(row, column) == value for column, value in where.items())
 
 
-def _running(
-    worker: UUID | None, what: str, began_at: datetime, until: datetime, now: datetime
-) -> Iterator[str]:
+def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: datetime) -> Iterator[str]:
     alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - leases.ALIVE).first()
     if alive is not None:
         yield f"Worker {alive.name} works {what} since {as_z(began_at)}; its lease ends at {as_z(until)}."
