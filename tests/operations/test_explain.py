@@ -96,7 +96,9 @@ def at_work(run, *, seen_at=NOON):
     """A lease of the run's task, and its worker."""
     leases.start_worker()
     leases.note_worker("worker-1", {"compute": 1})
-    leases.add("compute.run_item", "compute", [leases.QueuedTask(run.pk, 1, owner=run.workspace_id)], now=NOON)
+    leases.add(
+        "compute.run_item", "compute", [leases.QueuedTask(run.pk, 1, owner=run.workspace_id)], now=NOON
+    )
     leases.begin(run.pk, 1, now=NOON)
     change(run, wake_at=NOON + MINUTE, attempts=2)
     Worker.everywhere.update(seen_at=seen_at)
