@@ -1,4 +1,4 @@
-"""Credits: grant, reserve, settle, release; the balance is the ledger's sum."""
+"""Credits: grant, reserve, settle, release (a refund); the balance is the ledger's sum."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Take in what a poll brought: every entry once, and each with its line in the log, in one transaction with it.
 
-Pure functions. A list says no more than its newest entries, so one that is missing at its end has only been crowded
-out. One that stood above an entry that is still there, and isn't newer than it by chance of the order, was removed.
+`compare` and `confirm` are pure functions. A list says no more than its newest entries, so one that is missing at its
+end has only been crowded out. One that stood above an entry that is still there, and isn't newer than it by chance of
+the order, was removed.
 """
 
 from __future__ import annotations

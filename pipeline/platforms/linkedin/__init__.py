@@ -1,6 +1,6 @@
 """LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026.
 
-From MS Learn, "Little Text Format", read on 20 November 2026.
+The escaping of `commentary` is that of MS Learn's "Little Text Format", read on the same day.
 """
 
 from __future__ import annotations
