@@ -192,6 +192,7 @@ CHECKS: Final[Mapping[str, _StrPromise]] = {
     "derived": gettext_lazy("Derived numbers"),
     "attribution": gettext_lazy("Who said it"),
     "support": gettext_lazy("Statements"),
+    "language": gettext_lazy("Language"),
 }
 """By a check's code."""
 

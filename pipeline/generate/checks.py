@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from django.utils.translation import get_language_info
+
 from pipeline.engines.base import Check
 from pipeline.engines.checks.allow_list import list_some
 from pipeline.engines.checks.drawn_words import check_further, drawn_words
 from pipeline.engines.checks.grounded import check_grounding, without_added, words_of
 from pipeline.engines.checks.persona_rules import check_persona
+from pipeline.text.language_detection import other_language
 from pipeline.text.prompt_injection import carried_out
 from pipeline.writers.screen import screened
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 READING: Final = "reading"
 """The check that warns where a model was asked and its facts couldn't be used."""
+
+LANGUAGE: Final = "language"
+"""The check that warns where the text is plainly in another language than was stated."""
 
 
 def run_checks(
@@ -43,7 +49,29 @@ def run_checks(
         own_words.check(draft, source, is_verbatim=bool(brief.without_model)) if own_words is not None else ()
     )
     reading = (Check(READING, "warning", brief.without_model),) if brief.without_model else ()
-    return (*own, *shared, *check_persona(draft, persona), *repeated, *reading)
+    return (*own, *shared, *check_persona(draft, persona), *repeated, *reading, *check_language(source))
+
+
+def check_language(source: SourceText) -> tuple[Check, ...]:
+    """A warning for a source that is plainly written in another language than its sender stated."""
+    written = other_language(source.language, source.text)
+    if not written or source.stories:
+        return ()
+    stated = _called(source.language)
+    message = (
+        f"The source is stated to be in {stated}, and its text is in {_called(written)}; what isn't the source's own, such as "
+        f"\u201cRead more\u201d, is in {stated}. Send it again with the language {written}, or with none, under another "
+        "external_id and address."
+    )
+    return (Check(LANGUAGE, "warning", message),)
+
+
+def _called(language: str) -> str:
+    """Such as "German (de)"; the tag alone where its name isn't known."""
+    try:
+        return f"{get_language_info(language.lower())['name']} ({language})"
+    except KeyError:
+        return language
 
 
 def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check | None:

@@ -54,6 +54,39 @@ _URDU: Final = frozenset("ٹڈڑےں")
 _TRADITIONAL_TAGS: Final = frozenset({"hant", "tw", "hk", "mo"})
 _TRADITIONAL: Final = frozenset("這個們說時會來國對學為與過還發後長東車點門無開關們橋書樂當從應實現經議讓請")
 _SIMPLIFIED: Final = frozenset("这个们说时会来国对学为与过还发后长东车点门无开关们桥书乐当从应实现经议让请")
+_LEAST_WORDS: Final = 40
+_LEAST_SIGNS: Final = 120
+"""Words, or letters of a script that isn't Latin, in a text that shows another language than was stated."""
+_PLAIN_SHARE: Final = 0.2
+_PLAIN_LEAD: Final = 2
+"""How often a language's frequent words stand in a text that is plainly its own, and how many times as often as others'."""
+_PARTS: Final = 4
+# Two of one line are taken for each other, or for a third that has no list here.
+_RELATED: Final = tuple(
+    frozenset(names.split())
+    for names in (
+        "da nb nn no sv fo is",
+        "cs sk hsb dsb hr sr bs sh sl cnr",
+        "pl sk csb szl hsb dsb hr sr bs sh sl cnr",
+        "es pt gl ca ast an ext mwl lad oc ia pap kea la eo",
+        "fr ca oc pms wa ht la eo",
+        "it ca co sc scn vec lmo pms fur rm ro mo oc ia la eo",
+        "ro mo it fur",
+        "de nds lb gsw bar yi fy",
+        "nl af fy li nds",
+        "en sco pcm tpi bi jam",
+        "fi et krl",
+        "tr az tk uz crh gag",
+        "ru uk be bg mk sr rue kk ky tg mn tt ba cv",
+        "ar fa ur ckb ku ps sd ug ms pa",
+        "hi mr ne sa bho mai kok",
+        "zh yue wuu ja ko",
+        "el grc",
+        "he yi",
+        "bn as",
+    )
+)
+_LATIN: Final = frozenset((*_LISTS, "vi"))
 _BY_SCRIPT: Final = {
     "HANGUL": "ko",
     "THAI": "th",
@@ -100,6 +133,35 @@ def guess_language(text: str, *, least_hits: int = 3) -> str:
         signs = frozenset(small)
         return "zh-Hant" if len(signs & _TRADITIONAL) > len(signs & _SIMPLIFIED) else "zh"
     return "ja" if script == "JAPANESE" else _BY_SCRIPT.get(script, "")
+
+
+def other_language(stated: str, text: str) -> str:
+    """The language of a text that is plainly not in the one that was stated; empty where it may be.
+
+    Languages that are near each other, and short texts, prove nothing.
+    """
+    read = f"{text[:LOOKED_AT]}\n{text[LOOKED_AT:][-LOOKED_AT:]}"
+    found = guess_language(text)
+    base = stated.lower().replace("_", "-").partition("-")[0]
+    shown = found.partition("-")[0]
+    if not base or not found or shown == base or any({base, shown} <= names for names in _RELATED):
+        return ""
+    small = read.lower()
+    if shown not in FREQUENT:
+        letters = Counter(_script_of(sign) == "LATIN" for sign in small if sign.isalpha())
+        is_plain = base in _LATIN and shown not in _OWN_LETTERS and letters[False] >= _LEAST_SIGNS
+        return found if is_plain and letters[False] > _PLAIN_LEAD * letters[True] else ""
+    words = _WORD.findall(small)
+    hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
+    near = frozenset[str]().union(*(names for names in _RELATED if shown in names))
+    others = max(count for name, count in hits.items() if name not in near)
+    is_plain = len(words) >= _LEAST_WORDS and hits[shown] >= _PLAIN_SHARE * len(words)
+    if not is_plain or hits[shown] < _PLAIN_LEAD * max(others, hits.get(base, 0)):
+        return ""
+    # A text in two languages may be in the one that was stated, too.
+    step = len(read) // _PARTS + 1
+    parts = {guess_language(read[place : place + step]) for place in range(0, len(read), step)}
+    return found if parts <= {found, ""} else ""
 
 
 def _script_of(sign: str) -> str:

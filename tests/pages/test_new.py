@@ -324,3 +324,13 @@ def test_forms_of_strangers_that_are_too_large_are_not_read(newsroom, name, most
     assert f"{most // 2**20} MiB at most" in answer.content.decode()
     answer = client.generic("POST", path, **sent, CONTENT_LENGTH="", HTTP_TRANSFER_ENCODING="chunked")
     assert answer.status_code == 411
+
+
+def test_a_language_that_was_stated_wrongly_is_told_above_what_was_made(editor, newsroom):
+    raw = push_raw(newsroom, language="de").raw_item
+    task_runs.work_all_due("generate.run_item")
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    assert text.count("its text is in English (en)") == 1
+    item = GeneratedItem.everywhere.filter(raw_item=raw).earliest("id")
+    shown = editor.get(at(newsroom, "item_page", gen=item.pk)).content.decode()
+    assert "its text is in English (en)" in shown

@@ -11,6 +11,7 @@ from config.core.ids import encode
 from pipeline import labels
 from pipeline.dashboard.overview import SuggestedCall, looked_at
 from pipeline.generate import outcomes, retry_rules
+from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary
 from pipeline.states import ITEMS_IN_MAKING
@@ -80,6 +81,8 @@ class MadeOutcome:
     reason: str
     """Why the raw item itself is not worked on, in words; empty where it is."""
     is_done: bool
+    language: str = ""
+    """Why the language that was stated can't be that of the text; empty where it may be."""
 
     @property
     def ready(self) -> int:
@@ -109,7 +112,9 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
     # Where the raw item itself is left out, its reason says all of it.
     left_out = _left_out(raw) if raw.status != RawItemStatus.SKIPPED else ()
-    return MadeOutcome(seen, left_out, str(reason), is_done)
+    checks = [check for item in items for check in item.present_checks]
+    language = next((check["message"] for check in checks if check["code"] == LANGUAGE), "")
+    return MadeOutcome(seen, left_out, str(reason), is_done, str(language))
 
 
 def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:

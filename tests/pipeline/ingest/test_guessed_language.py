@@ -116,3 +116,27 @@ def test_turkish_is_known_by_its_letters_and_a_turkish_name_makes_none():
     assert guess_language(said) == "tr"
     named = "Ekrem İmamoğlu and Kılıçdaroğlu met at the harbour, and the mayor said that it was a good talk."
     assert guess_language(named) == "en"
+
+
+STATED_WRONGLY = (
+    "The source is stated to be in German (de), and its text is in English (en); what isn't the source's own, such as “Read "
+    "more”, is in German (de). Send it again with the language en, or with none, under another external_id and address."
+)
+
+
+def test_a_language_that_is_plainly_stated_wrongly_is_a_warning_on_what_is_made(workspace):
+    [text] = [one for one in texts() if one.name == "en_news"]
+    raw = push_raw(workspace, title=text.title, body=text.body, language="de").raw_item
+    run_generations(raw)
+
+    told = [check for item in items_of(raw) for check in item.present_checks if check["code"] == "language"]
+    assert items_of(raw)
+    assert told == [{"code": "language", "outcome": "warning", "message": STATED_WRONGLY}] * len(
+        items_of(raw)
+    )
+
+    right = push_raw(
+        workspace, title=text.title, body=f"{text.body}\n", language="en", external_id="2"
+    ).raw_item
+    run_generations(right)
+    assert not [check for item in items_of(right) for check in item.checks if check["code"] == "language"]
