@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -22,7 +23,7 @@ from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
-from pipeline.api.inputs.sources import SourceChanges, SourceInput, source_as_meant
+from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
@@ -65,11 +66,7 @@ class SourceView(PipelineResource):
             return collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
         except ValidationError as error:
             meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
-            kept = {
-                name: value
-                for name, value in meant.items()
-                if name == "config" or name not in cast("dict[str, Any]", error.detail)
-            }
+            kept = _without_faults(meant, error)
             faults = list(flattened(error.detail))
             try:
                 settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(kept)))
@@ -77,6 +74,28 @@ class SourceView(PipelineResource):
             except ValidationError:
                 # Without a type nothing else can be told.
                 pass
+            except AppError as more:
+                faults += more.detail
+            raise Invalid(*faults) from error
+
+    def _read_changes(self, request: Request, row: Source) -> dict[str, Any]:
+        """The body of a change. Where it is refused, all else that is wrong with it is told as well."""
+        try:
+            return _as_settings(self.read_body(request, SourceChanges))
+        except ValidationError as error:
+            known = SourceChanges().fields
+            data = {**cast("dict[str, Any]", request.data), "type": row.type}
+            kept = _without_faults(source_as_meant(data, known, row.config), error)
+            advice = config_advice(data, known, row.config)
+            faults = [
+                replace(one, message=f"There is no field {one.field}. {advice[one.field]}")
+                if one.field in advice
+                else one
+                for one in flattened(error.detail)
+            ]
+            try:
+                changes = _as_settings(SourceChanges().run_validation(kept))
+                collect.checked_changes(row, changes, workspace=self.caller.workspace)
             except AppError as more:
                 faults += more.detail
             raise Invalid(*faults) from error
@@ -138,12 +157,12 @@ class SourceView(PipelineResource):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
-        given = self.read_body(request, SourceChanges)
+        changes = self._read_changes(request, row)
         is_bound = refuse_unless_match(request, row.version)
         try:
             changed = secrets.change(
                 row,
-                _as_settings(given),
+                changes,
                 workspace=self.caller.workspace,
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
@@ -224,6 +243,12 @@ class SourceView(PipelineResource):
         found = page(request, BrandSlot.objects.of(self.caller.workspace).filter(source=source), query)
         logged = with_picks(self.caller.workspace.pk, found.rows)
         return found.respond(request, [payloads.brand_slot(one.slot, one.picks) for one in logged])
+
+
+def _without_faults(meant: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """The fields of a refused body that nothing was said against; `config` is looked at by its type."""
+    refused = cast("dict[str, Any]", error.detail)
+    return {name: value for name, value in meant.items() if name == "config" or name not in refused}
 
 
 def _with_secret(shown: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:

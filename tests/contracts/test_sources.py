@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from accounts.models import Workspace
@@ -348,6 +350,40 @@ def test_source_changes_only_the_version_that_was_read(alice):
     )
     assert alice.api.read(path)["name"] == "Mine"
     assert alice.api.patch(path, {"name": "Any"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def details(answer):
+    assert answer.status_code == 400, answer.json()
+    return [(one["field"], one["code"], one["message"]) for one in answer.json()["detail"]]
+
+
+def test_a_refused_change_says_all_that_is_wrong_and_the_body_that_would_be_taken(alice):
+    address, other = "https://example.test/feed", "https://example.test/other"
+    source = alice.source(type="rss", config={"url": address, "batch_hours": 6})
+    path = f"/sources/{source['id']}"
+    nobody = never_existed("per")
+
+    wrong = {"config": {"batch_hours": 12, "lang": "de"}, "poll_interval_minutes": 1, "persona": nobody}
+    told = details(alice.api.patch(path, wrong))
+    assert [(field, code) for field, code, _ in told] == [
+        ("config.lang", "unknown_field"),
+        ("config.url", "required"),
+        ("persona", "unknown_persona"),
+        ("poll_interval_minutes", "below_plan"),
+    ]
+    assert told[0][2].endswith(f' Send {{"config": {{"url": "{address}", "batch_hours": 12}}}}.')
+
+    told = details(alice.api.patch(path, {"url": other, "variants": 0, "persona": nobody}))
+    assert [(field, code) for field, code, _ in told] == [
+        ("url", "unknown_field"),
+        ("variants", "min_value"),
+        ("persona", "unknown_persona"),
+    ]
+    form = {"config": {"url": other, "batch_hours": 6}}
+    assert told[0][2] == f"There is no field url. Put it into config: {json.dumps(form)}."
+    assert alice.api.read(path) == source
+
+    assert alice.api.patch(path, form).json()["config"] == form["config"]
 
 
 def test_change_between_our_look_and_the_lock_is_a_version_conflict(alice, monkeypatch):

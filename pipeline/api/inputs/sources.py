@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from config.core import limits as core_limits
@@ -87,7 +88,7 @@ class SourceInput(StrictSerializer):
     )
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
-        return unknown_names(data, known, what="field", advice=_advice_of(data, known))
+        return unknown_names(data, known, what="field", advice=config_advice(data, known))
 
 
 def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -100,26 +101,34 @@ def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[st
     }
 
 
-def _advice_of(data: Mapping[str, Any], known: Collection[str]) -> dict[str, str]:
+def config_advice(
+    data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, str]:
+    """What to say of each setting that stands beside `config`; a source that is changed has its type and settings."""
     beside = _settings_beside(data, known)
     if not beside:
         return {}
-    config = source_as_meant(data, known)["config"]
-    named = {"type": data["type"]} if data.get("type") in SOURCE_TYPES else {}
+    config = source_as_meant(data, known, stored)["config"]
+    named = {"type": data["type"]} if "type" in known and data.get("type") in SOURCE_TYPES else {}
     form = ", ".join(
         [*(f'"type": "{one}"' for one in named.values()), f'"config": {collect.written(config)}']
     )
     return dict.fromkeys(beside, f"Put it into config: {{{form}}}.")
 
 
-def source_as_meant(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """The body of a source with what stands beside `config` in it, in the words and forms of the type's settings."""
+def source_as_meant(
+    data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The body of a source with what stands beside `config` in it, in the words and forms of the type's settings.
+
+    Where something stands there, settings that aren't given are those that are `stored`.
+    """
     beside = _settings_beside(data, known)
     rest = {name: value for name, value in data.items() if name in known}
     given = data.get("config")
     config = {**beside, **(given if isinstance(given, dict) else {})}
     if beside and data.get("type") in SOURCE_TYPES:
-        config = collect.as_meant(collect.kind_of(data["type"]), config)
+        config = collect.as_meant(collect.kind_of(data["type"]), {**stored, **config})
     return {**rest, "config": config} if config else rest
 
 

@@ -6,6 +6,7 @@ import copy
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
+    from pipeline.sources.base import Source as SourceKind
 
 CHANGEABLE: Final = (
     "name",
@@ -102,41 +104,83 @@ def checked(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     Raises `Invalid` with all that is wrong at once, what can't work here among it and the form that would be taken; else
     `SourceUnavailable` or `EngineUnavailable`.
     """
-    kind = kind_of(given.type)
-    faults: list[Detail] = []
-    config: dict[str, Any] | None = None
+    config, faults = _settings_of(kind_of(given.type), given.config, {"type": given.type})
+    faults += _faults_beside(
+        workspace,
+        engines=given.engines,
+        persona_id=given.persona_id,
+        outlets=given.outlets,
+        config=config or {},
+        minutes=given.poll_interval_minutes,
+        test=test,
+    )
+    row = row_of(workspace, given, config or {}, test=test, now=now)
+    _refuse(faults, row if config is not None else None)
+    return row
+
+
+def _settings_of(
+    kind: SourceKind,
+    given: Mapping[str, Any],
+    named: Mapping[str, str],
+    kept: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[dict[str, Any] | None, list[Detail]]:
+    """The settings as they would be stored, and what is wrong with them.
+
+    The first fault says the form that would be taken, which begins with what is `named`, and in which settings that
+    aren't given are those that are `kept`. None where no such form is known.
+    """
     try:
-        config = clean_config(kind, given.config)
+        return clean_config(kind, given), []
     except Invalid as error:
-        meant = as_meant(kind, given.config)
+        first, *others = error.detail
+    for settings in ({**kept, **given}, given):
+        meant = as_meant(kind, settings)
         with suppress(Invalid):
             config = clean_config(kind, meant)
-        first, *others = error.detail
-        if config is not None:
-            form = f'{{"type": "{given.type}", "config": {written(meant)}}}'
-            first = replace(first, message=f"{first.message} Send {form}.")
-        faults += [first, *others]
+            form = ", ".join(
+                [*(f'"{name}": "{value}"' for name, value in named.items()), f'"config": {written(meant)}']
+            )
+            return config, [replace(first, message=f"{first.message} Send {{{form}}}."), *others]
+    return None, [first, *others]
+
+
+def _faults_beside(
+    workspace: Workspace,
+    *,
+    engines: Sequence[str],
+    persona_id: UUID | None,
+    outlets: Sequence[str],
+    config: Mapping[str, Any],
+    minutes: int | None,
+    test: bool,
+) -> list[Detail]:
+    """What is wrong with what a source refers to, and with how often it is polled."""
+    faults: list[Detail] = []
     checks: tuple[Callable[[], None], ...] = (
-        lambda: check_references(workspace, given.engines, given.persona_id, given.outlets, test=test),
-        lambda: check_pool(workspace, config or {}, test=test),
-        lambda: check_interval(workspace, given.poll_interval_minutes),
+        lambda: check_references(workspace, engines, persona_id, outlets, test=test),
+        lambda: check_pool(workspace, config, test=test),
+        lambda: check_interval(workspace, minutes),
     )
     for check in checks:
         try:
             check()
         except Invalid as error:
             faults += error.detail
-    row = row_of(workspace, given, config or {}, test=test, now=now)
-    if config is not None:
+    return faults
+
+
+def _refuse(faults: list[Detail], row: Source | None) -> None:
+    """Raises for all that is wrong at once; what a `row` can't do here is among it, or the one refusal."""
+    if row is not None:
         try:
             refuse_unavailable(row)
         except (SourceUnavailable, EngineUnavailable) as error:
             if not faults:
                 raise
-            faults += error.detail
+            faults = [*faults, *error.detail]
     if faults:
         raise Invalid(*faults)
-    return row
 
 
 def row_of(
@@ -186,27 +230,12 @@ def change(
         if not changes:
             # Nothing was said, so nothing is written and the version stays.
             return row
-        values = {name: value for name, value in changes.items() if name in CHANGEABLE}
         kind = kind_of(row.type)
-        if "config" in values:
-            values["config"] = clean_config(kind, values["config"])
-            check_pool(workspace, values["config"], test=row.test)
-            if values["config"] != row.config:
-                # What the plug-in remembers stays: it forgets what is of another address, and nothing else may be lost.
-                values |= {"window": None, "moved": None, "interval_seconds": None}
-        check_references(
-            workspace,
-            values.get("engines", ()),
-            values.get("persona_id"),
-            values.get("outlets", ()),
-            test=row.test,
-        )
-        check_interval(workspace, values.get("poll_interval_minutes"))
+        values = checked_changes(row, changes, workspace=workspace)
+        if "config" in values and values["config"] != row.config:
+            # What the plug-in remembers stays: it forgets what is of another address, and nothing else may be lost.
+            values |= {"window": None, "moved": None, "interval_seconds": None}
         status = changes.get("status")
-        becomes = status or row.status
-        is_other = any(values[name] != getattr(row, name) for name in _ABILITIES & values.keys())
-        if becomes in POLLED_SOURCES and (becomes != row.status or is_other):
-            refuse_unavailable(_as_changed(row, values))
         if status is not None and status != row.status:
             _switch(row, status, workspace, fetches=kind.fetches, now=now)
         elif (
@@ -223,6 +252,30 @@ def change(
             personas.align_open_slot(row, now=now)
         dispatch.wake()
     return row
+
+
+def checked_changes(row: Source, changes: Mapping[str, Any], *, workspace: Workspace) -> dict[str, Any]:
+    """What would be written of these changes. Raises as `checked`, with the settings of the row in the form."""
+    values = {name: value for name, value in changes.items() if name in CHANGEABLE}
+    faults: list[Detail] = []
+    config: dict[str, Any] | None = row.config
+    if "config" in values:
+        config, faults = _settings_of(kind_of(row.type), values["config"], {}, row.config)
+        values["config"] = config or {}
+    faults += _faults_beside(
+        workspace,
+        engines=values.get("engines", ()),
+        persona_id=values.get("persona_id"),
+        outlets=values.get("outlets", ()),
+        config=values.get("config", {}),
+        minutes=values.get("poll_interval_minutes"),
+        test=row.test,
+    )
+    becomes = changes.get("status") or row.status
+    is_other = any(values[name] != getattr(row, name) for name in _ABILITIES & values.keys())
+    is_asked = becomes in POLLED_SOURCES and (becomes != row.status or is_other)
+    _refuse(faults, _as_changed(row, values) if is_asked and config is not None else None)
+    return values
 
 
 def _as_changed(row: Source, values: Mapping[str, Any]) -> Source:
