@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline.text import hearsay
 from pipeline.text.full_stops import AMOUNTS, CLOSERS, HONORIFIC, TITLE, ends_sentence
+from pipeline.text.interviews import SPEAKER, interview_in
 from pipeline.text.sentence_edits import takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
@@ -75,14 +75,6 @@ _HOURS_WITHIN = re.compile(
 _DIGIT = re.compile(r"\d")
 _HOURS_MOST = 2
 """More of them in one sentence are a list."""
-# Who speaks in an interview or a talk that is written as one: "Q:", "Antwort:", "Ida Berg:".
-_SPEAKER = re.compile(
-    r"[^\S\n]*+[*_>]{0,3}(?P<label>(?P<usual>(?:Q|A|F|Frage|Antwort|Question|Answer|Réponse|R|P|D|Pregunta|Respuesta|Domanda|Risposta|Pergunta|Resposta"
-    r"|Vraag|Antwoord|Fråga|Svar|Spørgsmål|Spørsmål|Pytanie|Odpowiedź|Otázka|Odpověď|Вопрос|Ответ|В|О|Питання|Відповідь|Kérdés|Válasz|Soru|Cevap|Ερώτηση|Απάντηση|問|答|问|Q[.]|A[.])\d{0,2})"
-    r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
-)
-_LABELLED_LEAST = 2
-"""Lines of one speaker; a name that stands before one alone is a label as others are: "Place: Brackwater"."""
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
 _LONGEST_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
@@ -148,7 +140,7 @@ def _separates(line: str, text: str, position: int) -> bool:
         return True
     if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
         return True
-    if _HOURS.match(line) or _HOURS.match(text, position) or _SPEAKER.match(text, position):
+    if _HOURS.match(line) or _HOURS.match(text, position) or SPEAKER.match(text, position):
         return True
     if len(line) >= _HEADING_LENGTH and _CUT_SHORT.search(line.rstrip()) and not _BULLET.match(following):
         return False
@@ -256,22 +248,22 @@ def statements_in(text: str) -> tuple[Span, ...]:
 
     Not the rows of a table, nor code or a caption, nor a list of opening hours; an item of a list only where it ends as a
     sentence does; not what is told as hearsay or is denied by what follows; not what somebody says without the marks
-    that show it, nor the questions and answers of an interview.
+    that show it. Of an interview neither the questions nor what leans on one: `Interview.statement`.
     """
     spans = tuple(_spans(text))
     spoken = _speeches(text)
-    talk_start, talk_end = _talk_in(text)
+    interview = interview_in(text, _blocks(text))
     unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
-    return tuple(
-        (start, end)
+    found = (
+        interview.statement(text, start, end)
         for place, (block_start, (start, end)) in enumerate(spans)
         if place not in unasserted
-        and not talk_start <= start < talk_end
         and not _lists_hours(text, start, end)
         and not _MARKED.match(text, block_start)
         and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
         and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
     )
+    return tuple(span for span in found if span is not None)
 
 
 def _lists_hours(text: str, start: int, end: int) -> bool:
@@ -280,30 +272,6 @@ def _lists_hours(text: str, start: int, end: int) -> bool:
     if not _DIGIT.search(text, start, end):
         return False
     return sum(1 for _ in _HOURS_WITHIN.finditer(text, start, end)) > _HOURS_MOST
-
-
-def _talk_in(text: str) -> Span:
-    """From the first to the end of the last line of a talk that names its speakers before their words; else nothing.
-
-    An answer says nothing without its question, and nobody's words are the text's own.
-    """
-    labelled: list[tuple[str, bool, Span]] = []
-    if ":" not in text and "\uff1a" not in text:
-        return 0, 0
-    for start, end in _blocks(text):
-        match = _SPEAKER.match(text, start, end)
-        if match is not None:
-            label = re.sub(r"[\d.]+$", "", match["label"]).casefold()
-            labelled.append((label, match["usual"] is not None, (start, end)))
-    counts = Counter(label for label, _, _ in labelled)
-    usual = {label for label, is_usual, _ in labelled if is_usual}
-    speakers = {label for label, count in counts.items() if count >= _LABELLED_LEAST} | (
-        usual if len(usual) > 1 else set()
-    )
-    if len(speakers) < 2:
-        return 0, 0
-    places = [span for label, _, span in labelled if label in speakers]
-    return places[0][0], places[-1][1]
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:

@@ -387,11 +387,16 @@ ROOMS = "The museum has 40 rooms and a park."
         "P: ¿Cuándo empezó el trabajo?\nR: En mayo de 1998, con dos personas.",
         "Вопрос: Когда началась работа?\nОтвет: В мае 1998 года.",
         "问：工作什么时候开始？\n答：一九九八年五月。",
-        "Ida Berg: We opened in May with two people.\nTom Ash: Who paid?\nIda Berg: The town did.\nTom Ash: Thank you.",
     ],
 )
 def test_an_answer_is_no_statement_without_its_question(talk: str) -> None:
     assert stated(f"{ROOMS}\n\n{talk}\n\n{ROOMS[:-1]} today.") == [ROOMS, f"{ROOMS[:-1]} today."]
+
+
+def test_an_answer_is_a_statement_with_the_name_before_it() -> None:
+    talk = "Ida Berg: We opened in May with two people.\nTom Ash: Who paid?\nIda Berg: The town did.\nTom Ash: Thank you."
+    said = [ROOMS, "Ida Berg: We opened in May with two people.", f"{ROOMS[:-1]} today."]
+    assert stated(f"{ROOMS}\n\n{talk}\n\n{ROOMS[:-1]} today.") == said
 
 
 def test_a_label_that_stands_once_is_no_speaker() -> None:
