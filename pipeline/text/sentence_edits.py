@@ -45,6 +45,13 @@ _LEADING_CONJUNCTION = re.compile(
 )
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
 _CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
+# "By the time she retired in 2004", "Kiel, 14 February 2027": what was to be said comes behind it.
+_SAYS_LITTLE = re.compile(
+    r"(?i:by the time|when|while|if|as soon as|although|though|because|unless|wenn|als|während|obwohl|weil|bevor|nachdem|sobald|falls"
+    r"|quand|lorsque?|si|bien que|parce que|dès que|cuando|mientras|aunque|porque|quando|mentre|sebbene|perché|enquanto|embora"
+    r"|toen|terwijl|hoewel|omdat|voordat|nadat|gdy|kiedy|jeśli|chociaż|ponieważ|zanim|när|medan|innan)\s[^,;:]*$"
+    r"|(?:[^\W\d_a-z][\w.'’-]*\s){0,3}[^\W\d_a-z][\w.'’-]*(?:(?:,|\s\()[^!?]{0,20}\d[^!?]{0,20})?$"
+)
 # What follows one of these would turn the cut statement into another one.
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
@@ -204,10 +211,11 @@ def is_self_contained(sentence: str) -> bool:
 
 
 def trim_conjunction(sentence: str) -> str:
-    """Without a leading "And", "But" or the like; the next word takes the capital letter."""
+    """Without a leading "And", "But" or the like, and with a capital letter at its first word."""
     match = _LEADING_CONJUNCTION.match(sentence)
     if match is None:
-        return sentence
+        first = sentence.split(" ", 1)[0]
+        return sentence[0].upper() + sentence[1:] if first.isalpha() and first.islower() else sentence
     rest = sentence[match.end() :]
     return match["open"] + rest[:1].upper() + rest[1:]
 
@@ -229,7 +237,13 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
         head = sentence[: match.start()].rstrip()
         following = _FIRST_WORD.match(sentence[match.end() : match.end() + 40].lstrip(_OPENING))
         word = following.group().lower() if following else ""
-        if head and word not in _QUALIFIERS and is_balanced(head) and not _ends_taken_back(sentence):
+        says_little = _SAYS_LITTLE.match(head) is not None
+        if (
+            head
+            and word not in _QUALIFIERS
+            and is_balanced(head)
+            and not (says_little or _ends_taken_back(sentence))
+        ):
             cuts.append(f"{head}\u2026")
     return tuple(reversed(cuts))
 

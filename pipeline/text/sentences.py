@@ -26,7 +26,7 @@ _BULLET = re.compile(
     r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
 )
 _LEAD = re.compile(
-    r"(?:[-*\u2022\u25aa\u2013\u2014\u00b7#>\s]|\d{1,3}[.)]\s"
+    r"(?:[-*\u2022\u25aa\u2013\u2014\u00b7#>\s]|\(?\d{1,3}[.)]\s"
     r"|[\[(]?\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?[\])]?\s)+"
 )
 _WORD = re.compile(r"\S+")
@@ -64,9 +64,9 @@ _OPEN_HOURS = (
     r"(?:\d{1,2}(?:[:.h]\d{2}|\s?(?:h|am|pm|a\.m\.|p\.m\.|uhr|noon|ч|час|時|点|點|시)\b|\s?[\u2013\u2014-]\s?\d{1,2})|noon|closed|geschlossen|ruhetag|fermé|cerrado"
     r"|chiuso|fechado|encerrado|gesloten|nieczynne|zamknięte|zavřeno|stängt|lukket|stengt|suljettu|zárva|închis|закрыто|выходной|зачинено|κλειστά|kapalı|休|定休|휴무)"
 )
-# "Mon\u2013Fri: 9\u201317", a line each or all in one.
+# "Mon\u2013Fri: 9\u201317", a line each or all in one, with a word before it: "Open: ..."
 _HOURS = re.compile(
-    rf"[^\S\n]*+(?:[-*\u2022]\s)?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
+    rf"[^\S\n]*+(?:[-*\u2022]\s)?(?:[^\W\d_]+(?:[^\S\n][^\W\d_]+){{0,2}}[^\S\n]?:[^\S\n])?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
     re.IGNORECASE,
 )
 _HOURS_WITHIN = re.compile(

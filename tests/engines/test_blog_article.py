@@ -162,7 +162,7 @@ def test_excerpt_speaks_the_language_of_its_source() -> None:
     german = dataclasses.replace(ESSAY, language="de-CH", url="")
     (draft,) = excerpt(german)
 
-    assert draft.body.startswith("*Ein Auszug: Diese Sätze stehen wörtlich in “Why our repair café")
+    assert draft.body.startswith("*Ein Auszug: Diese Sätze stehen wörtlich in „Why our repair café")
     assert "](" not in draft.body
     assert draft.content["canonical_url"] == ""
 

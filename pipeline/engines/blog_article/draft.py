@@ -10,9 +10,10 @@ from pipeline.engines.blog_article.markdown import BREAK, bullet_list, escaped, 
 from pipeline.engines.checks.allow_list import is_allowed, title_of
 from pipeline.engines.shared.verbatim import angle_of, part_of, spread, standing_alone
 from pipeline.plugins import Refused
+from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import clause_cuts, first_words, is_clean
+from pipeline.text.sentence_edits import clause_cuts, first_words, is_clean, is_wholly_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,6 +130,12 @@ def _within(left: Sequence[FactSentence], brief: Brief, room: int) -> list[FactS
     return sorted(taken, key=lambda one: one.fact.start)
 
 
+def _in_marks(title: str, language: str) -> str:
+    """In the quotation marks of that language; a title that is a quotation has its own."""
+    opening, closing = ("", "") if is_wholly_quoted(title.replace("\\", "")) else marks_of(language)
+    return f"{opening}{title}{closing}"
+
+
 def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
     given = title_of(brief, persona, "")
     # What can't be an address or be shown can't be a title.
@@ -136,7 +143,7 @@ def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) ->
     title = first_words(name or taken[0].words, TITLE_CHARACTERS)
     url = ascii_url(brief.url)
     said = phrases(brief.language)
-    source = linked(name or place_of(url), url) if url else f"“{escaped(name or title)}”"
+    source = linked(name or place_of(url), url) if url else _in_marks(escaped(name or title), brief.language)
     blocks = [f"*{said.excerpt.format(source=source)}*"]
     for heading, sentences in _by_heading(taken, brief):
         if heading is not None:

@@ -47,14 +47,26 @@ _LONGEST = 1_000
 _FULL_LENGTH = 12
 """Sentences of fewer words than this say less than their words' weight promises."""
 _RELEVANCE = 0.6
+_LEAST_UNCOUNTED = 2
+"""Words without a digit; "4.2.0 – 2027-02-03" says nothing."""
+_COLUMNS = " | "
+"""Between what stands side by side on a page, or under a letter."""
 _ADDED_TO_TITLE = 4
 """Words, such as "| Brackwater Gazette"."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
+# A label with hardly a word behind it, as in minutes: "Carried".
+_LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
+# What a press release says of itself.
+_RELEASE = re.compile(
+    r"\W*(?:press (?:release|information)|for immediate release|news release|pressemitteilung|presseinformation|medienmitteilung|communiqué(?: de presse)?"
+    r"|nota de prensa|comunicado de prensa|comunicato stampa|nota de imprensa|persbericht|informacja prasowa|pressmeddelande|pressemeddelelse|pressemelding)(?![^\W_])",
+    re.IGNORECASE,
+)
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
-_LEFT_OPEN = re.compile(r"[^\W_]$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
+_LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _BOILERPLATE = re.compile(
     r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
@@ -99,7 +111,10 @@ def _says_something(quote: str) -> bool:
         return False
     if _CJK.search(quote):
         return len(quote) >= _LEAST_CHARACTERS_CJK
-    return len(_WORD.findall(quote)) >= _LEAST_WORDS
+    if _COLUMNS in quote or _LABEL_ALONE.match(quote):
+        return False
+    words = _WORD.findall(quote)
+    return len(words) >= _LEAST_WORDS and sum(not _FIGURE.search(word) for word in words) >= _LEAST_UNCOUNTED
 
 
 def is_boilerplate(quote: str) -> bool:
@@ -227,7 +242,8 @@ def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[F
 
 def _headings(source: SourceText) -> tuple[Fact, ...]:
     text = source.text[:MAX_CHARACTERS]
-    spans = find_headings(text, title=source.title)[:MAX_HEADINGS]
+    found = find_headings(text, title=source.title)
+    spans = [(start, end) for start, end in found if not _RELEASE.match(text, start, end)][:MAX_HEADINGS]
     return tuple(
         Fact(f"h{place}", collapse(text[start:end]), text[start:end], start, end, kind="heading")
         for place, (start, end) in enumerate(spans, start=1)
