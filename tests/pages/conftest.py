@@ -80,3 +80,15 @@ def as_person():
         return client
 
     return log_in
+
+
+@pytest.fixture
+def owner(as_person, alice, newsroom):
+    """Alice's browser."""
+    return as_person(alice)
+
+
+@pytest.fixture
+def editor(as_person, bob):
+    """Bob's browser."""
+    return as_person(bob)

@@ -8,10 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
-from django.contrib.messages import get_messages
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from accounts import workspaces
 from config.core.ids import encode, uuid7
@@ -21,6 +19,7 @@ from pipeline.pages.calendar.date_range import span_of
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
 from pipeline.schedule import queues, series
+from tests.pages.answers import at, said
 from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -43,14 +42,6 @@ def editor(bob, newsroom, as_person):
 @pytest.fixture
 def feed(newsroom):
     return Outlet.everywhere.get(workspace=newsroom, platform="feed")
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def items(workspace, count):

@@ -30,11 +30,6 @@ def changes(workspace):
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def theirs(charlie):
     return workspaces.memberships_of(charlie)[0].workspace
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.contrib.messages import get_messages
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -32,6 +31,7 @@ from pipeline.pages.failures import display, rows
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
 from pipeline.schedule import bulk_recovery, queues
+from tests.pages.answers import said
 from tests.pipeline.steps import make_items, make_stage, promise, push_raw, reread, send
 
 EVERY_DAY = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00", "17:30")]
@@ -88,10 +88,6 @@ def shown(client, workspace, **query):
 
 def clear(client, workspace, act, *tokens, **given):
     return client.post(at(workspace, "failures_clear"), {"act": act, "rows": tokens, **given})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def undo(client, workspace, answer):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 
 from config.core.ids import encode
 from pipeline.labels import FLAGS
 from pipeline.models import GeneratedItem
+from tests.pages.answers import at
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, push_raw
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 def flag(workspace, reason, **changes):
@@ -25,10 +20,6 @@ def flag(workspace, reason, **changes):
         status="published", flagged=reason, published_at=NOON, **changes
     )
     return item
-
-
-def at(workspace, name, **more):
-    return reverse(name, kwargs={"ws": workspace.pk, **more})
 
 
 @pytest.mark.parametrize("reason", ["source_changed", "source_withdrawn"])

@@ -9,7 +9,6 @@ from urllib.parse import urljoin
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
@@ -30,17 +29,13 @@ from pipeline.platforms.base import Sent
 from pipeline.publish import workspace_hold
 from pipeline.publish.results import keep_late_answer
 from tests.factories import TokenFactory
+from tests.pages.answers import at, text_of
 from tests.pipeline.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
 
 @pytest.fixture(autouse=True)
 def media_root(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -54,10 +49,6 @@ def item(newsroom, posts):
     return make_items(newsroom)[0]
 
 
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
 def another(workspace, title):
     """An item of another raw item."""
     body = f"{title} was in the news on Monday. " * 6
@@ -68,10 +59,6 @@ def page_of(client, item):
     answer = client.get(at(item.workspace, "item_page", gen=item.pk))
     assert answer.status_code == 200
     return answer
-
-
-def text_of(answer):
-    return answer.content.decode()
 
 
 def words_in(answer):

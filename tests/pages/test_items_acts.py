@@ -23,11 +23,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def item(newsroom):
     WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
     return make_items(newsroom)[0]

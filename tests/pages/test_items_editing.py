@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,13 +12,9 @@ from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
 from pipeline.pages.items.differences import differences
 from pipeline.review import decisions
 from pipeline.text import article
+from tests.pages.answers import said
 from tests.pages.test_items_acts import undone
 from tests.pipeline.steps import make_items, make_stage, reread
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -48,10 +43,6 @@ def form_of(client, item):
 
 def save(client, item, **changes):
     return client.post(at(item, "item_edit"), {**form_of(client, item), **changes})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def test_edited_words_are_still_read_against_the_source(editor, item):

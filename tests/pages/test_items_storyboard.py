@@ -9,15 +9,11 @@ from django.urls import reverse
 from pipeline.models import Publication
 from pipeline.render.video import storyboard_edits
 from pipeline.review import decisions, storyboards
+from tests.pages.answers import errors
 from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
 from tests.pipeline.steps import NOON, claimed, make_items, make_stage, promise, reread
 
 __all__ = ["filmed", "folders"]
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -33,10 +29,6 @@ def typed(editor, item, **changes):
     """What a browser sends of the form as it is shown, with some fields typed anew."""
     form = editor.get(at(item)).context["form"]
     return {name: form[name].value() for name in form.fields} | changes
-
-
-def errors(answer):
-    return {name: list(texts) for name, texts in answer.context["form"].errors.items()}
 
 
 def test_the_item_shows_its_scenes_with_times_and_words(editor, item):

@@ -6,13 +6,13 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.urls import reverse
 
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Persona, Source, WorkspaceDefaults
 from pipeline.pages.sources import cadence, lane_log
 from pipeline.personas import crud, topics
+from tests.pages.answers import at
 from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
 
 
@@ -20,10 +20,6 @@ from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_to
 def editor(bob, newsroom, as_person):
     make_persona(newsroom, approved_lines=list(LINES))
     return as_person(bob)
-
-
-def at(workspace, name, **more):
-    return reverse(name, kwargs={"ws": workspace.pk, **more})
 
 
 def form_of(answer, **changes):

@@ -7,7 +7,6 @@ from urllib.parse import urljoin
 from uuid import uuid4
 
 import pytest
-from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +14,7 @@ from config.core import task_runs
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Asset, Outlet, Publication
+from tests.pages.answers import said
 from tests.pipeline.steps import make_items, make_stage, promise
 
 
@@ -51,10 +51,6 @@ def handed(item, desk):
 
 def at(row):
     return reverse("package", kwargs={"ws": row.workspace_id, "pub": row.pk})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def test_the_first_page_leads_there_and_calls_nothing_late(as_person, bob, handed, newsroom):

@@ -12,18 +12,14 @@ from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from accounts import limits, members, workspaces
 from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User
 from config.core.errors import AppError, Conflict
 from tests.factories import MembershipFactory, UserFactory
+from tests.pages.answers import at
 
 PASSWORD = "a long enough phrase 9"
-
-
-def at(name, workspace, **others):
-    return reverse(name, kwargs={"ws": workspace.pk, **others})
 
 
 def said(answer):
@@ -48,16 +44,11 @@ def link_of_last_mail():
 
 
 @pytest.fixture
-def owner(alice, newsroom, as_person):
-    return as_person(alice)
-
-
-@pytest.fixture
 def link(owner, newsroom, django_capture_on_commit_callbacks):
     """Of an invitation for Dora as editor."""
     with django_capture_on_commit_callbacks(execute=True):
         owner.post(
-            at("member_invite", newsroom), {"email": "Dora@example.test", "role": "editor", "once": "a"}
+            at(newsroom, "member_invite"), {"email": "Dora@example.test", "role": "editor", "once": "a"}
         )
     return link_of_last_mail()
 
@@ -82,7 +73,7 @@ def test_an_invitation_is_mailed_and_its_link_stands_nowhere_else(owner, newsroo
     assert row.expires_at - row.sent_at == timedelta(days=7)
     assert mail.outbox[-1].to == ["dora@example.test"]
     token = link.rpartition("/")[2]
-    assert token not in owner.get(at("members", newsroom)).content.decode()
+    assert token not in owner.get(at(newsroom, "members")).content.decode()
     assert bytes(row.digest) != token.encode()
     assert noted(newsroom) == [("member.invited", "alice@example.test", "dora@example.test")]
 
@@ -91,7 +82,7 @@ def test_a_workspace_s_name_makes_no_link_in_the_mail(owner, newsroom, django_ca
     newsroom.name = "Win at https://evil.example now, or evil.com"
     newsroom.save(update_fields=["name"])
     with django_capture_on_commit_callbacks(execute=True):
-        owner.post(at("member_invite", newsroom), {"email": "dora@example.test", "role": "viewer"})
+        owner.post(at(newsroom, "member_invite"), {"email": "dora@example.test", "role": "viewer"})
     [(html, _)] = mail.outbox[-1].alternatives
     addresses = re.findall(r'href="([^"]+)"', html)
     assert [one for one in addresses if "evil" in one] == []
@@ -101,8 +92,8 @@ def test_a_workspace_s_name_makes_no_link_in_the_mail(owner, newsroom, django_ca
 def test_a_second_click_sends_no_second_mail(owner, newsroom, django_capture_on_commit_callbacks):
     form = {"email": "dora@example.test", "role": "editor", "once": "x"}
     with django_capture_on_commit_callbacks(execute=True):
-        answers = [owner.post(at("member_invite", newsroom), form) for _ in range(2)]
-    assert [(one.status_code, one["Location"]) for one in answers] == [(302, at("members", newsroom))] * 2
+        answers = [owner.post(at(newsroom, "member_invite"), form) for _ in range(2)]
+    assert [(one.status_code, one["Location"]) for one in answers] == [(302, at(newsroom, "members"))] * 2
     assert len(mail.outbox) == Invitation.everywhere.count() == 1
 
 
@@ -115,7 +106,7 @@ def test_a_second_click_sends_no_second_mail(owner, newsroom, django_capture_on_
     ],
 )
 def test_what_can_t_be_invited_is_said_at_the_field(owner, newsroom, bob, link, email, error):
-    answer = owner.post(at("member_invite", newsroom), {"email": email, "role": "viewer", "once": "b"})
+    answer = owner.post(at(newsroom, "member_invite"), {"email": email, "role": "viewer", "once": "b"})
     assert answer.status_code == 200
     assert answer.context["form"].errors["email"] == [error]
     assert Invitation.everywhere.count() == 1
@@ -125,7 +116,7 @@ def test_pending_invitations_and_mails_are_limited(owner, newsroom, alice, monke
     monkeypatch.setattr(limits, "INVITATIONS_PENDING", 2)
     monkeypatch.setattr(limits, "INVITATION_MAILS_PER_DAY", 3)
     first, second = (members.invite(newsroom, f"p{n}@example.test", "viewer", by=alice) for n in (1, 2))
-    answer = owner.post(at("member_invite", newsroom), {"email": "p3@example.test", "role": "viewer"})
+    answer = owner.post(at(newsroom, "member_invite"), {"email": "p3@example.test", "role": "viewer"})
     assert answer.context["form"].non_field_errors() == [
         "2 invitations wait for an answer. Withdraw some first."
     ]
@@ -139,7 +130,7 @@ def test_pending_invitations_and_mails_are_limited(owner, newsroom, alice, monke
 
 def test_sending_again_makes_another_link(owner, newsroom, link, django_capture_on_commit_callbacks):
     row = Invitation.objects.of(newsroom).get()
-    address = at("member_resend", newsroom, invitation=row.pk)
+    address = at(newsroom, "member_resend", invitation=row.pk)
     answer = owner.post(address)
     assert said(answer) == [
         "It was sent a moment ago, or it is no longer pending. Wait a minute and look again."
@@ -155,10 +146,10 @@ def test_sending_again_makes_another_link(owner, newsroom, link, django_capture_
 
 def test_a_withdrawn_invitation_opens_nothing_until_that_is_undone(owner, newsroom, link):
     row = Invitation.objects.of(newsroom).get()
-    answer = owner.post(at("member_withdraw", newsroom, invitation=row.pk), follow=True)
-    assert at("member_reinstate", newsroom, invitation=row.pk) in answer.content.decode()
+    answer = owner.post(at(newsroom, "member_withdraw", invitation=row.pk), follow=True)
+    assert at(newsroom, "member_reinstate", invitation=row.pk) in answer.content.decode()
     assert Client().get(link).status_code == 404
-    owner.post(at("member_reinstate", newsroom, invitation=row.pk))
+    owner.post(at(newsroom, "member_reinstate", invitation=row.pk))
     assert Client().get(link).status_code == 200
     assert [action for action, _, _ in noted(newsroom)] == [
         "member.invited",
@@ -175,7 +166,7 @@ def test_who_has_no_account_signs_up_and_is_in(newsroom, link, settings, is_open
     settings.SIGNUP_OPEN = is_open
     sent = len(mail.outbox)
     client, answer = sign_up_by(link)
-    assert (answer.status_code, answer["Location"]) == (302, at("home", newsroom))
+    assert (answer.status_code, answer["Location"]) == (302, at(newsroom, "home"))
     assert client.get(answer["Location"]).status_code == 200
     assert roles_in(newsroom) == [("alice@example.test", "owner"), ("dora@example.test", "editor")]
     # The address was proven by the link: no code was asked for.
@@ -211,10 +202,10 @@ def test_who_has_an_account_logs_in_and_joins(newsroom, link):
     # Opening it accepts nothing.
     client.get(link)
     assert roles_in(newsroom) == [("alice@example.test", "owner")]
-    assert client.post(link)["Location"] == at("home", newsroom)
+    assert client.post(link)["Location"] == at(newsroom, "home")
     assert roles_in(newsroom)[1:] == [("dora@example.test", "editor")]
     # Following the link once more leads on, and a stranger learns nothing.
-    assert client.get(link)["Location"] == at("home", newsroom)
+    assert client.get(link)["Location"] == at(newsroom, "home")
     assert Client().get(link).status_code == 404
 
 
@@ -269,7 +260,7 @@ def test_a_link_that_was_used_lets_nobody_in_again(newsroom, owner, link, as_per
     assert (
         first.post(link)["Location"]
         == second.post(link, follow=True).redirect_chain[0][0]
-        == at("home", newsroom)
+        == at(newsroom, "home")
     )
     members.remove(newsroom, dora.pk, actor="test")
     assert [client.post(link).status_code for client in (first, second)] == [404, 404]
@@ -350,30 +341,30 @@ def test_an_invitation_is_answered_once_by_several_at_the_same_moment(other):
 
 
 def test_a_role_is_changed(owner, newsroom, bob):
-    address = at("member_role", newsroom, user=bob.pk)
+    address = at(newsroom, "member_role", user=bob.pk)
     assert owner.get(address).context["form"].initial == {"role": "editor"}
     answer = owner.post(address, {"role": "owner"})
-    assert answer["Location"] == at("members", newsroom)
+    assert answer["Location"] == at(newsroom, "members")
     assert roles_in(newsroom) == [("alice@example.test", "owner"), ("bob@example.test", "owner")]
     entry = AuditEntry.objects.of(newsroom).get(action="member.role_changed")
     assert (entry.actor, entry.details) == ("alice@example.test", {"role": ["editor", "owner"]})
 
 
 def test_a_removed_member_is_out_and_can_be_put_back(owner, newsroom, bob, as_person):
-    address = at("member_remove", newsroom, user=bob.pk)
+    address = at(newsroom, "member_remove", user=bob.pk)
     assert owner.post(address).status_code == 200
     assert len(roles_in(newsroom)) == 2
     answer = owner.post(address, {"sure": "True"}, follow=True)
     assert roles_in(newsroom) == [("alice@example.test", "owner")]
-    assert as_person(bob).get(at("home", newsroom)).status_code == 404
+    assert as_person(bob).get(at(newsroom, "home")).status_code == 404
     removed = re.search(r'name="removed" value="([^"]+)"', answer.content.decode())[1]
-    assert said(owner.post(at("member_restore", newsroom), {"removed": removed})) == [
+    assert said(owner.post(at(newsroom, "member_restore"), {"removed": removed})) == [
         "They are in again, with the role that they had."
     ]
     assert roles_in(newsroom) == [("alice@example.test", "owner"), ("bob@example.test", "editor")]
     # A double click changes nothing more, and neither does what nobody signed.
     for text in (removed, "x", ""):
-        assert said(owner.post(at("member_restore", newsroom), {"removed": text})) == [
+        assert said(owner.post(at(newsroom, "member_restore"), {"removed": text})) == [
             "That can no longer be undone. Invite them again."
         ]
     assert len(roles_in(newsroom)) == 2
@@ -382,19 +373,19 @@ def test_a_removed_member_is_out_and_can_be_put_back(owner, newsroom, bob, as_pe
 def test_an_undo_holds_for_its_own_workspace(newsroom, bob, charlie, as_person):
     removed = members.remove(newsroom, bob.pk, actor="test")
     elsewhere = workspaces.memberships_of(charlie)[0].workspace
-    as_person(charlie).post(at("member_restore", elsewhere), {"removed": removed})
+    as_person(charlie).post(at(elsewhere, "member_restore"), {"removed": removed})
     assert roles_in(elsewhere) == [("charlie@example.test", "owner")]
 
 
 def test_the_last_owner_stays(owner, newsroom, alice, bob, vera):
     words = "A workspace needs an owner, and this is its last one. Make somebody else an owner first."
-    demoted = owner.post(at("member_role", newsroom, user=alice.pk), {"role": "viewer"})
-    removed = owner.post(at("member_remove", newsroom, user=alice.pk), {"sure": "True"})
-    left = owner.post(at("member_leave", newsroom), {"sure": "True"})
+    demoted = owner.post(at(newsroom, "member_role", user=alice.pk), {"role": "viewer"})
+    removed = owner.post(at(newsroom, "member_remove", user=alice.pk), {"sure": "True"})
+    left = owner.post(at(newsroom, "member_leave"), {"sure": "True"})
     for answer in (demoted, removed, left):
         assert answer.status_code == 200
         assert answer.context["form"].non_field_errors() == [words]
-    assert "You are its last owner" in owner.get(at("member_leave", newsroom)).content.decode()
+    assert "You are its last owner" in owner.get(at(newsroom, "member_leave")).content.decode()
     assert len(roles_in(newsroom)) == 3
 
 
@@ -407,8 +398,8 @@ def test_an_owner_who_can_t_log_in_is_no_owner_to_remain(newsroom, alice, bob):
 
 def test_a_viewer_leaves(newsroom, vera, as_person):
     client = as_person(vera)
-    assert client.post(at("member_leave", newsroom)).status_code == 200
-    assert client.post(at("member_leave", newsroom), {"sure": "True"})["Location"] == "/"
+    assert client.post(at(newsroom, "member_leave")).status_code == 200
+    assert client.post(at(newsroom, "member_leave"), {"sure": "True"})["Location"] == "/"
     assert roles_in(newsroom) == [("alice@example.test", "owner")]
     assert noted(newsroom)[-1][:2] == ("member.left", "vera@example.test")
 
@@ -451,8 +442,8 @@ def test_two_owners_who_leave_at_once_leave_one():
 
 
 def test_everybody_sees_the_list_and_owners_alone_its_buttons(owner, newsroom, bob, vera, link, as_person):
-    theirs = as_person(vera).get(at("members", newsroom)).content.decode()
-    mine = owner.get(at("members", newsroom)).content.decode()
+    theirs = as_person(vera).get(at(newsroom, "members")).content.decode()
+    mine = owner.get(at(newsroom, "members")).content.decode()
     for text in (theirs, mine):
         assert [one in text for one in ("alice@example.test", "bob@example.test", "dora@example.test")] == [
             True
@@ -468,18 +459,18 @@ def test_another_workspace_s_people_and_invitations_can_t_be_named(
     client = as_person(charlie)
     row = Invitation.objects.of(newsroom).get()
     for name in ("member_resend", "member_withdraw", "member_reinstate"):
-        assert client.post(at(name, elsewhere, invitation=row.pk)).status_code == 404
+        assert client.post(at(elsewhere, name, invitation=row.pk)).status_code == 404
     for name in ("member_role", "member_remove"):
         assert (
-            client.post(at(name, elsewhere, user=bob.pk), {"sure": "True", "role": "owner"}).status_code
+            client.post(at(elsewhere, name, user=bob.pk), {"sure": "True", "role": "owner"}).status_code
             == 404
         )
     assert roles_in(newsroom)[1] == ("bob@example.test", "editor")
-    assert "bob@example.test" not in client.get(at("members", elsewhere)).content.decode()
+    assert "bob@example.test" not in client.get(at(elsewhere, "members")).content.decode()
 
 
 def test_the_list_asks_as_much_for_many_as_for_one(owner, newsroom, alice):
-    address = at("members", newsroom)
+    address = at(newsroom, "members")
     owner.get(address)
     with CaptureQueriesContext(
         connection,
@@ -497,7 +488,7 @@ def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
     alice.vouch_for_email()
-    client, address = left_alone(alice), at("member_invite", newsroom)
+    client, address = left_alone(alice), at(newsroom, "member_invite")
     answer = client.post(address, {"email": "dora@example.test", "role": "viewer"})
     client.post(answer["Location"], {"login": alice.email, "password": PASSWORD})
     assert client.get(address).context["form"].initial == {"email": "dora@example.test", "role": "viewer"}

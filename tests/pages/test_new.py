@@ -26,11 +26,6 @@ def media_root(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
 
 
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
 def at(workspace, name="making", **more):
     return reverse(name, kwargs={"ws": workspace.pk, **more})
 

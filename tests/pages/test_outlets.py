@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.messages import get_messages
 from django.contrib.sessions.models import Session
-from django.urls import reverse
 from django.utils import timezone
 
 from config.core.http_client import shared
@@ -16,6 +14,7 @@ from pipeline import outlets, plugins, publish
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
 from pipeline.platforms.base import Platform
 from pipeline.schedule import queues
+from tests.pages.answers import at, errors, said, text_of
 from tests.pipeline.steps import claimed, make_items, promise, reread
 from tests.platforms import letterbox
 
@@ -34,11 +33,6 @@ def wall(httpserver, settings):
 
 
 @pytest.fixture
-def owner(as_person, alice):
-    return as_person(alice)
-
-
-@pytest.fixture
 def outlet(newsroom, wall):
     WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
     return outlets.connect_outlet(
@@ -50,22 +44,6 @@ def outlet(newsroom, wall):
         by="alice@example.test",
         now=timezone.now(),
     )
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
-
-
-def errors(answer):
-    return {name: list(texts) for name, texts in answer.context["form"].errors.items()}
-
-
-def text_of(answer):
-    return answer.content.decode()
 
 
 FORM = {"config_too_long": "refuse", "config_link": "none", "secret_token": SECRET, "name": "Corner"}

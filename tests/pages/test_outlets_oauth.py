@@ -20,6 +20,7 @@ from pipeline.models import OAuthApp, OAuthAttempt, Outlet
 from pipeline.outlets import oauth_connect, renewal
 from pipeline.outlets.outlet_client import account_of
 from tests.factories import UserFactory
+from tests.pages.answers import at
 from tests.platforms.servers.tokens import CLIENT_ID, CLIENT_SECRET
 
 KINDS = ("linkedin", "x", "youtube")
@@ -64,11 +65,6 @@ def registered(kind):
         by="operator@example.test",
         now=timezone.now(),
     )
-
-
-@pytest.fixture
-def owner(as_person, alice):
-    return as_person(alice)
 
 
 def begun(browser, workspace, kind, **data):
@@ -264,10 +260,6 @@ def test_a_failure_says_what_happened_and_what_to_do(
     assert ("The operator of this service: help@operator.example" in page) is is_for_operator
     assert (at(newsroom, "outlet_connect", kind="x") in page) is (error != "invalid_scope")
     assert f'href="{at(newsroom, "outlets_page")}"' in page
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
 
 
 def test_an_outlet_that_is_not_connected_again_stays_as_it_was(owner, newsroom, x):

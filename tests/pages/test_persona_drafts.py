@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 
 from accounts.models import Membership
 from config.core import task_runs
 from pipeline.models import Persona, PersonaDraft
 from pipeline.personas import crud as stage
+from tests.pages.answers import at
 from tests.pipeline.steps import NOON
 
 POSTS = "Fog on the river.\n---\nWho left a cello\n\non the night boat?"
 SAID = ["Fog on the river.", "Who left a cello\n\non the night boat?"]
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -28,10 +23,6 @@ def ada(newsroom):
         "approved_lines": ["Ferries run daily."],
     }
     return stage.create(newsroom, given, by="alice@example.test", now=NOON)
-
-
-def at(workspace, name, **more):
-    return reverse(name, kwargs={"ws": workspace.pk, **more})
 
 
 def ask(client, address, **given):

@@ -27,11 +27,6 @@ def media_root(settings, tmp_path):
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def ada(newsroom):
     return stage.create(newsroom, {"name": "Ada"}, by="alice@example.test", now=NOON)
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from itertools import islice
 
 import pytest
-from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +14,7 @@ from pipeline import publish
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, PublishQueue, WorkspaceDefaults
 from pipeline.publish import workspace_hold
 from pipeline.schedule import queues
+from tests.pages.answers import at, errors, said, text_of
 from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 FORM = {
@@ -26,11 +26,6 @@ FORM = {
     "on_overlap": "second",
     "save": "",
 }
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -53,22 +48,6 @@ def nights(newsroom, stage):
         {"name": "Nights", "timezone": "Asia/Kathmandu", "slots": slots, "outlets": [stage.pk]},
         by="alice@example.test",
     )
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
-
-
-def errors(answer):
-    return {name: list(texts) for name, texts in answer.context["form"].errors.items()}
-
-
-def text_of(answer):
-    return answer.content.decode()
 
 
 def items(workspace, count):

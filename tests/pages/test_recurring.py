@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.messages import get_messages
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -13,14 +12,10 @@ from django.utils import timezone
 
 from pipeline.models import Outlet, Recurrence, RecurrenceTurn
 from pipeline.schedule import recurring
+from tests.pages.answers import said
 from tests.pipeline.steps import make_items, promise, reread, send
 
 FORM = {"every_days": "30", "time": "18:30", "version": ""}
-
-
-@pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
 
 
 @pytest.fixture
@@ -41,10 +36,6 @@ def at(item, name):
 
 def the_list(item):
     return reverse("series_page", kwargs={"ws": item.workspace_id})
-
-
-def said(answer):
-    return [str(one) for one in get_messages(answer.wsgi_request)]
 
 
 def text(answer):

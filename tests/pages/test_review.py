@@ -33,11 +33,6 @@ SCRIPT = {"headers": {"X-Part": "1"}}
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def stage(newsroom):
     WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
     return make_stage(newsroom)

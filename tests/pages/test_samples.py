@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 
 from accounts import samples
 from accounts.models import AuditEntry, Membership, Workspace
@@ -11,6 +10,7 @@ from config.templatetags.ui import sample
 from pipeline.ingest import collect
 from pipeline.models import Outlet, Persona, PublishQueue, Source, Topic
 from pipeline.personas import topics
+from tests.pages.answers import at
 from tests.pipeline.steps import NOON, make_items
 from webhooks import endpoints
 from webhooks.models import Endpoint
@@ -19,17 +19,8 @@ pytestmark = pytest.mark.django_db
 BADGE = '<span class="badge" title="Part of the sample data">Sample</span>'
 
 
-def at(name, workspace, **arguments):
-    return reverse(name, kwargs={"ws": workspace.pk, **arguments})
-
-
 def set_samples(workspace, state):
     Workspace.everywhere.filter(pk=workspace.pk).update(samples=state)
-
-
-@pytest.fixture
-def owner(alice, as_person):
-    return as_person(alice)
 
 
 def test_the_badge_stands_beside_samples_alone(newsroom):
@@ -51,20 +42,20 @@ def test_lists_and_heads_mark_samples(owner, newsroom, bob):
     endpoint = endpoints.add(newsroom, "https://hooks.example/in", actor="alice").endpoint
     item = make_items(newsroom, engines=["Short Post"])[0]
     pages = {
-        Source: [at("sources_page", newsroom), at("source_page", newsroom, src=source.pk)],
-        Persona: [at("personas", newsroom), at("persona", newsroom, per=persona.pk)],
+        Source: [at(newsroom, "sources_page"), at(newsroom, "source_page", src=source.pk)],
+        Persona: [at(newsroom, "personas"), at(newsroom, "persona", per=persona.pk)],
         Topic: [
-            at("topics", newsroom, per=persona.pk),
-            at("topic", newsroom, per=persona.pk, top=topic.pk),
+            at(newsroom, "topics", per=persona.pk),
+            at(newsroom, "topic", per=persona.pk, top=topic.pk),
         ],
-        Outlet: [at("outlets_page", newsroom), at("outlet_page", newsroom, out=outlet.pk)],
-        PublishQueue: [at("queues_page", newsroom), at("queue_edit", newsroom, que=queue.pk)],
-        Endpoint: [at("webhooks", newsroom), at("webhook", newsroom, whe=endpoint.pk)],
-        Membership: [at("members", newsroom)],
+        Outlet: [at(newsroom, "outlets_page"), at(newsroom, "outlet_page", out=outlet.pk)],
+        PublishQueue: [at(newsroom, "queues_page"), at(newsroom, "queue_edit", que=queue.pk)],
+        Endpoint: [at(newsroom, "webhooks"), at(newsroom, "webhook", whe=endpoint.pk)],
+        Membership: [at(newsroom, "members")],
         type(item): [
-            at("items_page", newsroom),
-            at("item_page", newsroom, gen=item.pk),
-            at("review", newsroom),
+            at(newsroom, "items_page"),
+            at(newsroom, "item_page", gen=item.pk),
+            at(newsroom, "review"),
         ],
     }
     for model, addresses in pages.items():
@@ -90,33 +81,33 @@ def test_lists_and_heads_mark_samples(owner, newsroom, bob):
 )
 def test_home_says_how_far_it_is(owner, newsroom, state, said):
     set_samples(newsroom, state)
-    page = owner.get(at("home", newsroom)).content.decode()
+    page = owner.get(at(newsroom, "home")).content.decode()
     every = ["Sample data is being added.", "holds sample data.", "sample data is being removed."]
     assert [one for one in every if one in page] == (
         [] if said is None else [one for one in every if one in said]
     )
-    offers = at("samples_remove", newsroom) in page
+    offers = at(newsroom, "samples_remove") in page
     assert offers is (state in {"filling", "filled"})
-    settings_page = owner.get(at("workspace", newsroom)).content.decode()
-    assert (at("samples_remove", newsroom) in settings_page) is offers
+    settings_page = owner.get(at(newsroom, "workspace")).content.decode()
+    assert (at(newsroom, "samples_remove") in settings_page) is offers
 
 
 def test_only_owners_are_offered_the_button(newsroom, bob, as_person):
     set_samples(newsroom, "filled")
-    page = as_person(bob).get(at("home", newsroom)).content.decode()
+    page = as_person(bob).get(at(newsroom, "home")).content.decode()
     assert "holds sample data" in page
-    assert at("samples_remove", newsroom) not in page
+    assert at(newsroom, "samples_remove") not in page
 
 
 def test_the_button_asks_once_more_and_removes(owner, newsroom):
     set_samples(newsroom, "filled")
-    address = at("samples_remove", newsroom)
+    address = at(newsroom, "samples_remove")
     page = owner.get(address).content.decode()
     assert "what people made themselves" in page
     owner.post(address)
     assert Workspace.everywhere.get(pk=newsroom.pk).samples == "filled"
     answer = owner.post(address, {"sure": "True"})
-    assert answer["Location"] == at("home", newsroom)
+    assert answer["Location"] == at(newsroom, "home")
     assert Workspace.everywhere.get(pk=newsroom.pk).samples == "removing"
     while samples.remove_some():
         pass

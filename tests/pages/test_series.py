@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.messages import get_messages
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry
@@ -14,6 +12,7 @@ from config.core.ids import encode
 from pipeline.models import Outlet, Series, Source
 from pipeline.pages.series import forms
 from pipeline.schedule import series
+from tests.pages.answers import at, said
 from tests.pipeline.steps import push_raw, reread
 
 FORM = {
@@ -30,22 +29,9 @@ FORM = {
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def row(newsroom):
     given = {"name": "Weekly", "slots": [{"weekday": 0, "time": "08:30"}]}
     return series.create(newsroom, given, test=False, now=timezone.now(), by="alice@example.test")
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
-def said(answer):
-    return [str(one) for one in get_messages(answer.wsgi_request)]
 
 
 def test_the_empty_list_says_what_to_do(editor, newsroom, vera, as_person):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
@@ -14,6 +13,7 @@ from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive as taking
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, RawItem, Source
+from tests.pages.answers import said
 
 
 @pytest.fixture
@@ -39,10 +39,6 @@ def receive(bridge, payload, secret=None):
 
 def at(bridge, name, **more):
     return reverse(name, kwargs={"ws": bridge.workspace_id, "src": bridge.pk, **more})
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def test_list_shows_what_came_and_what_became_of_it(as_person, alice, bridge):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.urls import reverse
 from django.utils.html import escape
 
 from accounts import workspaces
@@ -15,6 +14,7 @@ from config.core.ids import encode
 from pipeline.ingest import collect, pasted_address
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
+from tests.pages.answers import at
 
 WORDS = (
     "The city council approved the tram line number {number} on Monday evening after six hours of debate. "
@@ -40,11 +40,6 @@ def local_network(settings):
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
-    return as_person(bob)
-
-
-@pytest.fixture
 def trams(httpserver):
     """A site with a feed of seven entries."""
     page = '<html><head><link rel="alternate" type="application/rss+xml" href="/feed.xml" title="Trams"></head></html>'
@@ -53,10 +48,6 @@ def trams(httpserver):
     )
     httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
     return httpserver
-
-
-def at(workspace, name, **more):
-    return reverse(name, kwargs={"ws": workspace.pk, **more})
 
 
 def paste(client, workspace, address):

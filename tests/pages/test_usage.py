@@ -7,17 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from accounts import credits, workspaces
 from accounts.models import LedgerEntry, Workspace
 from pipeline.generate.model import account
 from pipeline.models import Generation, ModelCall
 from tests.factories import PlanFactory
-
-
-def at(name, workspace):
-    return reverse(name, kwargs={"ws": workspace.pk})
+from tests.pages.answers import at
 
 
 def month_start():
@@ -58,11 +54,6 @@ def newsroom(alice):
     return made
 
 
-@pytest.fixture
-def owner(alice, newsroom, as_person):
-    return as_person(alice)
-
-
 def test_credits_are_told_by_engine_and_in_all(owner, newsroom, charlie):
     theirs = workspaces.memberships_of(charlie)[0].workspace
     use(theirs, "short_post", 90)
@@ -71,7 +62,7 @@ def test_credits_are_told_by_engine_and_in_all(owner, newsroom, charlie):
     use(newsroom, "persona_tweet", 30)
     gone = use(newsroom, "persona_tweet", 5)
     gone.delete()
-    context = owner.get(at("usage", newsroom)).context
+    context = owner.get(at(newsroom, "usage")).context
     assert [(one.name, one.bucket, one.runs, one.credits) for one in context["engines"]] == [
         ("Persona Tweet", "image", 1, 30),
         ("Short Post", "text", 2, 14),
@@ -97,7 +88,7 @@ def test_last_month_s_runs_are_not_this_month_s(newsroom):
 )
 def test_it_warns_in_time(owner, newsroom, used, meter, words):
     use(newsroom, "short_post", used)
-    answer = owner.get(at("usage", newsroom))
+    answer = owner.get(at(newsroom, "usage"))
     assert answer.context["meter"] == meter
     text = answer.content.decode().replace("&#39;", "&#x27;").replace("month's", "month&#x27;s")
     told = [
@@ -114,14 +105,14 @@ def test_it_warns_in_time(owner, newsroom, used, meter, words):
 def test_an_unlimited_workspace_has_no_meter(owner, newsroom):
     workspaces.lift_limits(newsroom, "operator")
     use(newsroom, "short_post", 5000)
-    answer = owner.get(at("usage", newsroom))
+    answer = owner.get(at(newsroom, "usage"))
     assert ("<progress" in answer.content.decode(), answer.context["report"].used) == (False, 5000)
 
 
 def test_the_ledger_is_paged_and_filtered(owner, newsroom):
     for _ in range(30):
         use(newsroom, "short_post", 1)
-    address = at("usage", newsroom)
+    address = at(newsroom, "usage")
     first = owner.get(address).context
     newest = list(LedgerEntry.objects.of(newsroom).order_by("-pk").values_list("pk", flat=True))
     assert [one["entry"].pk for one in first["entries"]] == newest[:25]
@@ -156,29 +147,29 @@ def test_what_the_model_cost_is_told_beside_its_cap(owner, newsroom, charlie):
     call(newsroom, 7_000_000, own=True, at=month_start() - timedelta(seconds=1))
     workspaces.set_model_key(newsroom, "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz", "test")
     Workspace.everywhere.filter(pk=newsroom.pk).update(model_cap_micro_usd=1_700_000)
-    answer = owner.get(at("usage", newsroom))
+    answer = owner.get(at(newsroom, "usage"))
     told = {name: str(answer.context[name]) for name in ("own_cost", "total_cost", "cap", "cap_reached")}
     assert told == {"own_cost": "1.23", "total_cost": "1.73", "cap": "1.70", "cap_reached": "True"}
     assert "The cap is reached" in answer.content.decode()
 
 
 def test_without_a_key_or_a_call_nothing_is_said_of_the_model(owner, newsroom):
-    assert "With your key" not in owner.get(at("usage", newsroom)).content.decode()
+    assert "With your key" not in owner.get(at(newsroom, "usage")).content.decode()
 
 
 def test_it_asks_as_much_for_many_as_for_one(owner, newsroom):
     use(newsroom, "short_post", 1)
-    owner.get(at("usage", newsroom))
+    owner.get(at(newsroom, "usage"))
     with CaptureQueriesContext(connection) as one:
-        owner.get(at("usage", newsroom))
+        owner.get(at(newsroom, "usage"))
     for engine in ("short_post", "persona_tweet"):
         for _ in range(10):
             use(newsroom, engine, 1)
     with CaptureQueriesContext(connection) as many:
-        owner.get(at("usage", newsroom))
+        owner.get(at(newsroom, "usage"))
     assert len(many) == len(one)
 
 
 def test_an_empty_month_says_what_to_do(owner, newsroom):
-    assert "Push a text through the API or add a source." in owner.get(at("usage", newsroom)).content.decode()
+    assert "Push a text through the API or add a source." in owner.get(at(newsroom, "usage")).content.decode()
     assert account.by_engine(newsroom, month_start()) == []

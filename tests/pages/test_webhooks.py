@@ -8,9 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.messages import get_messages
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts import limits, workspaces
@@ -20,6 +18,7 @@ from pipeline.events import TYPES
 from tests.documents.text import between
 from tests.documents.text import read as read_document
 from tests.documents.text import rows as rows_of
+from tests.pages.answers import at, said
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
@@ -29,25 +28,12 @@ PASSWORD = "a long enough phrase 9"
 
 
 @pytest.fixture
-def owner(as_person, alice):
-    return as_person(alice)
-
-
-@pytest.fixture
 def endpoint(newsroom):
     return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")
 
 
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
-
-
 def read(row):
     return type(row).everywhere.get(pk=row.pk)
-
-
-def said(answer):
-    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def audited():

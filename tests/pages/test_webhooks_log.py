@@ -9,29 +9,20 @@ import pytest
 from django.contrib.messages import get_messages
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry
 from config.core import limits
 from config.core.ids import encode, uuid7
+from tests.pages.answers import at
 from tests.webhooks.factories import claimed, make_delivery, make_endpoint, make_event, make_sent
 from webhooks.models import Delivery, DeliveryAttempt
 from webhooks.results import record_result
 
 
 @pytest.fixture
-def owner(as_person, alice):
-    return as_person(alice)
-
-
-@pytest.fixture
 def endpoint(newsroom):
     return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")
-
-
-def at(workspace, name, **ids):
-    return reverse(name, kwargs={"ws": workspace.pk, **ids})
 
 
 def listed(owner, endpoint, query=""):

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(as_person, alice):
-    return as_person(alice)
-
-
-@pytest.fixture
 def endpoint(newsroom):
     return make_endpoint(newsroom)
 

@@ -9,22 +9,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core import mail
-from django.urls import reverse
 
 from accounts import erasure, export, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
 from config.core import task_runs
 from pipeline.models import Outlet, Source
 from tests.factories import TokenFactory
+from tests.pages.answers import at
 from tests.pipeline.steps import make_items
 from webhooks import endpoints
 
 PASSWORD = "a long enough phrase 9"
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
-
-
-def at(name, workspace, **others):
-    return reverse(name, kwargs={"ws": workspace.pk, **others})
 
 
 def reread(workspace):
@@ -53,8 +49,8 @@ def owner(client, alice, newsroom):
 
 def test_name_time_zone_and_approval_are_changed(owner, newsroom):
     form = {"name": "  Harbour news ", "timezone": "Asia/Tokyo", "requires_approval": "on"}
-    answer = owner.post(at("workspace", newsroom), form)
-    assert (answer.status_code, answer["Location"]) == (302, at("workspace", newsroom))
+    answer = owner.post(at(newsroom, "workspace"), form)
+    assert (answer.status_code, answer["Location"]) == (302, at(newsroom, "workspace"))
     row = reread(newsroom)
     assert (row.name, row.timezone, row.requires_approval) == ("Harbour news", "Asia/Tokyo", True)
     entry = AuditEntry.objects.of(newsroom).get(action="workspace.changed")
@@ -69,7 +65,7 @@ def test_name_time_zone_and_approval_are_changed(owner, newsroom):
 
 
 def test_saving_without_a_change_notes_nothing(owner, newsroom):
-    owner.post(at("workspace", newsroom), {"name": "Newsroom", "timezone": "Europe/Berlin"})
+    owner.post(at(newsroom, "workspace"), {"name": "Newsroom", "timezone": "Europe/Berlin"})
     assert noted(newsroom) == []
 
 
@@ -90,26 +86,26 @@ def test_saving_without_a_change_notes_nothing(owner, newsroom):
     ],
 )
 def test_what_can_t_be_used_is_said_at_its_field(owner, newsroom, form, field, error):
-    answer = owner.post(at("workspace", newsroom), form)
+    answer = owner.post(at(newsroom, "workspace"), form)
     assert answer.context["form"].errors == {field: [error]}
     assert reread(newsroom).name == "Newsroom"
 
 
 def test_a_model_key_is_set_replaced_removed_and_never_shown(owner, newsroom):
-    owner.post(at("workspace_key", newsroom), {"model_key": KEY})
+    owner.post(at(newsroom, "workspace_key"), {"model_key": KEY})
     row = reread(newsroom)
     assert (row.model_key.open(), row.model_key_last_four) == (KEY, "wxyz")
-    text = owner.get(at("workspace", newsroom)).content.decode()
+    text = owner.get(at(newsroom, "workspace")).content.decode()
     assert ("<code>wxyz</code>" in text, KEY in text) == (True, False)
-    assert KEY not in owner.get(at("workspace_key", newsroom)).content.decode()
-    answer = owner.post(at("workspace_key", newsroom), {"model_key": "too short"})
+    assert KEY not in owner.get(at(newsroom, "workspace_key")).content.decode()
+    answer = owner.post(at(newsroom, "workspace_key"), {"model_key": "too short"})
     assert answer.context["form"].errors["model_key"] == [
         "Paste the whole key as its vendor shows it: 16 to 400 characters without spaces."
     ]
     assert "too short" not in answer.content.decode()
-    assert owner.post(at("workspace_key_remove", newsroom)).status_code == 200
+    assert owner.post(at(newsroom, "workspace_key_remove")).status_code == 200
     assert reread(newsroom).model_key is not None
-    owner.post(at("workspace_key_remove", newsroom), {"sure": "True"})
+    owner.post(at(newsroom, "workspace_key_remove"), {"sure": "True"})
     assert (reread(newsroom).model_key, reread(newsroom).model_key_last_four) == (None, "")
     assert noted(newsroom) == [
         ("workspace.model_key_set", "alice@example.test"),
@@ -118,19 +114,19 @@ def test_a_model_key_is_set_replaced_removed_and_never_shown(owner, newsroom):
 
 
 def test_a_key_is_not_kept_when_the_session_has_ended(client, newsroom):
-    client.post(at("workspace_key", newsroom), {"model_key": KEY})
+    client.post(at(newsroom, "workspace_key"), {"model_key": KEY})
     assert KEY not in json.dumps(dict(client.session))
 
 
 @pytest.mark.parametrize(("typed", "kept"), [("12.5", 12_500_000), ("", None)])
 def test_a_cap_is_kept_in_millionths(owner, newsroom, typed, kept):
     Workspace.everywhere.filter(pk=newsroom.pk).update(model_cap_micro_usd=1)
-    owner.post(at("workspace_cap", newsroom), {"dollars": typed})
+    owner.post(at(newsroom, "workspace_cap"), {"dollars": typed})
     assert reread(newsroom).model_cap_micro_usd == kept
 
 
 def test_a_cap_below_a_cent_is_refused(owner, newsroom):
-    answer = owner.post(at("workspace_cap", newsroom), {"dollars": "0"})
+    answer = owner.post(at(newsroom, "workspace_cap"), {"dollars": "0"})
     assert answer.context["form"].errors["dollars"] == ["Ensure this value is greater than or equal to 0.01."]
     assert reread(newsroom).model_cap_micro_usd is None
 
@@ -139,7 +135,7 @@ def test_a_cap_below_a_cent_is_refused(owner, newsroom):
 
 
 def download(client, workspace):
-    answer = client.post(at("workspace_export", workspace))
+    answer = client.post(at(workspace, "workspace_export"))
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/zip")
     pieces = list(answer.streaming_content)
     return zipfile.ZipFile(io.BytesIO(b"".join(pieces)))
@@ -213,8 +209,8 @@ def test_an_export_holds_everything_of_this_workspace_and_no_secret(
 
 def test_a_second_export_waits_a_minute(owner, newsroom):
     download(owner, newsroom)
-    answer = owner.post(at("workspace_export", newsroom))
-    assert (answer.status_code, answer["Location"]) == (302, at("workspace", newsroom))
+    answer = owner.post(at(newsroom, "workspace_export"))
+    assert (answer.status_code, answer["Location"]) == (302, at(newsroom, "workspace"))
     assert AuditEntry.objects.of(newsroom).filter(action="workspace.exported").count() == 1
 
 
@@ -236,7 +232,7 @@ def test_an_export_is_read_in_turns(owner, newsroom, monkeypatch):
 @pytest.fixture
 def ending(owner, newsroom, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        owner.post(at("workspace_delete", newsroom), {"name": "Newsroom"})
+        owner.post(at(newsroom, "workspace_delete"), {"name": "Newsroom"})
     return newsroom
 
 
@@ -244,7 +240,7 @@ def test_deleting_asks_for_a_fresh_log_in(newsroom, alice, as_person):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
     client = as_person(alice)
-    answer = client.post(at("workspace_delete", newsroom), {"name": "Newsroom"})
+    answer = client.post(at(newsroom, "workspace_delete"), {"name": "Newsroom"})
     assert answer.status_code == 302
     assert answer["Location"].startswith("/account/reauthenticate/?next=")
     assert reread(newsroom).deletes_at is None
@@ -252,7 +248,7 @@ def test_deleting_asks_for_a_fresh_log_in(newsroom, alice, as_person):
 
 @pytest.mark.parametrize("typed", ["newsroom", "Newsroo", "", "Elsewhere"])
 def test_deleting_asks_for_the_name(owner, newsroom, typed):
-    answer = owner.post(at("workspace_delete", newsroom), {"name": typed})
+    answer = owner.post(at(newsroom, "workspace_delete"), {"name": typed})
     assert (answer.status_code, list(answer.context["form"].errors)) == (200, ["name"])
     assert reread(newsroom).deletes_at is None
 
@@ -271,13 +267,13 @@ def test_it_rests_at_once_and_every_owner_is_told(ending, owner, client):
 
 def test_every_page_says_so_with_an_undo_for_owners(ending, owner, vera, as_person):
     for name in ("home", "members", "usage", "workspace"):
-        text = owner.get(at(name, ending)).content.decode()
-        assert ("This workspace will be deleted at" in text, at("workspace_keep", ending) in text) == (
+        text = owner.get(at(ending, name)).content.decode()
+        assert ("This workspace will be deleted at" in text, at(ending, "workspace_keep") in text) == (
             True,
             True,
         )
-    text = as_person(vera).get(at("home", ending)).content.decode()
-    assert ("This workspace will be deleted at" in text, at("workspace_keep", ending) in text) == (
+    text = as_person(vera).get(at(ending, "home")).content.decode()
+    assert ("This workspace will be deleted at" in text, at(ending, "workspace_keep") in text) == (
         True,
         False,
     )
@@ -285,7 +281,7 @@ def test_every_page_says_so_with_an_undo_for_owners(ending, owner, vera, as_pers
 
 
 def test_undone_it_works_again(ending, owner, client):
-    owner.post(at("workspace_keep", ending))
+    owner.post(at(ending, "workspace_keep"))
     row = reread(ending)
     assert (row.deletes_at, row.is_at_work) == (None, True)
     token = TokenFactory(workspace=row)
@@ -296,13 +292,13 @@ def test_undone_it_works_again(ending, owner, client):
         "workspace.deletion_undone",
     ]
     # A second click, and one without a deletion, change nothing.
-    owner.post(at("workspace_keep", ending))
+    owner.post(at(ending, "workspace_keep"))
     assert len(noted(ending)) == 2
 
 
 def test_asking_twice_keeps_the_first_day(ending, owner):
     first = reread(ending).deletes_at
-    owner.post(at("workspace_delete", ending), {"name": "Newsroom"})
+    owner.post(at(ending, "workspace_delete"), {"name": "Newsroom"})
     assert reread(ending).deletes_at == first
 
 
