@@ -21,11 +21,15 @@ os.environ["ENV_FILE"] = "tests/settings.env"
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 django.setup()
 
+from accounts import workspaces
 from config.core import dispatch
+from config.core.http_client import shared
+from pipeline.models import WorkspaceDefaults
 from pipeline.outlets import hit_counts
 from pipeline.render.typography import fonts
 from pipeline.workspace import provision
 from tests import migrated, statements
+from tests.factories import UserFactory
 from tests.sizes import IS_PROOF
 
 if TYPE_CHECKING:
@@ -188,8 +192,18 @@ def woken(monkeypatch):
 
 @pytest.fixture
 def own_media(settings, tmp_path):
-    """Files that other tests left would be another database's."""
+    """An empty folder of files: those that other tests left would be another database's."""
     settings.MEDIA_ROOT = tmp_path / "media"
+    return settings.MEDIA_ROOT
+
+
+@pytest.fixture
+def loopback(settings):
+    """Sites and platforms on this machine may be asked."""
+    settings.OUTBOUND_ALLOW_LOOPBACK = True
+    shared.client.cache_clear()
+    yield
+    shared.client.cache_clear()
 
 
 @pytest.fixture
@@ -204,3 +218,54 @@ def hits_wait_for_the_test(monkeypatch):
     monkeypatch.setattr(hit_counts, "_start_timer", lambda: None)
     yield
     hit_counts._gathered.clear()
+
+
+# --- The cast --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def alice(db):
+    return UserFactory(email="alice@example.test", name="Alice")
+
+
+@pytest.fixture
+def newsroom(alice):
+    """Alice's workspace: provisioned and whitelisted, in Berlin's zone."""
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    return workspace
+
+
+@pytest.fixture
+def posts(newsroom):
+    """Of what comes into `newsroom` one short post is made."""
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+
+
+@pytest.fixture
+def workspace(db):
+    """A workspace without people: provisioned and whitelisted."""
+    made = workspaces.create("Alice's newsroom")
+    workspaces.whitelist(made, "operator@example.test")
+    return made
+
+
+@pytest.fixture
+def operator(db):
+    """An operator of the instance, who is nobody's member."""
+    user = UserFactory(
+        email="operator@example.test",
+        name="Operator",
+        password="correct horse",
+        is_staff=True,
+        is_superuser=True,
+    )
+    user.vouch_for_email()
+    return user
+
+
+@pytest.fixture
+def browser(client, operator):
+    """The operator's browser."""
+    client.force_login(operator)
+    return client

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from accounts.access import authentication, ratelimit, recent_requests
-from tests.factories import TokenFactory, UserFactory, WorkspaceFactory
+from tests.factories import TokenFactory, WorkspaceFactory
 
 REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/5"
 
@@ -47,11 +47,6 @@ def redis_url(monkeypatch):
     yield REDIS_URL
     ratelimit._script.cache_clear()
     recent_requests._client.cache_clear()
-
-
-@pytest.fixture
-def alice(db):
-    return UserFactory(email="alice@example.test")
 
 
 @pytest.fixture

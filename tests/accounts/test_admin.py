@@ -17,19 +17,6 @@ from tests.factories import PlanFactory, TokenFactory, UserFactory, WorkspaceFac
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls_admin")]
 
 
-@pytest.fixture
-def operator(db):
-    return UserFactory(
-        email="operator@example.test", password="correct horse", is_staff=True, is_superuser=True
-    )
-
-
-@pytest.fixture
-def browser(client, operator):
-    client.force_login(operator)
-    return client
-
-
 def page(model, name="changelist", *args):
     return reverse(f"admin:accounts_{model.__name__.lower()}_{name}", args=args)
 

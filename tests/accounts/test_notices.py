@@ -33,11 +33,6 @@ MORNING = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def alice(db):
-    return UserFactory(email="alice@example.test")
-
-
-@pytest.fixture
 def newsroom(alice, settings):
     settings.WORKSPACE_FURNISHERS = ["accounts.notices.open_digest"]
     return workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")

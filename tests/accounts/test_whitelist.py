@@ -31,12 +31,6 @@ def request_(outside):
     return whitelisting.ask(outside, " We write about trams. ", "alice@example.test")
 
 
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def is_in(workspace):
     return Workspace.everywhere.get(pk=workspace.pk).is_whitelisted
 

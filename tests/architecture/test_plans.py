@@ -16,7 +16,6 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 
-from accounts import workspaces
 from accounts.access import tokens
 from accounts.pages.workspace_view import Place
 from config.core import jobs, work_queue
@@ -75,13 +74,6 @@ def _no_whole_scans(db):
         cursor.execute("SET LOCAL enable_seqscan = off")
         # Nor is a page put together from several indexes, once each of them has many rows.
         cursor.execute("SET LOCAL enable_bitmapscan = off")
-
-
-@pytest.fixture
-def workspace(db):
-    made = workspaces.create("Plans")
-    workspaces.whitelist(made, "test")
-    return made
 
 
 ROWS = 4000

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accounts import workspaces
 from accounts.access import recent_requests
 from config.core import task_runs
+from pipeline.models import PublishQueue
+from pipeline.schedule import queues
 from tests import caches
 from tests import chromium as browsers
+from tests.browser.people import person
+from tests.pipeline.steps import make_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +52,32 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def with_quick_workspaces(quick_workspaces):
     """What a new workspace makes is looked at in tests/browser/test_first_journey.py."""
+
+
+@pytest.fixture
+def alice(db):
+    """She can log in: people.py has her password."""
+    return person("alice@example.test", "Alice")
+
+
+@pytest.fixture
+def newsroom(newsroom, alice, own_media):
+    """The root's, with its owner at hand: `newsroom.alice`."""
+    newsroom.alice = alice
+    return newsroom
+
+
+@pytest.fixture
+def stage(newsroom):
+    return make_stage(newsroom, name="Harbour stage")
+
+
+@pytest.fixture
+def daily_slots(newsroom, posts):
+    """Two slots on each day, and no limits of the plan."""
+    workspaces.lift_limits(newsroom, "operator@example.test")
+    every_day = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00", "17:30")]
+    queues.change(PublishQueue.everywhere.get(workspace=newsroom), {"slots": every_day}, by="alice")
 
 
 @pytest.fixture(scope="session")

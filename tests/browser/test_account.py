@@ -10,21 +10,11 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import hotp_value, yield_hotp_counters_from_time
 from django.core import mail
 
-from accounts import workspaces
 from accounts.models import User
 from tests.browser.people import violations
 from tests.browser.test_sign_up import PASSWORD, code_of_last_mail
-from tests.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def alice(db):
-    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
-    user.vouch_for_email()
-    workspaces.create("Newsroom", owner=user)
-    return user
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("newsroom")]
 
 
 def log_in(page, password=PASSWORD):

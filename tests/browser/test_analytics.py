@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from accounts import workspaces
 from pipeline.models import Publication
 from tests.analytics.factories import (
     make_failed,
@@ -17,19 +16,10 @@ from tests.analytics.factories import (
     make_published,
     make_source,
 )
-from tests.browser.people import log_in, look_over, person
+from tests.browser.people import log_in, look_over
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture
-def newsroom(db):
-    alice = person("alice@example.test", "Alice Example")
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(made, "operator")
-    made.alice = alice
-    return made
 
 
 @pytest.fixture

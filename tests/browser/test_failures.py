@@ -8,34 +8,22 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts import workspaces
-from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, Source, WorkspaceDefaults
+from pipeline.models import GeneratedItem, Outlet, Publication, Source
 from pipeline.publish import workspace_hold
-from pipeline.schedule import queues
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pipeline.steps import make_items, make_stage, promise, reread, send
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("daily_slots"),
+]
 TITLES = (
     "The ferry leaves earlier",
     "Rye keeps for nine days",
     "The harbour buys a seventh crane",
     "A new chapter for the lighthouse, told by those who keep it burning through the winter",
 )
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    workspaces.lift_limits(workspace, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
-    every_day = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00", "17:30")]
-    queues.change(PublishQueue.everywhere.get(workspace=workspace), {"slots": every_day}, by="alice")
-    workspace.alice = alice
-    return workspace
 
 
 def refused(workspace, number):

@@ -5,21 +5,11 @@ from __future__ import annotations
 import pytest
 from django.contrib.sessions.models import Session
 
-from accounts import workspaces
 from accounts.models import Workspace
 from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
-from tests.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def alice(db):
-    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
-    user.vouch_for_email()
-    workspaces.create("Newsroom", owner=user)
-    return user
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("newsroom")]
 
 
 @pytest.fixture

@@ -11,14 +11,17 @@ import pytest
 from django.utils import timezone
 from PIL import Image, ImageDraw
 
-from accounts import workspaces
 from config.core.ids import encode
-from pipeline.models import Asset, GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.models import Asset, GeneratedItem, Publication
 from pipeline.review import decisions
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pipeline.steps import TEXT, make_items, make_stage, promise, send
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("posts"),
+]
 MODEL = {
     "provider": "anthropic", "model": "claude-sonnet-4-5", "offline": False, "prompt_version": "7",
     "input_tokens": 5120, "output_tokens": 318, "cost_usd": "0.004200", "credits": 1,
@@ -49,22 +52,6 @@ WEBM = base64.b64decode(
     "j7OBALeK94EB8YIBePCBAw=="
 )
 """A second of one colour."""
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
-    workspace.alice = alice
-    return workspace
-
-
-@pytest.fixture
-def stage(newsroom):
-    return make_stage(newsroom, name="Harbour stage")
 
 
 def made(workspace, title="Tram line approved", **changes):

@@ -9,29 +9,13 @@ import requests
 import time_machine
 from django.urls import reverse
 
-from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken
-from tests.browser.people import look_over, violations
+from tests.browser.people import PASSWORD, look_over, violations
 from tests.browser.terminal import run
-from tests.factories import TokenFactory, UserFactory
+from tests.factories import TokenFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "a long enough phrase 9"
-
-
-@pytest.fixture
-def alice(db):
-    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
-    user.vouch_for_email()
-    return user
-
-
-@pytest.fixture
-def newsroom(alice):
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    return workspace
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.core import mail
-from django.urls import reverse
 
-from accounts import members, workspaces
+from accounts import members
 from accounts.models import Membership
 from tests.browser.people import PASSWORD, follow, link_of_last_mail, log_in, look_over, person
 from tests.factories import MembershipFactory
+from tests.pages.answers import at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,23 +18,10 @@ def roles(workspace):
     return dict(Membership.objects.of(workspace).values_list("user__email", "role"))
 
 
-@pytest.fixture
-def newsroom(db):
-    alice = person("alice@example.test", "Alice Example")
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(made, "operator")
-    made.alice = alice
-    return made
-
-
-def at(name, workspace):
-    return reverse(name, kwargs={"ws": workspace.pk})
-
-
 def test_from_the_invitation_to_the_first_page(open_window, newsroom, settings):
     settings.SIGNUP_OPEN = False
     owner = open_window()
-    log_in(owner, newsroom.alice, at("members", newsroom))
+    log_in(owner, newsroom.alice, at(newsroom, "members"))
     owner.get_by_text("No invitation waits").wait_for()
     look_over(owner, "members-empty")
     owner.get_by_role("link", name="Invite somebody").click()
@@ -56,7 +43,7 @@ def test_from_the_invitation_to_the_first_page(open_window, newsroom, settings):
     dora.get_by_label("Password").fill(PASSWORD)
     dora.get_by_role("button", name="Create the account").click()
     dora.get_by_text("Welcome to Newsroom. Your role: Viewer.").wait_for()
-    assert dora.url.endswith(at("home", newsroom))
+    assert dora.url.endswith(at(newsroom, "home"))
     assert roles(newsroom) == {"alice@example.test": "owner", "dora@example.test": "viewer"}
     assert [one.to for one in mail.outbox] == [["dora@example.test"]]
 
@@ -92,7 +79,7 @@ def test_role_removal_and_undo(page, newsroom):
         workspace=newsroom, user=person("bob@example.test", "Bob Example"), role=Membership.Role.EDITOR
     )
     MembershipFactory(workspace=newsroom, user=person("vera@example.test"), role=Membership.Role.VIEWER)
-    log_in(page, newsroom.alice, at("members", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "members"))
     page.get_by_role("link", name="Change role bob@example.test").click()
     page.get_by_role("dialog").get_by_text("Owner", exact=True).click()
     look_over(page, "member-role-dialog")
@@ -111,7 +98,7 @@ def test_role_removal_and_undo(page, newsroom):
 
 
 def test_the_last_owner_is_told_why_they_stay(page, newsroom):
-    log_in(page, newsroom.alice, at("members", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "members"))
     page.get_by_role("link", name="Leave").click()
     page.get_by_text("You are its last owner").wait_for()
     look_over(page, "member-leave-last")
@@ -119,7 +106,7 @@ def test_the_last_owner_is_told_why_they_stay(page, newsroom):
 
 def test_by_keyboard_and_without_scripts(open_window, newsroom):
     page = open_window()
-    log_in(page, newsroom.alice, at("members", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "members"))
     page.get_by_role("link", name="Invite somebody").focus()
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for()
@@ -133,7 +120,7 @@ def test_by_keyboard_and_without_scripts(open_window, newsroom):
     page.get_by_text("The invitation is on its way to dora@example.test.").wait_for()
 
     plain = open_window(scripts=False)
-    log_in(plain, newsroom.alice, at("members", newsroom))
+    log_in(plain, newsroom.alice, at(newsroom, "members"))
     plain.get_by_role("link", name="Invite somebody").click()
     plain.get_by_label("E-mail address").fill("eve@example.test")
     plain.get_by_role("button", name="Send the invitation").click()

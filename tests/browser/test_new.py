@@ -8,10 +8,13 @@ import pytest
 
 from pipeline.models import GeneratedItem, HostSlot, Persona, PersonaDraft, RawItem, Topic
 from tests.browser.people import follow, log_in, look_over
-from tests.browser.test_sources import newsroom  # noqa: F401  the fixture
 from tests.pipeline.steps import TEXT
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("loopback"),
+]
 ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</title></head><body><nav>Home</nav>
 <article><h1>Tram line approved</h1><p>{TEXT}</p><p>{TEXT.replace("tram", "metro")}</p></article></body></html>"""
 
@@ -23,7 +26,7 @@ def go_to(page, name, *, phone):
 
 
 @pytest.mark.parametrize("phone", [False, True])
-def test_an_item_from_words(open_window, newsroom, work_until, phone):  # noqa: F811
+def test_an_item_from_words(open_window, newsroom, work_until, phone):
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
     go_to(page, "New", phone=phone)
@@ -51,7 +54,7 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):  # noqa: 
     look_over(page, "made")
 
 
-def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):  # noqa: F811
+def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):
     httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
     httpserver.expect_request("/news/tram").respond_with_data(
         ARTICLE, content_type="text/html; charset=utf-8"
@@ -71,7 +74,7 @@ def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):  # 
 
 
 @pytest.mark.parametrize("phone", [False, True])
-def test_a_persona_drafted_from_a_site_and_posts(open_window, newsroom, work_until, httpserver, phone):  # noqa: F811
+def test_a_persona_drafted_from_a_site_and_posts(open_window, newsroom, work_until, httpserver, phone):
     httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
     about = '<meta property="og:site_name" content="Harbour Desk"><meta name="description" content="News of the ferries.">'
     httpserver.expect_request("/").respond_with_data(
@@ -114,7 +117,7 @@ def test_a_persona_drafted_from_a_site_and_posts(open_window, newsroom, work_unt
 
 
 @pytest.mark.parametrize("phone", [False, True])
-def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, phone):  # noqa: F811
+def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, phone):
     from PIL import Image
 
     portrait = tmp_path / "me.jpg"

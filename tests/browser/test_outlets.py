@@ -8,38 +8,26 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.utils import timezone
 
-from accounts import workspaces
 from config.core import task_runs
-from config.core.http_client import shared
 from pipeline import publish
-from pipeline.models import OAuthApp, Outlet, Publication, WorkspaceDefaults
+from pipeline.models import OAuthApp, Outlet, Publication
 from pipeline.outlets import oauth_connect
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import claimed, make_items, promise
 from tests.platforms import letterbox
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("posts"),
+]
 
 
 @pytest.fixture
-def wall(httpserver, settings):
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    shared.client.cache_clear()
+def wall(httpserver, loopback):
     with letterbox.registered():
         yield letterbox.Wall(httpserver)
-    shared.client.cache_clear()
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
-    workspace.alice = alice
-    return workspace
 
 
 @pytest.mark.parametrize("phone", [False, True])

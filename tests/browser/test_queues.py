@@ -7,28 +7,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts import workspaces
-from pipeline.models import GeneratedItem, Publication, PublishHold, PublishQueue, WorkspaceDefaults
-from tests.browser.people import follow, log_in, look_over, person
-from tests.pipeline.steps import make_items, make_stage, promise
+from pipeline.models import GeneratedItem, Publication, PublishHold, PublishQueue
+from tests.browser.people import follow, log_in, look_over
+from tests.pipeline.steps import make_items, promise
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
-    workspace.alice = alice
-    return workspace
-
-
-@pytest.fixture
-def stage(newsroom):
-    return make_stage(newsroom, name="Harbour stage")
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("posts"),
+]
 
 
 def items(workspace, *titles):

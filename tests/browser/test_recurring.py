@@ -8,23 +8,18 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import workspaces
 from pipeline.models import Outlet, Recurrence, RecurrenceTurn, Source
 from pipeline.schedule import recurring, series
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pipeline.steps import make_items, promise, reread, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 
 @pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "media", tmp_path
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    workspace.alice = alice
-    return workspace
+def newsroom(newsroom, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    return newsroom
 
 
 def _published(workspace, **changes):

@@ -8,19 +8,23 @@ import time
 import pytest
 from django.utils import timezone
 
-from accounts import workspaces
 from accounts.models import Membership
 from config.core.ids import encode, uuid7
-from pipeline.models import GeneratedItem, Revision, WorkspaceDefaults
+from pipeline.models import GeneratedItem, Revision
 from pipeline.review import decisions as review
 from pipeline.schedule import queues
 from tests.browser.conftest import PHONE
 from tests.browser.people import log_in, look_over, person
 from tests.browser.test_items import ARTICLE, MODEL, WEBM, keep_file, keep_picture
 from tests.factories import MembershipFactory
-from tests.pipeline.steps import make_items, make_stage, reread
+from tests.pipeline.steps import make_items, reread
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(900), pytest.mark.minutes(2)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(900),
+    pytest.mark.minutes(2),
+    pytest.mark.usefixtures("posts"),
+]
 BUCKETS = ("text", "image", "video", "blog", "newsletter")
 ACTS = ("approve", "reject", "edit", "pick", "schedule", "approve")
 TAPS_MOST = 90
@@ -28,22 +32,6 @@ NAMES = {
     "text": "Short Post", "image": "Quote Graphic", "video": "Template Short", "blog": "Blog Article",
     "newsletter": "Newsletter Issue",
 }  # fmt: skip
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
-    workspace.alice = alice
-    return workspace
-
-
-@pytest.fixture
-def stage(newsroom):
-    return make_stage(newsroom, name="Harbour stage")
 
 
 @pytest.fixture

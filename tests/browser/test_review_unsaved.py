@@ -7,12 +7,16 @@ import pytest
 from config.core.ids import encode
 from pipeline.models import GeneratedItem
 from pipeline.review import bulk_review
-from tests.browser.test_review import card_of, newsroom, open_queue, seed, stage, story, until
+from tests.browser.test_review import card_of, open_queue, seed, story, until
 from tests.pipeline.steps import reread
 
-__all__ = ["newsroom", "seed", "stage"]
+__all__ = ["seed"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(300),
+    pytest.mark.usefixtures("posts"),
+]
 
 
 @pytest.fixture

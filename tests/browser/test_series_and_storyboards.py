@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from accounts import workspaces
 from pipeline.media import videos
 from pipeline.models import Series
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pipeline.generate.test_videos import GIVEN
 from tests.pipeline.steps import make_items, push_raw, reread
 
@@ -16,15 +15,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 
 @pytest.fixture
-def newsroom(db, settings, tmp_path, monkeypatch):
-    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "media", tmp_path
+def newsroom(newsroom, settings, tmp_path, monkeypatch):
+    settings.DATA_DIR = tmp_path
     monkeypatch.setattr(videos, "SHRINK", 2)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    workspace.alice = alice
-    return workspace
+    return newsroom
 
 
 def test_a_storyboard_is_changed_where_it_is_seen(open_window, newsroom):

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import workspaces
 from config.core import task_runs
-from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
-from tests.browser.people import follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over
 from tests.pages.test_sources import feed
 from tests.pipeline import steps
 from tests.pipeline.personas.lanes import make_topics
 from tests.pipeline.steps import OTHER_TEXT, push_raw
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
-
-
-@pytest.fixture
-def newsroom(db, settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    shared.client.cache_clear()
-    alice = person("alice@example.test", "Alice")
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    workspace.alice = alice
-    yield workspace
-    shared.client.cache_clear()
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("loopback"),
+]
 
 
 @pytest.mark.parametrize("phone", [False, True])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.db import transaction
-from django.urls import reverse
 
 from accounts import credits, workspaces
 from pipeline.models import Generation, ModelCall, WorkspaceDefaults
 from tests.browser.people import log_in, look_over, person
 from tests.factories import PlanFactory
+from tests.pages.answers import at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
@@ -25,10 +25,6 @@ def newsroom(db):
     return made
 
 
-def at(name, workspace):
-    return reverse(name, kwargs={"ws": workspace.pk})
-
-
 def use(workspace, engine, amount):
     run = Generation.everywhere.create(workspace=workspace, engine=engine)
     now = workspace.created_at
@@ -38,7 +34,7 @@ def use(workspace, engine, amount):
 
 
 def test_usage_from_empty_to_used_up(page, newsroom):
-    log_in(page, newsroom.alice, at("usage", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "usage"))
     page.get_by_text("Nothing made this month").wait_for()
     look_over(page, "usage-empty")
     use(newsroom, "short_post", 620)
@@ -56,7 +52,7 @@ def test_usage_from_empty_to_used_up(page, newsroom):
         outcome="ok",
         cost_micro_usd=4_210_000,
     )
-    page.goto(at("usage", newsroom))
+    page.goto(at(newsroom, "usage"))
     page.get_by_text("86 % of this month's credits are used or reserved.").wait_for()
     look_over(page, "usage-warned")
     page.get_by_role("link", name="Older").click()
@@ -64,13 +60,13 @@ def test_usage_from_empty_to_used_up(page, newsroom):
     page.get_by_role("link", name="Used", exact=True).click()
     page.locator("#ledger a[aria-current=page]", has_text="Used").wait_for()
     use(newsroom, "short_post", 136)
-    page.goto(at("usage", newsroom))
+    page.goto(at(newsroom, "usage"))
     page.get_by_text("This month's credits are used up.").wait_for()
     look_over(page, "usage-used-up")
 
 
 def test_content_defaults(page, newsroom):
-    log_in(page, newsroom.alice, at("defaults", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "defaults"))
     page.get_by_role("heading", name="Content").wait_for()
     look_over(page, "defaults")
     page.get_by_label("Persona Tweet").uncheck()

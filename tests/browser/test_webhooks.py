@@ -12,37 +12,12 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 from werkzeug import Response
 
-from accounts import workspaces
-from tests.browser.people import look_over, violations
-from tests.factories import UserFactory
+from tests.browser.people import PASSWORD, log_in, look_over, violations
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "a long enough phrase 9"
-
-
-@pytest.fixture
-def alice(db):
-    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
-    user.vouch_for_email()
-    return user
-
-
-@pytest.fixture
-def newsroom(alice):
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    return workspace
-
-
-def log_in(page, user):
-    page.goto("/account/login/")
-    page.get_by_label("Email").fill(user.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in", exact=True).click()
-    page.get_by_role("heading", name="Newsroom").wait_for()
 
 
 def delivered(count):

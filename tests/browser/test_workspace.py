@@ -8,27 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 from django.core.cache import cache
-from django.urls import reverse
 
-from accounts import workspaces
 from accounts.models import AuditEntry, Workspace
-from tests.browser.people import PASSWORD, log_in, look_over, person
+from tests.browser.people import PASSWORD, log_in, look_over
+from tests.pages.answers import at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
-
-
-@pytest.fixture
-def newsroom(db):
-    alice = person("alice@example.test", "Alice Example")
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(made, "operator")
-    made.alice = alice
-    return made
-
-
-def at(name, workspace):
-    return reverse(name, kwargs={"ws": workspace.pk})
 
 
 def reread(workspace):
@@ -36,7 +22,7 @@ def reread(workspace):
 
 
 def test_settings_key_and_cap(page, newsroom):
-    log_in(page, newsroom.alice, at("workspace", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "workspace"))
     look_over(page, "workspace")
     page.get_by_label("Name").fill("Harbour news")
     page.get_by_label("Approve before publishing").check()
@@ -64,7 +50,7 @@ def test_settings_key_and_cap(page, newsroom):
 
 
 def test_export(page, newsroom, tmp_path):
-    log_in(page, newsroom.alice, at("workspace", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "workspace"))
     # A second one right away is refused; the button works again after a download, which leaves the page as it is.
     for _ in range(2):
         cache.clear()
@@ -78,7 +64,7 @@ def test_export(page, newsroom, tmp_path):
 
 
 def test_delete_and_undo(page, newsroom):
-    log_in(page, newsroom.alice, at("workspace", newsroom))
+    log_in(page, newsroom.alice, at(newsroom, "workspace"))
     # The log-in is older than a quarter of an hour.
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16)):
         page.get_by_role("link", name="Delete").click()
@@ -95,7 +81,7 @@ def test_delete_and_undo(page, newsroom):
     page.get_by_text("This workspace will be deleted at").wait_for()
     look_over(page, "workspace-deleting")
     assert reread(newsroom).deletes_at is not None
-    page.goto(at("home", newsroom))
+    page.goto(at(newsroom, "home"))
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Newsroom stays, and works again.").wait_for()
     assert reread(newsroom).deletes_at is None

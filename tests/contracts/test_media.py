@@ -12,11 +12,7 @@ from pipeline.models import Asset
 from pipeline.pages.media import FileRange
 from tests.contracts.conftest import NOT_FOUND, Api
 
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    return settings.MEDIA_ROOT
+pytestmark = pytest.mark.usefixtures("own_media")
 
 
 @pytest.fixture
@@ -137,8 +133,8 @@ def test_revoked_file_is_gone(alice, path, shown):
     assert get(other["url"].removeprefix("http://127.0.0.1:8000")).status_code == 200
 
 
-def test_addresses_that_were_never_given_out_are_not_found(path, media_root):
-    (media_root / "secret.txt").write_text("secret")
+def test_addresses_that_were_never_given_out_are_not_found(path, own_media):
+    (own_media / "secret.txt").write_text("secret")
     _, _, secret, name = path.split("/")
     for wrong in (
         f"/media/{'A' * 22}/{name}",
@@ -153,8 +149,8 @@ def test_addresses_that_were_never_given_out_are_not_found(path, media_root):
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND), wrong
 
 
-def test_file_that_is_missing_from_the_folder_is_not_found(path, media_root):
-    for one in media_root.rglob("*.jpg"):
+def test_file_that_is_missing_from_the_folder_is_not_found(path, own_media):
+    for one in own_media.rglob("*.jpg"):
         one.unlink()
     assert (get(path).status_code, get(path).json()) == (404, NOT_FOUND)
 
@@ -168,10 +164,10 @@ def test_other_methods_are_refused(path):
     )
 
 
-def test_a_large_file_is_sent_in_pieces_and_closed(path, media_root):
+def test_a_large_file_is_sent_in_pieces_and_closed(path, own_media):
     asset = Asset.everywhere.get(secret=path.split("/")[2])
     data = bytes(range(256)) * 4096
-    (media_root / asset.path).write_bytes(data)
+    (own_media / asset.path).write_bytes(data)
     Asset.everywhere.filter(pk=asset.pk).update(bytes=len(data))
     answer = get(path, range="bytes=1000-600999")
     assert (answer.status_code, answer["Content-Length"]) == (206, "600000")
@@ -190,9 +186,9 @@ def test_what_is_not_read_to_its_end_is_closed_too(tmp_path):
         list(span)
 
 
-def test_a_server_that_sends_files_by_itself_sends_the_part_and_closes_it(path, media_root):
+def test_a_server_that_sends_files_by_itself_sends_the_part_and_closes_it(path, own_media):
     asset = Asset.everywhere.get(secret=path.split("/")[2])
-    (media_root / asset.path).write_bytes(bytes(range(256)) * 4096)
+    (own_media / asset.path).write_bytes(bytes(range(256)) * 4096)
     Asset.everywhere.filter(pk=asset.pk).update(bytes=256 * 4096)
     answer = get(path, range="bytes=1000-600999")
     span = answer.file_to_stream

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from config.core import jobs, task_runs
-from config.core.http_client import shared
 from pipeline import plugins
 from pipeline.models import Source
 from pipeline.sources.base import Source as SourceKind
@@ -32,11 +31,9 @@ TYPES = plugins.kinds("sources")
 
 
 @pytest.fixture
-def world(httpserver, settings, tmp_path):
+def world(httpserver, settings, loopback, tmp_path):
     """Sites on loopback with recorded answers, and a recorded yt-dlp; no model."""
     settings.ANTHROPIC_API_KEY = ""
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    shared.client.cache_clear()
     # Before TikTok's, which answers every address that is left.
     httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
     httpserver.expect_request("/feed").respond_with_data(FEED, content_type="application/rss+xml")
@@ -51,7 +48,7 @@ def world(httpserver, settings, tmp_path):
         "TIKTOK_SHORT_URL": tiktok.url,
         "VIDEO_TOOL": "",
     }
-    yield {
+    return {
         "rss": {"url": httpserver.url_for("/feed")},
         "scraper": {"url": httpserver.url_for("/story")},
         "youtube": {"url": "https://www.youtube.com/@harbour"},
@@ -60,7 +57,6 @@ def world(httpserver, settings, tmp_path):
         "brand": None,
         "tool": tool,
     }
-    shared.client.cache_clear()
 
 
 def body_of(source_type, config):

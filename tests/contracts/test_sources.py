@@ -8,7 +8,6 @@ import pytest
 
 from accounts.models import Workspace
 from config.core import ids, task_runs
-from config.core.http_client import shared as way_out
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.ingest import collect
@@ -501,12 +500,9 @@ FEED = """<rss version="2.0"><channel><title>Harbour</title>
 
 
 @pytest.fixture
-def feed(httpserver, settings):
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+def feed(httpserver, loopback):
     httpserver.expect_request("/feed").respond_with_data(FEED, content_type="application/rss+xml")
-    yield httpserver.url_for("/feed")
-    way_out.client.cache_clear()
+    return httpserver.url_for("/feed")
 
 
 def test_preview_tells_each_entry_and_creates_nothing(alice, feed):

@@ -27,6 +27,8 @@ from pipeline.render.video import job as jobs
 from tests.contracts.conftest import never_existed, problem, refusal
 from tests.render.media_files import audio, video
 
+pytestmark = pytest.mark.usefixtures("own_media")
+
 _names = count(1)
 
 
@@ -85,12 +87,6 @@ REFUSED = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    return settings.MEDIA_ROOT
-
-
 def hand_over(api, data, name="x.bin", *, field="file", key=None, **more):
     headers = {"Authorization": f"Bearer {api.secret}"}
     if key:
@@ -114,7 +110,7 @@ def files(root):
 
 
 @pytest.mark.parametrize(("data", "kind", "mime_type"), TAKEN, ids=[one[2] for one in TAKEN])
-def test_kind_is_seen_from_the_bytes(alice, media_root, data, kind, mime_type):
+def test_kind_is_seen_from_the_bytes(alice, own_media, data, kind, mime_type):
     # The name and the type that the sender says are both wrong.
     shown = handed_over(alice.api, data, "program.exe")
     assert (shown["kind"], shown["type"], shown["bytes"]) == (kind, mime_type, len(data))
@@ -123,16 +119,16 @@ def test_kind_is_seen_from_the_bytes(alice, media_root, data, kind, mime_type):
     assert (shown["width"], shown["height"]) == size
     assert (shown["url"] is None) is (kind == "text")
     row = row_of(shown)
-    assert (media_root / row.path).read_bytes() == data
+    assert (own_media / row.path).read_bytes() == data
     assert Path(row.path).suffix != ".exe"
 
 
 @pytest.mark.parametrize(("data", "begins"), REFUSED, ids=[one[1][12:30] for one in REFUSED])
-def test_other_kinds_are_refused_in_words(alice, media_root, data, begins):
+def test_other_kinds_are_refused_in_words(alice, own_media, data, begins):
     answer = hand_over(alice.api, data, "picture.png")
     assert refusal(answer) == (415, "unsupported_media_type", [("file", "unsupported_file")])
     assert answer.json()["detail"][0]["message"].startswith(begins)
-    assert files(media_root) == []
+    assert files(own_media) == []
 
 
 def test_whole_answer(alice, settings):
@@ -161,13 +157,13 @@ def test_whole_answer(alice, settings):
     }  # fmt: skip
 
 
-def test_bomb_and_damage_are_refused(alice, media_root):
+def test_bomb_and_damage_are_refused(alice, own_media):
     bomb = hand_over(alice.api, png_that_says(30_000, 30_000))
     assert refusal(bomb) == (400, "invalid_request", [("file", "too_many_pixels")])
     torn = hand_over(alice.api, picture()[:60])
     assert refusal(torn) == (400, "invalid_request", [("file", "damaged")])
     assert refusal(hand_over(alice.api, b"")) == (400, "invalid_request", [("file", "empty_file")])
-    assert files(media_root) == []
+    assert files(own_media) == []
 
 
 @pytest.mark.parametrize(
@@ -179,11 +175,11 @@ def test_bomb_and_damage_are_refused(alice, media_root):
         (audio("webm", "libopus", seconds=0.3), "other_kind"),
     ],
 )
-def test_sound_and_video_are_looked_into(alice, media_root, data, code):
+def test_sound_and_video_are_looked_into(alice, own_media, data, code):
     answer = hand_over(alice.api, data, "film.mp4")
     assert refusal(answer) == (400, "invalid_request", [("file", code)])
     assert answer.json()["detail"][0]["message"].endswith(".")
-    assert (files(media_root), Upload.everywhere.count()) == ([], 0)
+    assert (files(own_media), Upload.everywhere.count()) == ([], 0)
 
 
 def test_video_is_looked_into_once_and_outside_the_transaction(alice, monkeypatch):
@@ -200,23 +196,23 @@ def test_video_is_looked_into_once_and_outside_the_transaction(alice, monkeypatc
     assert seen == [0]
 
 
-def test_a_busy_machine_asks_for_patience(alice, monkeypatch, media_root):
+def test_a_busy_machine_asks_for_patience(alice, monkeypatch, own_media):
     def busy(file):
         raise TryLater("No process could be started to look at the file.", code="machine_busy")
 
     monkeypatch.setattr(uploads.file_types, "probe", busy)
     answer = hand_over(alice.api, MP3)
     assert refusal(answer) == (503, "unavailable", [("file", "busy")])
-    assert files(media_root) == []
+    assert files(own_media) == []
 
 
-def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, media_root):
+def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, own_media):
     settings.DATA_DIR = tmp_path
     with jobs.slot(tmp_path / "probes", 1), jobs.slot(tmp_path / "probes", 2):
         answer = hand_over(alice.api, MP3)
         assert refusal(answer) == (503, "unavailable", [("file", "busy")])
         assert answer["Retry-After"] == "5"
-        assert files(media_root) == []
+        assert files(own_media) == []
         # What needs no process goes on.
         assert hand_over(alice.api, picture()).status_code == 201
     assert hand_over(alice.api, MP3).status_code == 201
@@ -231,7 +227,7 @@ def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
     assert seen == [1]
 
 
-def test_each_kind_has_its_size(alice, monkeypatch, media_root):
+def test_each_kind_has_its_size(alice, monkeypatch, own_media):
     monkeypatch.setitem(uploads.file_types.KINDS, "text", ("A text file", 1024 * 1024))
     answer = hand_over(alice.api, b"words " * 200_000)
     assert (answer.status_code, answer.json()) == (
@@ -241,7 +237,7 @@ def test_each_kind_has_its_size(alice, monkeypatch, media_root):
             ("file", "file_too_large", "A text file may have 1 MiB at most; this one has 1.1."),
         ),
     )
-    assert files(media_root) == []
+    assert files(own_media) == []
 
 
 def test_body_that_is_announced_as_too_large_is_not_read(alice):
@@ -283,7 +279,7 @@ def test_text_beside_the_file_has_its_limit(alice):
     assert refusal(answer) == (413, "payload_too_large", [(None, "payload_too_large")])
 
 
-def test_one_key_makes_one_upload(alice, media_root):
+def test_one_key_makes_one_upload(alice, own_media):
     data = picture()
     first = hand_over(alice.api, data, "a.png", key="one")
     again = hand_over(alice.api, data, "a.png", key="one")
@@ -291,7 +287,7 @@ def test_one_key_makes_one_upload(alice, media_root):
     assert again["Idempotency-Replayed"] == "true"
     other = hand_over(alice.api, picture("GIF"), "a.png", key="one")
     assert refusal(other)[:2] == (422, "idempotency_key_reused")
-    assert (Upload.everywhere.count(), len(files(media_root))) == (1, 1)
+    assert (Upload.everywhere.count(), len(files(own_media))) == (1, 1)
 
 
 def test_a_hoard_is_refused(alice, monkeypatch):
@@ -349,23 +345,23 @@ def test_unknown_uploads_are_refused(alice, charlie, path):
     assert UploadUse.everywhere.count() == 0
 
 
-def test_what_two_items_use_outlives_the_first(alice, media_root):
+def test_what_two_items_use_outlives_the_first(alice, own_media):
     shown = handed_over(alice.api)
     first, second = (alice.push(media=[{"upload": shown["id"]}]) for _ in range(2))
     later = datetime.now(UTC) + timedelta(minutes=1)
     alice.api.delete(f"/raw/{first['id']}")
-    assert (uploads.forget(later), len(files(media_root))) == (0, 1)
+    assert (uploads.forget(later), len(files(own_media))) == (0, 1)
     alice.api.delete(f"/raw/{second['id']}")
-    assert (uploads.forget(later), files(media_root)) == (1, [])
+    assert (uploads.forget(later), files(own_media)) == (1, [])
     assert Upload.everywhere.count() == 0
-    assert list(media_root.iterdir()) == []
+    assert list(own_media.iterdir()) == []
 
 
-def test_what_nothing_uses_is_forgotten(alice, media_root):
+def test_what_nothing_uses_is_forgotten(alice, own_media):
     handed_over(alice.api)
     now = datetime.now(UTC)
     assert uploads.forget(now + limits.UPLOADS_KEPT - timedelta(minutes=1)) == 0
-    assert (uploads.forget(now + limits.UPLOADS_KEPT + timedelta(minutes=1)), files(media_root)) == (1, [])
+    assert (uploads.forget(now + limits.UPLOADS_KEPT + timedelta(minutes=1)), files(own_media)) == (1, [])
 
 
 def test_pushing_what_was_forgotten_meanwhile_leaves_nothing(alice, monkeypatch):

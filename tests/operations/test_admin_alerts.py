@@ -36,11 +36,6 @@ def workspace(db):
     return made
 
 
-@pytest.fixture
-def operator(db):
-    return UserFactory(email="op@example.test", is_staff=True, is_superuser=True)
-
-
 def texts(operator):
     kill_switch._read.clear()
     return [need.text for need in needs_attention.needs(operator)]

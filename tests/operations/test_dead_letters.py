@@ -24,19 +24,6 @@ from tests.webhooks.factories import make_delivery, make_endpoint
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def workspace(db):
-    made = workspaces.create("Alice's newsroom")
-    workspaces.whitelist(made, "operator")
-    return made
-
-
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def dead_source(workspace, status="gone"):
     row = Source(
         workspace=workspace, name="Old", type="rss", last_error={"code": "x", "message": "410 <Gone>"}
@@ -87,7 +74,7 @@ def test_a_gone_source_is_polled_again(browser, workspace):
     assert requeue(browser, "sources", name) == ["1 row goes on."]
     again = reread(row)
     assert (again.status, again.wake_at is not None, again.last_error) == ("active", True, None)
-    assert notes() == [("op@example.test", name, {"kind": "sources"})]
+    assert notes() == [("operator@example.test", name, {"kind": "sources"})]
 
 
 def test_a_failed_raw_item_is_made_again(browser, workspace):
@@ -148,7 +135,7 @@ def test_all_tokens_of_a_workspace_are_revoked_at_once(browser, workspace):
     assert [tokens.find(token.secret, datetime.now(UTC)) for token in mine] == [None, None]
     found = AuditEntry.everywhere.filter(action="token.all_revoked")
     assert list(found.values_list("actor", "subject", "details")) == [
-        ("op@example.test", workspace.public_id, {"tokens": 2})
+        ("operator@example.test", workspace.public_id, {"tokens": 2})
     ]
 
 
@@ -166,7 +153,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
     assert (again.status, again.error, again.generation_id == run.pk) == ("queued", None, False)
     generate.run_generation(claimed(again.generation))
     assert reread(item).status == "ready"
-    assert notes() == [("op@example.test", name, {"kind": "generated_items"})]
+    assert notes() == [("operator@example.test", name, {"kind": "generated_items"})]
 
 
 def test_a_failed_delivery_is_sent_again(browser, workspace):
@@ -181,7 +168,7 @@ def test_a_failed_delivery_is_sent_again(browser, workspace):
         True,
         row.lease_token + 1,
     )
-    assert notes() == [("op@example.test", name, {"kind": "deliveries"})]
+    assert notes() == [("operator@example.test", name, {"kind": "deliveries"})]
 
 
 def test_a_delivery_to_an_endpoint_that_is_off_stays_and_says_why(browser, workspace):

@@ -16,7 +16,6 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.db import connection
 
-from accounts import workspaces
 from config import pools
 from config.core import leases
 from config.operations import doctor, health, queue_stats, restore_guard
@@ -56,11 +55,6 @@ def _ground(settings, tmp_path):
     settings.REDIS_URL = ""
     # Nobody listens there.
     settings.PORT = 9
-
-
-@pytest.fixture
-def workspace(db):
-    return workspaces.create("Alice's newsroom")
 
 
 def verdict(name):

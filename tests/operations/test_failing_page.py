@@ -49,12 +49,6 @@ def charlie(db):
     return newsroom("Charlie's newsroom")
 
 
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def late_publication(workspace, **changes):
     row = promise(make_items(workspace)[0], make_stage(workspace), publish_at=NOW + timedelta(days=1))
     Publication.everywhere.filter(pk=row.pk).update(**{"due_at": NOW - timedelta(hours=2), **changes})

@@ -16,12 +16,6 @@ from tests.factories import UserFactory
 TEMPLATES = settings.BASE_DIR / "templates"
 
 
-@pytest.fixture
-def operator(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def there(name):
     return name != "invitation" or (TEMPLATES / "mail/invitation.txt").exists()
 
@@ -50,11 +44,11 @@ def test_every_template_of_allauth_that_we_rewrote_has_a_sample():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_mail_is_shown_as_text_and_as_html(operator, name):
-    page = operator.get("/admin/mails/", {"mail": name})
+def test_each_mail_is_shown_as_text_and_as_html(browser, name):
+    page = browser.get("/admin/mails/", {"mail": name})
     assert page.status_code == 200
     text, subject = page.context["text"], page.context["subject"]
-    html = operator.get(f"/admin/mails/{name}.html")
+    html = browser.get(f"/admin/mails/{name}.html")
     assert html.status_code == 200
     assert html["X-Frame-Options"] == "SAMEORIGIN"
     assert "style-src 'unsafe-inline'" in html["Content-Security-Policy"]
@@ -71,9 +65,9 @@ def test_each_mail_is_shown_as_text_and_as_html(operator, name):
         assert word in shown, word
 
 
-def test_an_unknown_mail_is_not_there(operator):
-    assert operator.get("/admin/mails/", {"mail": "nonsense"}).status_code == 404
-    assert operator.get("/admin/mails/nonsense.html").status_code == 404
+def test_an_unknown_mail_is_not_there(browser):
+    assert browser.get("/admin/mails/", {"mail": "nonsense"}).status_code == 404
+    assert browser.get("/admin/mails/nonsense.html").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/admin/mails/", "/admin/mails/digest.html"])

@@ -9,26 +9,12 @@ from django.urls import reverse
 
 from accounts import workspaces
 from pipeline.models import Generation
-from tests.factories import UserFactory
 from tests.operations.test_overview import call
 from tests.pipeline.steps import push_raw
 
 pytestmark = pytest.mark.django_db
 
 LIST = "admin:pipeline_modelcall_changelist"
-
-
-@pytest.fixture
-def workspace(db):
-    made = workspaces.create("Alice's newsroom")
-    workspaces.whitelist(made, "operator")
-    return made
-
-
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
 
 
 def test_totals_are_of_the_rows_that_match(browser, workspace):

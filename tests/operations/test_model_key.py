@@ -17,26 +17,13 @@ from config.core.logs import redacted
 from pipeline.generate.model import account
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
-from tests.factories import TokenFactory, UserFactory
+from tests.factories import TokenFactory
 from tests.pipeline.steps import push_raw
 
 pytestmark = pytest.mark.django_db
 
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
 OTHER = "sk-ant-api03-Z9y8X7w6V5u4T3s2-abcd"
-
-
-@pytest.fixture
-def workspace(db):
-    made = workspaces.create("Alice's newsroom")
-    workspaces.whitelist(made, "operator")
-    return made
-
-
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
 
 
 def page_of(workspace):
@@ -72,7 +59,7 @@ def test_a_key_is_set_replaced_and_removed(browser, workspace, settings):
     assert "None of its own." in browser.get(page_of(workspace)).content.decode()
     stored = Workspace.everywhere.get(pk=workspace.pk)
     assert (stored.model_key, stored.model_key_last_four) == (None, "")
-    set_note = ("op@example.test", "workspace.model_key_set", workspace.public_id, {})
+    set_note = ("operator@example.test", "workspace.model_key_set", workspace.public_id, {})
     assert notes() == [set_note, set_note, (set_note[0], "workspace.model_key_removed", set_note[2], {})]
 
 

@@ -37,12 +37,6 @@ def charlies(db):
     return workspaces.create("Charlie's newsroom")
 
 
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def page_of(workspace):
     return reverse("workspace_overview", args=[workspace.public_id])
 

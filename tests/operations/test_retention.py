@@ -9,7 +9,6 @@ from uuid import uuid4
 import pytest
 from django.contrib.sessions.models import Session
 
-from accounts import workspaces
 from accounts.access import idempotency
 from accounts.models import IdempotencyKey
 from config.core import crash_points, ids, jobs
@@ -32,11 +31,6 @@ def _fresh(monkeypatch, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     monkeypatch.setattr(media_sweep, "_round", {})
     monkeypatch.setitem(media_sweep._refused_until, "at", 0.0)
-
-
-@pytest.fixture
-def workspace(db):
-    return workspaces.create("Alice's newsroom")
 
 
 def test_the_table_is_in_the_documents():

@@ -16,12 +16,6 @@ pytestmark = pytest.mark.django_db
 LIST = "admin:pipeline_switch_changelist"
 
 
-@pytest.fixture
-def browser(client, db):
-    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
-    return client
-
-
 def test_stop_shows_a_banner_everywhere_and_resume_takes_it_away(browser):
     workspace = WorkspaceFactory(name="Alice's <newsroom>")
     given = {
@@ -36,7 +30,7 @@ def test_stop_shows_a_banner_everywhere_and_resume_takes_it_away(browser):
         "publishing",
         "feed",
         workspace,
-        "op@example.test",
+        "operator@example.test",
     )
     for name in ("admin:index", "admin:accounts_plan_changelist", LIST):
         page = browser.get(reverse(name)).content.decode()

@@ -18,11 +18,6 @@ from tests.factories import UserFactory, WorkspaceFactory
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def operator():
-    return UserFactory(is_staff=True, is_superuser=True)
-
-
 def call(person, address):
     client = Client()
     client.force_login(person)

@@ -23,18 +23,6 @@ def with_quick_workspaces(quick_workspaces):
 
 
 @pytest.fixture
-def alice(db):
-    return UserFactory(email="alice@example.test", name="Alice")
-
-
-@pytest.fixture
-def newsroom(alice):
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-    workspaces.whitelist(workspace, "operator@example.test")
-    return workspace
-
-
-@pytest.fixture
 def bob(newsroom):
     return MembershipFactory(
         workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR

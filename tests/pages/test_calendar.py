@@ -33,10 +33,9 @@ def still_clock():
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
+def editor(editor, newsroom, posts):
     workspaces.lift_limits(newsroom, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
-    return as_person(bob)
+    return editor
 
 
 @pytest.fixture

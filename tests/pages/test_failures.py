@@ -38,11 +38,10 @@ EVERY_DAY = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00"
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
+def editor(editor, newsroom, posts):
     workspaces.lift_limits(newsroom, "operator@example.test")
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
     queues.change(PublishQueue.everywhere.get(workspace=newsroom), {"slots": EVERY_DAY}, by="alice")
-    return as_person(bob)
+    return editor
 
 
 @pytest.fixture

@@ -32,16 +32,7 @@ from tests.factories import TokenFactory
 from tests.pages.answers import at, text_of
 from tests.pipeline.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-
-
-@pytest.fixture
-def posts(newsroom):
-    """Only short posts are made of what comes in."""
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+pytestmark = pytest.mark.usefixtures("own_media")
 
 
 @pytest.fixture

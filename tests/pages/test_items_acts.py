@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from config.core.ids import encode
-from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
+from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.publish.item_status import refresh_item
 from pipeline.review import decisions, variants
 from tests.pipeline.steps import MINUTE, make_items, make_stage, promise, reread, send
@@ -23,15 +23,13 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.fixture
-def item(newsroom):
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+def item(newsroom, posts):
     return make_items(newsroom)[0]
 
 
 @pytest.fixture
-def pair(newsroom):
+def pair(newsroom, posts):
     """Two variants of one group."""
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
     return make_items(newsroom, variants=2)
 
 

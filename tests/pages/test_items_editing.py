@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from config.core.errors import Invalid
 from config.core.ids import encode
-from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
+from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items.differences import differences
 from pipeline.review import decisions
 from pipeline.text import article
@@ -18,8 +18,7 @@ from tests.pipeline.steps import make_items, make_stage, reread
 
 
 @pytest.fixture
-def item(newsroom):
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+def item(newsroom, posts):
     return make_items(newsroom)[0]
 
 

@@ -17,9 +17,9 @@ from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_to
 
 
 @pytest.fixture
-def editor(bob, newsroom, as_person):
+def editor(editor, newsroom):
     make_persona(newsroom, approved_lines=list(LINES))
-    return as_person(bob)
+    return editor
 
 
 def form_of(answer, **changes):

@@ -20,10 +20,7 @@ from pipeline.models import GeneratedItem, RawBody, RawItem, Upload, UploadUse, 
 from pipeline.pages.new.forms import address_in
 from tests.pipeline.steps import TEXT, push_raw
 
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
+pytestmark = pytest.mark.usefixtures("own_media")
 
 
 def at(workspace, name="making", **more):

@@ -172,38 +172,33 @@ def test_returned_mail_comes_in_by_the_secret_alone(letter, ann):
 # --- The workspace ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def browser(as_person, bob):
-    return as_person(bob)
-
-
 def page_of(letter, name="subscribers", **more):
     return reverse(name, kwargs={"ws": letter.workspace_id, "out": letter.pk, **more})
 
 
-def test_the_outlets_page_leads_to_its_list(browser, as_person, vera, newsroom, letter, ann):
+def test_the_outlets_page_leads_to_its_list(editor, as_person, vera, newsroom, letter, ann):
     subscribe(letter, "zoe", status="unsubscribed")
     address = reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk})
-    page = browser.get(address).content.decode()
+    page = editor.get(address).content.decode()
     assert "1 person is on the list" in page
     assert page.count(f'href="{page_of(letter)}"') == 2
     looking = as_person(vera).get(address).content.decode()
     assert ("1 person is on the list" in looking, page_of(letter) in looking) == (True, False)
-    listed = browser.get(page_of(letter)).content.decode()
+    listed = editor.get(page_of(letter)).content.decode()
     assert f'href="{page_of(letter)}" aria-current="page"' in listed
     feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
-    other = browser.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": feed.pk}))
+    other = editor.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": feed.pk}))
     assert (other.context["readers"], "Subscribers" in other.content.decode()) == (None, False)
 
 
-def test_the_dns_record_to_publish_is_there_to_be_copied(browser, newsroom, letter):
+def test_the_dns_record_to_publish_is_there_to_be_copied(editor, newsroom, letter):
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     letter.config |= {"dkim_domain": "harbour.example", "dkim_selector": "letter"}
     letter.credentials = {"dkim_key": pem}
     said = email_newsletter.dkim_notes(account_of(letter, is_open=True))
     Outlet.everywhere.filter(pk=letter.pk).update(profile={"notes": [*said, "Two: words <b>."]})
-    answer = browser.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk}))
+    answer = editor.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk}))
     record, plain = answer.context["notes"]
     assert (record.said, record.name) == ("Publish this DNS record:", "letter._domainkey.harbour.example")
     assert record.value.startswith("v=DKIM1; k=rsa; p=")
@@ -218,22 +213,22 @@ def test_the_dns_record_to_publish_is_there_to_be_copied(browser, newsroom, lett
     ]
 
 
-def test_the_list_is_searched_and_filtered(browser, letter, ann):
+def test_the_list_is_searched_and_filtered(editor, letter, ann):
     subscribe(letter, "zoe", status="unsubscribed")
-    everybody = browser.get(page_of(letter)).content.decode()
+    everybody = editor.get(page_of(letter)).content.decode()
     assert (ann.email in everybody, "zoe@readers.example" in everybody) == (True, True)
-    left = browser.get(page_of(letter), {"status": "unsubscribed"}).content.decode()
+    left = editor.get(page_of(letter), {"status": "unsubscribed"}).content.decode()
     assert (ann.email in left, "zoe@readers.example" in left) == (False, True)
-    found = browser.get(page_of(letter), {"search": "ANN@"}).content.decode()
+    found = editor.get(page_of(letter), {"search": "ANN@"}).content.decode()
     assert (ann.email in found, "zoe@readers.example" in found) == (True, False)
     assert "On the list (1)" in everybody
 
 
-def test_the_list_is_paged(browser, letter, monkeypatch):
+def test_the_list_is_paged(editor, letter, monkeypatch):
     subscribe(letter, *(f"r{n:03}" for n in range(51)))
-    first = browser.get(page_of(letter)).content.decode()
+    first = editor.get(page_of(letter)).content.decode()
     address = first.split('<nav class="pager"')[1].split('href="?')[1].split('"')[0].replace("&amp;", "&")
-    second = browser.get(f"{page_of(letter)}?{address}").content.decode()
+    second = editor.get(f"{page_of(letter)}?{address}").content.decode()
     assert ("r050@" in first, "r000@" in first, "r000@" in second, "r050@" in second) == (
         True,
         False,
@@ -242,27 +237,27 @@ def test_the_list_is_paged(browser, letter, monkeypatch):
     )
 
 
-def test_the_bounce_address_is_shown_to_owners_alone(browser, as_person, alice, letter):
+def test_the_bounce_address_is_shown_to_owners_alone(editor, as_person, alice, letter):
     secret = mailing.queue_of(letter).bounce_secret
-    assert secret not in browser.get(page_of(letter)).content.decode()
+    assert secret not in editor.get(page_of(letter)).content.decode()
     assert secret in as_person(alice).get(page_of(letter)).content.decode()
 
 
-def test_somebody_is_added_by_a_question(browser, letter):
-    answer = browser.post(page_of(letter, "subscriber_add"), {"email": "Bob@readers.example"})
+def test_somebody_is_added_by_a_question(editor, letter):
+    answer = editor.post(page_of(letter, "subscriber_add"), {"email": "Bob@readers.example"})
     assert answer.status_code == 302
     row = Subscriber.everywhere.get()
     assert (row.email, row.status, row.origin) == ("bob@readers.example", "pending", "hand")
-    wrong = browser.post(page_of(letter, "subscriber_add"), {"email": "x y@readers.example"})
+    wrong = editor.post(page_of(letter, "subscriber_add"), {"email": "x y@readers.example"})
     assert wrong.status_code == 400
     assert "This is no address that mail can be sent to." in wrong.content.decode()
 
 
-def test_an_import_needs_the_declaration(browser, letter):
+def test_an_import_needs_the_declaration(editor, letter):
     def upload(**more):
         file = io.BytesIO(b"email\nann@readers.example\nnobody\n")
         file.name = "list.csv"
-        return browser.post(page_of(letter, "subscribers_import"), {"file": file, **more}, follow=True)
+        return editor.post(page_of(letter, "subscribers_import"), {"file": file, **more}, follow=True)
 
     assert upload().status_code == 400
     assert Subscriber.everywhere.count() == 0
@@ -270,11 +265,11 @@ def test_an_import_needs_the_declaration(browser, letter):
     assert Subscriber.everywhere.get().status == "active"
 
 
-def test_the_list_is_exported_and_somebody_removed(browser, letter, ann):
-    answer = browser.get(page_of(letter, "subscribers_export"))
+def test_the_list_is_exported_and_somebody_removed(editor, letter, ann):
+    answer = editor.get(page_of(letter, "subscribers_export"))
     lines = b"".join(answer.streaming_content).decode().splitlines()
     assert [line.split(",")[:2] for line in lines] == [["email", "status"], [ann.email, "active"]]
-    browser.post(page_of(letter, "subscriber_remove", sub=ann.pk))
+    editor.post(page_of(letter, "subscriber_remove", sub=ann.pk))
     assert Subscriber.everywhere.count() == 0
 
 
@@ -285,7 +280,7 @@ def test_another_workspace_s_list_is_not_there(as_person, charlie, letter, ann):
     assert Subscriber.everywhere.count() == 1
 
 
-def test_a_mailing_is_shown_stopped_and_goes_on(browser, newsroom, letter, ann):
+def test_a_mailing_is_shown_stopped_and_goes_on(editor, newsroom, letter, ann):
     item = make_items(newsroom)[0]
     publication = Publication.everywhere.create(
         workspace=newsroom, item=item, outlet=letter, platform=letter.platform, revision=1
@@ -295,12 +290,12 @@ def test_a_mailing_is_shown_stopped_and_goes_on(browser, newsroom, letter, ann):
     )
     Subscriber.everywhere.update(confirmed_at=made.created_at)
     assert create.spread_some(made, now=timezone.now()) is False
-    shown = browser.get(page_of(letter)).content.decode()
+    shown = editor.get(page_of(letter)).content.decode()
     assert 'data-label="Left" class="number">1<' in shown
-    browser.post(page_of(letter, "mailing_stop", mlg=made.pk))
+    editor.post(page_of(letter, "mailing_stop", mlg=made.pk))
     assert fresh(made).status == "stopped"
-    assert "Stopped by bob@example.test." in browser.get(page_of(letter)).content.decode()
-    browser.post(page_of(letter, "mailing_stop", mlg=made.pk))
+    assert "Stopped by bob@example.test." in editor.get(page_of(letter)).content.decode()
+    editor.post(page_of(letter, "mailing_stop", mlg=made.pk))
     assert fresh(made).status == "stopped"
-    browser.post(page_of(letter, "mailing_resume", mlg=made.pk))
+    editor.post(page_of(letter, "mailing_resume", mlg=made.pk))
     assert fresh(made).status == "spreading"

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from allauth.mfa.models import Authenticator
-
-from tests.factories import UserFactory
-
-
-@pytest.fixture
-def operator(db):
-    user = UserFactory(
-        email="operator@example.test", password="correct horse", is_staff=True, is_superuser=True
-    )
-    user.vouch_for_email()
-    return user
 
 
 def test_the_admin_s_log_in_is_everybody_s(client, db):

@@ -8,7 +8,6 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline import outlets, plugins, publish
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
@@ -22,19 +21,15 @@ SECRET = "canary-token-4711"
 
 
 @pytest.fixture
-def wall(httpserver, settings):
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    shared.client.cache_clear()
+def wall(httpserver, loopback):
     with letterbox.registered():
         made = letterbox.Wall(httpserver)
         made.good.add(SECRET)
         yield made
-    shared.client.cache_clear()
 
 
 @pytest.fixture
-def outlet(newsroom, wall):
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+def outlet(newsroom, wall, posts):
     return outlets.connect_outlet(
         newsroom,
         "letterbox",

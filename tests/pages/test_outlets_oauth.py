@@ -19,7 +19,6 @@ from config.core.ids import encode
 from pipeline.models import OAuthApp, OAuthAttempt, Outlet
 from pipeline.outlets import oauth_connect, renewal
 from pipeline.outlets.outlet_client import account_of
-from tests.factories import UserFactory
 from tests.pages.answers import at
 from tests.platforms.servers.tokens import CLIENT_ID, CLIENT_SECRET
 
@@ -27,12 +26,8 @@ KINDS = ("linkedin", "x", "youtube")
 
 
 @pytest.fixture
-def open_way(settings):
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
+def open_way(settings, loopback):
     settings.PUBLIC_URL = "https://app.example.test"
-    shared.client.cache_clear()
-    yield
-    shared.client.cache_clear()
 
 
 def started(kind, settings):
@@ -421,17 +416,12 @@ def test_the_database_holds_neither_state_nor_secrets_in_the_open(
 # --- The operator's side ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def operator(db, as_person):
-    return as_person(UserFactory(email="operator@example.test", is_staff=True, is_superuser=True))
-
-
-def test_the_admin_shows_the_address_to_register_and_never_the_secret(operator, open_way):
+def test_the_admin_shows_the_address_to_register_and_never_the_secret(browser, open_way):
     add = reverse("admin:pipeline_oauthapp_add")
-    shown = operator.get(add).content.decode()
+    shown = browser.get(add).content.decode()
     for kind in KINDS:
         assert f"https://app.example.test/outlets/connect/{kind}/callback" in shown
-    answer = operator.post(
+    answer = browser.post(
         add,
         {
             "platform": "x",
@@ -446,7 +436,7 @@ def test_the_admin_shows_the_address_to_register_and_never_the_secret(operator, 
     app = OAuthApp.everywhere.get(platform="x")
     change = reverse("admin:pipeline_oauthapp_change", args=[app.pk])
     pages = [
-        operator.get(one).content.decode() for one in (change, reverse("admin:pipeline_oauthapp_changelist"))
+        browser.get(one).content.decode() for one in (change, reverse("admin:pipeline_oauthapp_changelist"))
     ]
 
     assert (app.client_id, app.client_secret.open(), app.review) == ("id", CLIENT_SECRET, "approved")
@@ -455,10 +445,10 @@ def test_the_admin_shows_the_address_to_register_and_never_the_secret(operator, 
     assert "developer.x.com" in pages[0]
 
 
-def test_an_empty_secret_leaves_the_former_one(operator, open_way):
+def test_an_empty_secret_leaves_the_former_one(browser, open_way):
     app = registered("x")
     change = reverse("admin:pipeline_oauthapp_change", args=[app.pk])
-    operator.post(
+    browser.post(
         change, {"client_id": "another", "secret": "", "scopes": "", "review": "limited", "note": "n"}
     )
     app.refresh_from_db()
@@ -470,9 +460,9 @@ def test_an_empty_secret_leaves_the_former_one(operator, open_way):
     ]
 
 
-def test_an_application_that_is_deleted_is_told_in_the_log(operator, open_way):
+def test_an_application_that_is_deleted_is_told_in_the_log(browser, open_way):
     app = registered("x")
-    operator.post(reverse("admin:pipeline_oauthapp_delete", args=[app.pk]), {"post": "yes"})
+    browser.post(reverse("admin:pipeline_oauthapp_delete", args=[app.pk]), {"post": "yes"})
 
     assert not OAuthApp.everywhere.exists()
     assert AuditEntry.everywhere.order_by("-id").first().action == "oauth_app.deleted"

@@ -20,10 +20,7 @@ from pipeline.models import Asset, GeneratedItem, Persona, Topic, Upload, Upload
 from pipeline.personas import crud as stage
 from tests.pipeline.steps import NOON, push_raw
 
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
+pytestmark = pytest.mark.usefixtures("own_media")
 
 
 @pytest.fixture

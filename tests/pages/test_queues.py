@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, PublishQueue, WorkspaceDefaults
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, PublishQueue
 from pipeline.publish import workspace_hold
 from pipeline.schedule import queues
 from tests.pages.answers import at, errors, said, text_of
@@ -35,8 +35,7 @@ def usual(newsroom):
 
 
 @pytest.fixture
-def stage(newsroom):
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+def stage(newsroom, posts):
     return make_stage(newsroom)
 
 

@@ -33,8 +33,7 @@ SCRIPT = {"headers": {"X-Part": "1"}}
 
 
 @pytest.fixture
-def stage(newsroom):
-    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+def stage(newsroom, posts):
     return make_stage(newsroom)
 
 

@@ -9,12 +9,13 @@ from django.utils.html import escape
 
 from accounts import workspaces
 from config.core import task_runs
-from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_address
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
 from tests.pages.answers import at
+
+pytestmark = pytest.mark.usefixtures("loopback")
 
 WORDS = (
     "The city council approved the tram line number {number} on Monday evening after six hours of debate. "
@@ -29,14 +30,6 @@ def feed(numbers, title="Tram news"):
         for number in numbers
     )
     return f'<?xml version="1.0"?><rss version="2.0"><channel><title>{title}</title>{entries}</channel></rss>'
-
-
-@pytest.fixture(autouse=True)
-def local_network(settings):
-    settings.OUTBOUND_ALLOW_LOOPBACK = True
-    shared.client.cache_clear()
-    yield
-    shared.client.cache_clear()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from accounts import credits, workspaces
 from accounts.models import Plan, User, Workspace
 from config.core import work_queue
 from pipeline.models import GeneratedItem, Outlet, WorkspaceDefaults
-from tests.factories import UserFactory
 from tests.pipeline import steps
 
 if TYPE_CHECKING:
@@ -33,11 +32,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[time_machine.Traveller]:
 @pytest.fixture(autouse=True)
 def with_quick_workspaces(quick_workspaces: None) -> None:
     """What a new workspace makes is looked at in `test_furnish.py`."""
-
-
-@pytest.fixture
-def alice(db) -> User:
-    return UserFactory(email="alice@example.test")
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from tests.pipeline import steps
 from tests.pipeline.personas.lanes import add_lane, make_persona, make_topics, work_slot, write_all
 from tests.pipeline.steps import NOON, claimed, promise, reread, state
 
+pytestmark = pytest.mark.usefixtures("own_media")
+
 ESSAY = source_of("essay")
 ENGINES = ["Blog Article", "LinkedIn Post", "Thread"]
 LINES = (
@@ -24,11 +26,6 @@ LINES = (
     "Every loaf of bread is tasted warm by somebody of the night shift.",
     "We never sell bread that is older than one day to a restaurant.",
 )
-
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
 
 
 def make(workspace, *engines):

@@ -37,16 +37,12 @@ from tests.pipeline.steps import (
     send,
 )
 
+pytestmark = pytest.mark.usefixtures("own_media")
+
 CARD = ["Persona Tweet"]
 NAMES = ["persona-tweet-1080x1350.jpg", "persona-tweet-1080x1080.jpg"]
 # No bundled font has cuneiform.
 CUNEIFORM = "\U00012000"
-
-
-@pytest.fixture(autouse=True)
-def media_root(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    return settings.MEDIA_ROOT
 
 
 def make_card(workspace, **changes):
@@ -58,8 +54,8 @@ def files_of(item, *, served=True):
     return list(rows.order_by("created_at", "position"))
 
 
-def on_disk(media_root):
-    return sorted(path.relative_to(media_root).as_posix() for path in media_root.rglob("*") if path.is_file())
+def on_disk(own_media):
+    return sorted(path.relative_to(own_media).as_posix() for path in own_media.rglob("*") if path.is_file())
 
 
 def give_brand(workspace, **brand):
@@ -74,7 +70,7 @@ def run_all(item):
     return reread(item)
 
 
-def test_card_has_both_sizes_with_the_words_as_alt_text(workspace, media_root):
+def test_card_has_both_sizes_with_the_words_as_alt_text(workspace, own_media):
     item = make_card(workspace)
     assert (item.status, item.bucket) == ("ready", "image")
     files = files_of(item)
@@ -83,13 +79,13 @@ def test_card_has_both_sizes_with_the_words_as_alt_text(workspace, media_root):
         (NAMES[1], 1080, 1080, 1, "alternative", "image"),
     ]
     for one in files:
-        data = (media_root / one.path).read_bytes()
+        data = (own_media / one.path).read_bytes()
         assert one.path == f"{item.pk.hex}/{hashlib.sha256(data).hexdigest()}.jpg"
         assert (one.sha256, one.bytes) == (hashlib.sha256(data).hexdigest(), len(data))
         assert one.alt_text == f"{item.body} – {workspace.name}"
         with Image.open(BytesIO(data)) as picture:
             assert (picture.format, picture.size) == ("JPEG", (one.width, one.height))
-    assert on_disk(media_root) == sorted(one.path for one in files)
+    assert on_disk(own_media) == sorted(one.path for one in files)
     assert {check["outcome"] for check in item.checks} == {"passed"}
 
 
@@ -99,9 +95,9 @@ def test_event_tells_of_the_files(workspace):
     assert [one.secret.encode() in told for one in files_of(item)] == [True, True]
 
 
-def test_text_has_no_files(workspace, media_root):
+def test_text_has_no_files(workspace, own_media):
     item = make_items(workspace)[0]
-    assert (files_of(item), on_disk(media_root)) == ([], [])
+    assert (files_of(item), on_disk(own_media)) == ([], [])
 
 
 def test_every_variant_has_its_own_files(workspace):
@@ -110,14 +106,14 @@ def test_every_variant_has_its_own_files(workspace):
     assert len({one.path for item in items for one in files_of(item)}) == 4
 
 
-def test_words_that_can_not_be_drawn_fail_the_item_with_the_sentence(workspace, monkeypatch, media_root):
+def test_words_that_can_not_be_drawn_fail_the_item_with_the_sentence(workspace, monkeypatch, own_media):
     def refuse(self, draft, persona, media):
         raise TextDoesNotFit(100, 50, 40)
 
     monkeypatch.setattr(PersonaTweet, "plan", refuse)
     item = make_card(workspace)
     assert (item.status, item.error["message"]) == ("failed", TextDoesNotFit(100, 50, 40).message)
-    assert (item.error["stage"], files_of(item), on_disk(media_root)) == ("write", [], [])
+    assert (item.error["stage"], files_of(item), on_disk(own_media)) == ("write", [], [])
 
 
 def test_characters_that_no_font_has_fail_the_item(workspace):
@@ -133,7 +129,7 @@ def test_characters_that_no_font_has_fail_the_item(workspace):
 
 
 @pytest.fixture
-def portrait(workspace, media_root):
+def portrait(workspace, own_media):
     """A file of the workspace's that its persona names as its portrait."""
 
     def give(data):
@@ -142,8 +138,8 @@ def portrait(workspace, media_root):
             "A painter in Harrow has shown forty portraits of her neighbours since the spring of last year."
         )
         owner = make_items(workspace, external_id="owner", url="", title="A portrait", body=words)[0]
-        (media_root / "faces").mkdir(parents=True)
-        (media_root / "faces" / "face.png").write_bytes(data)
+        (own_media / "faces").mkdir(parents=True)
+        (own_media / "faces" / "face.png").write_bytes(data)
         asset = Asset.everywhere.create(
             workspace=workspace, item=owner, role="portrait", kind="image", name="face.png",
             path="faces/face.png", mime_type="image/png", bytes=len(data), sha256="0" * 64,
@@ -160,26 +156,26 @@ def red_square():
     return out.getvalue()
 
 
-def reds(media_root, item):
-    with Image.open(media_root / files_of(item)[0].path) as picture:
+def reds(own_media, item):
+    with Image.open(own_media / files_of(item)[0].path) as picture:
         return sum(
             red > 230 and green < 40 and blue < 40
             for red, green, blue in picture.convert("RGB").get_flattened_data()
         )
 
 
-def test_portrait_is_drawn(workspace, portrait, media_root):
+def test_portrait_is_drawn(workspace, portrait, own_media):
     portrait(red_square())
     item = make_card(workspace)
     assert item.status == "ready"
-    assert reds(media_root, item) > 5_000
+    assert reds(own_media, item) > 5_000
     assert [check for check in item.checks if check["outcome"] != "passed"] == []
 
 
-def test_unusable_portrait_is_drawn_as_initials_with_a_warning(workspace, portrait, media_root):
+def test_unusable_portrait_is_drawn_as_initials_with_a_warning(workspace, portrait, own_media):
     portrait(b"not a picture")
     item = make_card(workspace)
-    assert (item.status, len(files_of(item)), reds(media_root, item)) == ("ready", 2, 0)
+    assert (item.status, len(files_of(item)), reds(own_media, item)) == ("ready", 2, 0)
     assert [check for check in item.checks if check["outcome"] != "passed"] == [
         {
             "code": "portrait",
@@ -200,11 +196,11 @@ def test_portrait_that_is_gone_is_drawn_as_initials_with_a_warning(workspace, po
     )
 
 
-def test_portrait_of_another_workspace_is_not_shown(workspace, charlies, portrait, media_root):
+def test_portrait_of_another_workspace_is_not_shown(workspace, charlies, portrait, own_media):
     asset = portrait(red_square())
     Asset.everywhere.filter(pk=asset.pk).update(workspace=charlies)
     item = make_card(workspace)
-    assert (item.checks[-1]["outcome"], reds(media_root, item)) == ("warning", 0)
+    assert (item.checks[-1]["outcome"], reds(own_media, item)) == ("warning", 0)
 
 
 # --- Kills and leases ------------------------------------------------------------------------------------------------
@@ -212,7 +208,7 @@ def test_portrait_of_another_workspace_is_not_shown(workspace, charlies, portrai
 
 @pytest.mark.parametrize("point", ["generate.drafted", "generate.rendered", "generate.written"])
 def test_killed_hand_leaves_nothing_served_and_the_next_one_everything_once(
-    workspace, media_root, monkeypatch, point
+    workspace, own_media, monkeypatch, point
 ):
     raw = push_raw(workspace, engines=CARD).raw_item
 
@@ -229,10 +225,10 @@ def test_killed_hand_leaves_nothing_served_and_the_next_one_everything_once(
     run_generations(raw)
     item = items_of(raw)[0]
     assert (item.status, [one.name for one in files_of(item)]) == ("ready", NAMES)
-    assert on_disk(media_root) == sorted(one.path for one in files_of(item))
+    assert on_disk(own_media) == sorted(one.path for one in files_of(item))
 
 
-def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, media_root, monkeypatch):
+def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, own_media, monkeypatch):
     push_raw(workspace, engines=CARD)
 
     def die(self, target):
@@ -242,7 +238,7 @@ def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, med
         patch.setattr(Path, "replace", die)
         with pytest.raises(SystemExit):
             generate.run_generation(claimed(Generation.everywhere.get()))
-    assert on_disk(media_root) == []
+    assert on_disk(own_media) == []
 
 
 def test_hand_that_lost_its_lease_while_it_drew_adds_no_rows(workspace, monkeypatch):
@@ -268,7 +264,7 @@ def edit(item, **changes):
     return decisions.edit(item, changes, by="alice", now=NOON)
 
 
-def test_edited_words_are_drawn_again(workspace, media_root):
+def test_edited_words_are_drawn_again(workspace, own_media):
     item = make_card(workspace)
     before = files_of(item)
     edited = edit(item, body="The tram comes. It is red.")
@@ -473,7 +469,7 @@ def slides_of(item, place, **words):
     return [{**one, **words} if index == place else one for index, one in enumerate(item.content["slides"])]
 
 
-def test_carousel_has_a_file_for_each_slide_and_one_of_them_all(workspace, media_root):
+def test_carousel_has_a_file_for_each_slide_and_one_of_them_all(workspace, own_media):
     item = make_slides(workspace)
     files = files_of(item)
     slides = item.content["slides"]
@@ -483,9 +479,9 @@ def test_carousel_has_a_file_for_each_slide_and_one_of_them_all(workspace, media
         ("carousel.pdf", "document", "document", 7),
     ]
     assert [one.alt_text for one in files[:2]] == [f"1/7: {slides[0]['title']}", f"2/7: {slides[1]['text']}"]
-    document = (media_root / files[-1].path).read_bytes()
-    assert [(media_root / one.path).read_bytes() in document for one in files[:-1]] == [True] * 7
-    assert on_disk(media_root) == sorted(one.path for one in files)
+    document = (own_media / files[-1].path).read_bytes()
+    assert [(own_media / one.path).read_bytes() in document for one in files[:-1]] == [True] * 7
+    assert on_disk(own_media) == sorted(one.path for one in files)
 
 
 def test_quotation_is_one_picture_in_two_sizes(workspace):
@@ -548,7 +544,7 @@ def test_slides_are_not_edited_while_they_are_scheduled(workspace, feed):
     assert [(one.field, one.code) for one in raised.value.detail] == [("content", "drawn_words")]
 
 
-def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, media_root, monkeypatch):
+def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, own_media, monkeypatch):
     raw = push_raw(workspace, engines=["Carousel"], body=ARTICLE).raw_item
     write, written = pictures.files.write, []
 
@@ -562,12 +558,12 @@ def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, media_
         patch.setattr(pictures.files, "write", die)
         with pytest.raises(SystemExit):
             generate.run_generation(claimed(Generation.everywhere.get()))
-    assert (Asset.everywhere.count(), on_disk(media_root)) == (0, sorted(written))
+    assert (Asset.everywhere.count(), on_disk(own_media)) == (0, sorted(written))
     monkeypatch.setattr(Extractive, "draft", None)
     run_generations(raw)
     item = items_of(raw)[0]
     assert (item.status, len(files_of(item))) == ("ready", 8)
-    assert on_disk(media_root) == sorted(one.path for one in files_of(item))
+    assert on_disk(own_media) == sorted(one.path for one in files_of(item))
 
 
 def test_regenerated_carousel_has_files_of_its_own(workspace):
@@ -610,28 +606,28 @@ def quote_with(workspace, *given):
     return make_items(workspace, engines=["Quote Graphic"], body=ARTICLE, media=media)[0]
 
 
-def ground_of(media_root, item):
-    with Image.open(media_root / files_of(item)[0].path) as picture:
+def ground_of(own_media, item):
+    with Image.open(own_media / files_of(item)[0].path) as picture:
         red, green, blue = picture.convert("RGB").getpixel((20, 20))
     return "photo" if green > red + 60 and green > blue + 60 else "colour"
 
 
-def test_photo_of_the_raw_item_is_the_ground(workspace, media_root):
+def test_photo_of_the_raw_item_is_the_ground(workspace, own_media):
     item = quote_with(workspace, (data := photo(), data))
-    assert (item.status, ground_of(media_root, item)) == ("ready", "photo")
+    assert (item.status, ground_of(own_media, item)) == ("ready", "photo")
     assert {check["outcome"] for check in item.checks} == {"passed"}
 
 
-def test_photo_that_is_too_small_is_passed_by(workspace, media_root):
+def test_photo_that_is_too_small_is_passed_by(workspace, own_media):
     small, large = photo("#ff0000", (719, 900)), photo()
-    assert ground_of(media_root, quote_with(workspace, (small, small), (large, large))) == "photo"
+    assert ground_of(own_media, quote_with(workspace, (small, small), (large, large))) == "photo"
 
 
 @pytest.mark.parametrize("kept", [b"\xff\xd8\xff no picture", None], ids=["damaged", "gone"])
-def test_photo_that_can_not_be_shown_is_left_out(workspace, media_root, kept):
+def test_photo_that_can_not_be_shown_is_left_out(workspace, own_media, kept):
     item = quote_with(workspace, (photo(), kept))
     warnings = [(one["code"], one["message"]) for one in item.checks if one["outcome"] != "passed"]
-    assert (item.status, ground_of(media_root, item)) == ("ready", "colour")
+    assert (item.status, ground_of(own_media, item)) == ("ready", "colour")
     assert warnings == (
         []
         if kept is None
@@ -663,25 +659,25 @@ def test_photo_that_can_not_be_shown_is_left_out(workspace, media_root, kept):
         ),
     ],
 )
-def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, media_root, media, why):
+def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, own_media, media, why):
     item = make_items(workspace, engines=["Quote Graphic"], body=ARTICLE, media=[media])[0]
     notes = [(one["outcome"], one["message"]) for one in item.checks if one["code"] == "photo"]
     said = f"{why} The persona's colour is the ground in its place."
     assert (item.status, notes) == ("ready", [("passed", said)] if why else [])
 
 
-def test_cards_and_slides_show_no_photo(workspace, media_root):
+def test_cards_and_slides_show_no_photo(workspace, own_media):
     data = photo()
     row = uploads.store_upload(
         workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
     )
     item = make_items(workspace, engines=CARD, media=[{"upload": encode("upl", row.pk)}])[0]
-    assert ground_of(media_root, item) == "colour"
+    assert ground_of(own_media, item) == "colour"
 
 
-def test_edited_quotation_keeps_its_photo(workspace, media_root):
+def test_edited_quotation_keeps_its_photo(workspace, own_media):
     item = quote_with(workspace, (data := photo(), data))
     edit(item, body="“The tram comes.”\n– Ann")
     done = run_all(item)
-    assert (done.status, ground_of(media_root, done)) == ("ready", "photo")
+    assert (done.status, ground_of(own_media, done)) == ("ready", "photo")
     assert files_of(done)[0].alt_text == "“The tram comes.” – Ann"
