@@ -16,6 +16,7 @@ from accounts.models import Plan, User, Workspace
 from config.core import work_queue
 from pipeline.models import GeneratedItem, Outlet, WorkspaceDefaults
 from tests.pipeline import steps
+from tests.writers.messages_server import MessagesServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,6 +53,15 @@ def charlies(db) -> Workspace:
     made = workspaces.create("Charlie's newsroom")
     workspaces.whitelist(made, "operator")
     return Workspace.everywhere.select_related("plan").get(pk=made.pk)
+
+
+@pytest.fixture
+def model_server(settings: Any, anthropic_sdk: None) -> Iterator[MessagesServer]:
+    """Claude, to whom the operator's key leads; it answers as a test tells it."""
+    with MessagesServer() as running:
+        settings.ANTHROPIC_API_KEY = "key-of-the-operator"
+        settings.ANTHROPIC_BASE_URL = running.url
+        yield running
 
 
 @pytest.fixture

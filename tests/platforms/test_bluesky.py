@@ -30,8 +30,6 @@ from tests.platforms.servers.bluesky import (
 from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.payload import Adapted, Payload
 
 BLUESKY = plugins.get("platforms", "bluesky", Platform)
@@ -48,12 +46,6 @@ HERE = Account(
 )
 FAMILY = "👩‍👩‍👧"
 COMBINED = "e\u0301"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 @pytest.fixture(autouse=True)

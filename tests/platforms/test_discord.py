@@ -15,19 +15,11 @@ from tests.platforms.servers.discord import CHANNEL, GUILD, IDENTITY, THREAD, TO
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.base import Account
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
 FAMILY = "👩‍👩‍👧‍👦"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 def send(server: Server, payload: Payload, **config: Any) -> Sent:

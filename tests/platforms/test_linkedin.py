@@ -17,8 +17,6 @@ from tests.platforms.servers.base import picture
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.payload import Payload
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -31,12 +29,6 @@ ACCOUNT = Account(
     base_url="https://api.linkedin.com",
     api_version="202610",
 )
-
-
-@pytest.fixture
-def server() -> Iterator[server_of.Server]:
-    with server_of.Server() as there:
-        yield there
 
 
 def text(body: str, **changes: Any) -> Payload:

@@ -19,8 +19,6 @@ from tests.platforms.servers.mastodon import ACCOUNT, Server, account, film, pay
 from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.payload import Adapted, Payload
 
 MASTODON = plugins.get("platforms", "mastodon", Platform)
@@ -35,12 +33,6 @@ HERE = Account(
 )
 FAMILY = "👩‍👩‍👧"
 COMBINED = "e\u0301"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 @pytest.fixture(autouse=True)

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 import pytest
 from mastodon import Mastodon, MastodonUnauthorizedError
 from PIL import Image
 
 from tests.platforms.servers.mastodon import ACCOUNT, TOKEN, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 @pytest.fixture

@@ -18,18 +18,10 @@ from tests.platforms.servers.signed_webhook import SECRET, Server, case
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.base import Account
 
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
 KEY = "pub_1"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 @pytest.fixture

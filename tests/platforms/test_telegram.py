@@ -16,20 +16,12 @@ from tests.platforms.servers.telegram import CHANNEL, TOKEN, Server, case, refus
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.base import Account
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
 FAMILY = "👩‍👩‍👧‍👦"
 """One sign to people, 11 units of UTF-16."""
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as there:
-        yield there
 
 
 def send(server: Server, payload: Payload, account: Account | None = None) -> Sent:

@@ -22,12 +22,6 @@ HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
 
 
 @pytest.fixture
-def server():
-    with wordpress.Server() as there:
-        yield there
-
-
-@pytest.fixture
 def case(server):
     return wordpress.case(server)
 

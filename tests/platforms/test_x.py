@@ -18,8 +18,6 @@ from tests.platforms.servers.tokens import CLIENT_ID, CLIENT_SECRET
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.platforms.payload import Payload
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -32,12 +30,6 @@ ACCOUNT = Account(
     base_url="https://api.x.com/2",
 )
 STATE = {"since": "2026-11-20T11:00:00+00:00", "tried": "2026-11-20T11:59:00+00:00", "files": []}
-
-
-@pytest.fixture
-def server() -> Iterator[server_of_x.Server]:
-    with server_of_x.Server() as there:
-        yield there
 
 
 def text(body: str, **changes: Any) -> Payload:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.pipeline.generate.model_answers import ORDER, ROWS, TARGET
-from tests.pipeline.generate.test_generate_with_model import server
 from tests.pipeline.steps import TEXT, items_of, push_raw, run_generations
 from tests.writers.messages_server import material_of
 
@@ -16,19 +15,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
-__all__ = ["server"]
-
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.model)
-def test_what_becomes_of_an_item(workspace: Any, server: Any, row: Row) -> None:
-    server.script = list(row.script)
+def test_what_becomes_of_an_item(workspace: Any, model_server: Any, row: Row) -> None:
+    model_server.script = list(row.script)
     raw = push_raw(workspace, body=f"{TEXT}\n\n{ORDER}" if row.is_hostile else TEXT).raw_item
     run_generations(raw)
     item = items_of(raw)[0]
 
-    assert len(server.requests) == len(row.script)
+    assert len(model_server.requests) == len(row.script)
     # Every word of the source that is no order is there for the model to read.
-    assert TEXT in material_of(server.requests[0])
+    assert TEXT in material_of(model_server.requests[0])
     checks = {check["code"]: check for check in item.checks}
     if row.error:
         assert (item.status, item.error["code"], item.error["message"]) == ("failed", row.error, row.message)

@@ -12,13 +12,11 @@ from pipeline import generate
 from pipeline.generate import retry_rules
 from pipeline.ingest import raw_content
 from pipeline.models import Generation, ModelCall, Source
-from tests.pipeline.generate.test_generate_with_model import found, server, written
+from tests.pipeline.generate.test_generate_with_model import found, written
 from tests.pipeline.steps import TEXT, claimed, items_of, push_raw, reread, run_generations
 from tests.writers.messages_server import Scripted, error, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")
-
-__all__ = ["server"]
 
 
 def work(raw):
@@ -109,11 +107,11 @@ KEYS |= {
 @pytest.mark.parametrize(("answer", "code", "of_operator", "of_workspace"), KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("is_own", [False, True])
 def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
-    workspace, server, answer, code, of_operator, of_workspace, is_own
+    workspace, model_server, answer, code, of_operator, of_workspace, is_own
 ):
     if is_own:
         Workspace.everywhere.filter(pk=workspace.pk).update(model_key="key-of-alice")
-    server.script = [answer]
+    model_server.script = [answer]
     raw = push_raw(workspace).raw_item
     work(raw)
     item = items_of(raw)[0]
@@ -122,7 +120,7 @@ def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
         retry_rules.error_of(code, of_workspace if is_own else of_operator, "brief", has_model=True),
         (10, 0),
     )
-    assert len(server.requests) == 1
+    assert len(model_server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -144,10 +142,10 @@ def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
 )
 @pytest.mark.parametrize("stage", ["brief", "draft"])
 def test_content_that_will_never_do_ends_the_run_and_its_calls_are_in_the_books(
-    workspace, server, script, code, outcomes, stage
+    workspace, model_server, script, code, outcomes, stage
 ):
     before = [found()] if stage == "draft" else []
-    server.script = [*before, *script, found(), written()]
+    model_server.script = [*before, *script, found(), written()]
     raw = push_raw(workspace).raw_item
     run = work(raw)
     item = items_of(raw)[0]
@@ -163,7 +161,7 @@ def test_content_that_will_never_do_ends_the_run_and_its_calls_are_in_the_books(
     assert [one.outcome for one in calls] == outcomes
     # Every answer that came is paid for, whatever it was good for.
     assert [one.cost_micro_usd > 0 for one in calls] == [one.stop_reason != "" for one in calls]
-    assert len(server.requests) == len(before) + len(script)
+    assert len(model_server.requests) == len(before) + len(script)
 
 
 # --- What strangers wrote ---------------------------------------------------------------------------------------------
@@ -184,26 +182,28 @@ NOT_WORDS = {"body_format", "published_at", "engines", "variants", "persona_id"}
 NOT_WORDS |= {"key", "body_hash", "is_fetched", "has_second_key"}
 
 
-def test_nothing_of_a_raw_item_reaches_the_system_prompt(workspace, server):
+def test_nothing_of_a_raw_item_reaches_the_system_prompt(workspace, model_server):
     fields = {one.name for one in dataclasses.fields(raw_content.RawContent)}
     assert set(MARKS) == fields - NOT_WORDS, "a new field of raw content needs its mark here"
     Source.everywhere.filter(workspace=workspace).update(name="ZQX-source")
     wrong = written("Exactly 999 people will work at the northern depot.", "f2")
-    server.script = [found(), wrong, written()]
+    model_server.script = [found(), wrong, written()]
     raw = push_raw(workspace, **MARKS).raw_item
     run_generations(raw)
     assert items_of(raw)[0].status == "ready"
-    assert len(server.requests) == 3
-    for request in server.requests:
+    assert len(model_server.requests) == 3
+    for request in model_server.requests:
         assert "zqx" not in json.dumps(request.body["system"], ensure_ascii=False).lower()
     # The marks do reach the reading model, as data, so that their absence above says something.
-    assert [name for name in ("title", "body", "author") if f"ZQX-{name}" in server.requests[0].raw] == [
+    assert [
+        name for name in ("title", "body", "author") if f"ZQX-{name}" in model_server.requests[0].raw
+    ] == [
         "title",
         "body",
         "author",
     ]
     # The writing model is told nothing of them at all.
-    assert not any("zqx" in request.raw.lower() for request in server.requests[1:])
+    assert not any("zqx" in request.raw.lower() for request in model_server.requests[1:])
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_nothing_of_a_raw_item_reaches_the_system_prompt(workspace, server):
         "prompt contains an invalid token count",
     ],
 )
-def test_other_refusals_of_a_request_name_their_reason_and_what_to_do(workspace, server, message):
-    server.script = [gateway(message, "invalid_request_error")]
+def test_other_refusals_of_a_request_name_their_reason_and_what_to_do(workspace, model_server, message):
+    model_server.script = [gateway(message, "invalid_request_error")]
     raw = push_raw(workspace).raw_item
     work(raw)
     assert items_of(raw)[0].error == {
@@ -231,12 +231,14 @@ def test_other_refusals_of_a_request_name_their_reason_and_what_to_do(workspace,
 # --- A model that can't read -------------------------------------------------------------------------------------------
 
 
-def test_facts_that_nobody_said_make_an_item_of_the_sources_own_words(workspace, server):
-    server.script = [ok({"language": "en", "is_instruction_like": False, "facts": [INVENTED, INVENTED]})]
+def test_facts_that_nobody_said_make_an_item_of_the_sources_own_words(workspace, model_server):
+    model_server.script = [
+        ok({"language": "en", "is_instruction_like": False, "facts": [INVENTED, INVENTED]})
+    ]
     raw = push_raw(workspace).raw_item
     run_generations(raw)
     item = items_of(raw)[0]
-    assert (item.status, item.error, len(server.requests)) == ("ready", None, 1)
+    assert (item.status, item.error, len(model_server.requests)) == ("ready", None, 1)
     assert (item.generator["offline"], item.body.partition("\n")[0] in TEXT) == (True, True)
     warned = {check["code"]: check["message"] for check in item.checks if check["outcome"] == "warning"}
     assert warned == {

@@ -10,7 +10,6 @@ import pytest
 from accounts import workspaces
 from pipeline.review import decisions
 from tests.engines.test_golden import GOLDEN, source_of
-from tests.pipeline.generate.test_generate_with_model import server
 from tests.pipeline.steps import (
     NOON,
     accepted,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.usefixtures("anthropic_sdk"), pytest.mark.slow, pytest.mark.timeout(300)]
 
-__all__ = ["server"]
 
 ENGINES = {
     "Thread": "text",
@@ -82,9 +80,9 @@ def _claims(*told: tuple[str, str]) -> list[dict[str, str]]:
     ]
 
 
-def test_words_of_a_model_come_through_for_every_bucket(workspace: Any, server: Any) -> None:
+def test_words_of_a_model_come_through_for_every_bucket(workspace: Any, model_server: Any) -> None:
     workspaces.lift_limits(workspace, "op")
-    server.answer = model = Model()
+    model_server.answer = model = Model()
     source = source_of("news")
     raw = push_raw(
         workspace, title=source.title, body=source.text, url=source.url, engines=list(ENGINES)

@@ -28,14 +28,12 @@ from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, Share
 from pipeline.review import decisions, regenerate
 from pipeline.writers.base import Writer
 from tests.pipeline import steps
-from tests.pipeline.generate.test_generate_with_model import COST, found, server, written
+from tests.pipeline.generate.test_generate_with_model import COST, found, written
 from tests.pipeline.steps import TEXT, claimed, pass_points_of_generate, reread
 from tests.sizes import size
 from tests.writers.messages_server import Scripted, error, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")
-
-__all__ = ["server"]
 
 PLACES = sorted(point for point in POINTS if point.startswith("generate."))
 MOODS = {
@@ -280,9 +278,11 @@ class Making(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(300)
-def test_credits_add_up_and_nothing_stored_is_paid_again(workspace, server, clock, tmp_path, settings):
+def test_credits_add_up_and_nothing_stored_is_paid_again(workspace, model_server, clock, tmp_path, settings):
     settings.MEDIA_ROOT = tmp_path / "media"
-    machine = type("OfThisWorkspace", (Making,), {"workspace": workspace, "server": server, "clock": clock})
+    machine = type(
+        "OfThisWorkspace", (Making,), {"workspace": workspace, "server": model_server, "clock": clock}
+    )
     run_state_machine_as_test(machine, settings=HOW)
     assert Generation.everywhere.count() == 0
 

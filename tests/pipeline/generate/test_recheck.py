@@ -15,13 +15,13 @@ from pipeline.render.video import storyboard_edits
 from pipeline.review import bulk_review, decisions, regenerate, storyboards, undo
 from pipeline.schedule import series
 from tests.pipeline import steps
-from tests.pipeline.generate.test_generate_with_model import found, server, written
+from tests.pipeline.generate.test_generate_with_model import found, written
 from tests.pipeline.generate.test_videos import filmed, folders
 from tests.pipeline.personas import lanes
 from tests.pipeline.schedule.series.test_series import _ids_of_another_clock, begin, make_digest, take_in
 from tests.pipeline.steps import NOON, claimed, items_of, make_items, push_raw, reread, run_generations
 
-__all__ = ["_ids_of_another_clock", "filmed", "folders", "server"]
+__all__ = ["_ids_of_another_clock", "filmed", "folders"]
 
 TEXT = """\
 The harbour of Lindholm gets a new ferry line in spring. The council voted for it on Tuesday evening after two hours of
@@ -372,8 +372,8 @@ def test_words_of_a_topic_are_held_against_topic_and_persona(workspace):
     assert "4711" in of_words(edited)["numbers"][1]
 
 
-def test_words_of_a_model_are_held_against_what_it_found(workspace, server, anthropic_sdk):
-    server.script = [found(), written()]
+def test_words_of_a_model_are_held_against_what_it_found(workspace, model_server, anthropic_sdk):
+    model_server.script = [found(), written()]
     raw = push_raw(workspace).raw_item
     run_generations(raw)
     item = items_of(raw)[0]

@@ -24,20 +24,11 @@ from tests.pipeline.steps import (
     reread,
     run_generations,
 )
-from tests.writers.messages_server import MessagesServer, error, refusal
+from tests.writers.messages_server import error, refusal
 
-pytestmark = pytest.mark.usefixtures("anthropic_sdk")
+pytestmark = pytest.mark.usefixtures("anthropic_sdk", "own_media")
 
 BOTH = ["Short Post", "Persona Tweet"]
-
-
-@pytest.fixture
-def server(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    with MessagesServer() as running:
-        settings.ANTHROPIC_API_KEY = "key-of-the-operator"
-        settings.ANTHROPIC_BASE_URL = running.url
-        yield running
 
 
 @pytest.fixture
@@ -54,9 +45,9 @@ def work(run):
     return reread(run)
 
 
-def asked(server):
+def asked(model_server):
     """`brief` or `draft` for each request, in order."""
-    return ["brief" if "You read one document" in one.raw else "draft" for one in server.requests]
+    return ["brief" if "You read one document" in one.raw else "draft" for one in model_server.requests]
 
 
 def die_at(point):
@@ -78,10 +69,10 @@ def cost_of_items(raw):
     return sum(round(float(item.generator["cost_usd"]) * 1_000_000) for item in items_of(raw))
 
 
-def test_two_engines_pay_for_one_brief(raw, server):
-    server.script = [found(), written(), written()]
+def test_two_engines_pay_for_one_brief(raw, model_server):
+    model_server.script = [found(), written(), written()]
     run_generations(raw)
-    assert asked(server) == ["brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "draft", "draft"]
     assert [item.status for item in items_of(raw)] == ["ready", "ready"]
     # Each call's cost stands with one item, so that the items together cost what was paid.
     assert (cost_of_items(raw), ModelCall.everywhere.aggregate(all=Sum("cost_micro_usd"))["all"]) == (
@@ -93,8 +84,10 @@ def test_two_engines_pay_for_one_brief(raw, server):
     assert (kept.asked_by, kept.asked_until, kept.refusal) == (None, None, None)
 
 
-def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw, server, monkeypatch, woken):
-    server.script = [found(), written(), written()]
+def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(
+    raw, model_server, monkeypatch, woken
+):
+    model_server.script = [found(), written(), written()]
     first, second = runs(raw)
     send = client.AccountClient._send
     seen = []
@@ -102,7 +95,9 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw
     def meanwhile(self, ask, started):
         if not seen:
             waiting = work(second)
-            seen.append((waiting.wake_at, waiting.error["code"], waiting.attempts, len(server.requests)))
+            seen.append(
+                (waiting.wake_at, waiting.error["code"], waiting.attempts, len(model_server.requests))
+            )
             woken.clear()
         return send(self, ask, started)
 
@@ -115,15 +110,15 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw
     assert seen == [(NOON + brief.AWAIT, "brief_awaited", 0, 0)]
     assert reread(second).wake_at == NOON
     assert work(second).status == "done"
-    assert asked(server) == ["brief", "draft"]
+    assert asked(model_server) == ["brief", "draft"]
     assert work(first).status == "done"
-    assert asked(server) == ["brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "draft", "draft"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_hands_at_the_same_moment_pay_once(workspace, server, together, monkeypatch):
+def test_two_hands_at_the_same_moment_pay_once(workspace, model_server, together, monkeypatch):
     raw = push_raw(workspace, engines=BOTH).raw_item
-    server.script = [found(), written(), written()]
+    model_server.script = [found(), written(), written()]
     send = client.AccountClient._send
     in_flight = []
 
@@ -142,40 +137,42 @@ def test_two_hands_at_the_same_moment_pay_once(workspace, server, together, monk
 
 
 def test_hand_killed_before_its_answer_is_stored_holds_the_others_no_longer_than_its_lease(
-    raw, server, monkeypatch
+    raw, model_server, monkeypatch
 ):
-    server.script = [found(), found(), written(), written()]
+    model_server.script = [found(), found(), written(), written()]
     first, second = runs(raw)
     killed_at("generate.answered", first, monkeypatch)
     assert work(second).error["code"] == "brief_awaited"
-    assert asked(server) == ["brief"]
+    assert asked(model_server) == ["brief"]
     # Its lease runs out.
     SharedBrief.everywhere.update(asked_until=NOON.replace(year=2020))
     assert work(second).status == "done"
     assert work(first).status == "done"
-    assert asked(server) == ["brief", "brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "brief", "draft", "draft"]
 
 
-def test_run_of_a_killed_hand_goes_on_at_once_when_it_is_claimed_again(raw, server, monkeypatch):
-    server.script = [found(), written()]
+def test_run_of_a_killed_hand_goes_on_at_once_when_it_is_claimed_again(raw, model_server, monkeypatch):
+    model_server.script = [found(), written()]
     first, _ = runs(raw)
     killed_at("generate.asking", first, monkeypatch)
-    assert asked(server) == []
+    assert asked(model_server) == []
     assert work(first).status == "done"
 
 
 @pytest.mark.parametrize("point", ["generate.briefed", "generate.drafted", "generate.written"])
-def test_hand_killed_after_its_answer_is_stored_leaves_it_to_the_others(raw, server, monkeypatch, point):
-    server.script = [found(), written(), written()]
+def test_hand_killed_after_its_answer_is_stored_leaves_it_to_the_others(
+    raw, model_server, monkeypatch, point
+):
+    model_server.script = [found(), written(), written()]
     first, second = runs(raw)
     killed_at(point, first, monkeypatch)
     assert work(second).status == "done"
     assert work(first).status == "done"
-    assert asked(server) == ["brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "draft", "draft"]
 
 
-def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, server, monkeypatch):
-    server.script = [found(), written(), written()]
+def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, model_server, monkeypatch):
+    model_server.script = [found(), written(), written()]
     first, second = runs(raw)
     send = client.AccountClient._send
 
@@ -190,70 +187,70 @@ def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, server, mo
     assert (reread(first).stage, reread(first).answers) == ("brief", {})
     assert work(second).status == "done"
     assert work(first).status == "done"
-    assert asked(server) == ["brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "draft", "draft"]
 
 
-def test_refusal_is_heard_by_all_runs_that_stood_and_paid_for_once(raw, workspace, server, clock):
-    server.script = [refusal("bio"), refusal("bio")]
+def test_refusal_is_heard_by_all_runs_that_stood_and_paid_for_once(raw, workspace, model_server, clock):
+    model_server.script = [refusal("bio"), refusal("bio")]
     first, second = runs(raw)
     work(first)
     assert work(second).status == "failed"
-    assert len(server.requests) == 2
+    assert len(model_server.requests) == 2
     assert [item.error["code"] for item in items_of(raw)] == ["refused", "refused"]
     assert len({item.error["message"] for item in items_of(raw)}) == 1
     # A person who retries wants it asked again.
     clock.shift(timedelta(minutes=1))
-    server.script = [found(), written()]
+    model_server.script = [found(), written()]
     item = items_of(raw)[0]
     regenerate.retry(item, workspace=workspace, now=NOON + timedelta(minutes=1))
     assert work(runs(raw)[-1]).status == "done"
-    assert asked(server)[2:] == ["brief", "draft"]
+    assert asked(model_server)[2:] == ["brief", "draft"]
     assert SharedBrief.everywhere.get().refusal is None
 
 
-def test_wait_that_the_service_asks_for_holds_all_runs_of_the_raw_item(raw, server):
-    server.script = [error(429, "rate_limit_error", retry_after="600")]
+def test_wait_that_the_service_asks_for_holds_all_runs_of_the_raw_item(raw, model_server):
+    model_server.script = [error(429, "rate_limit_error", retry_after="600")]
     first, second = runs(raw)
     assert work(first).wake_at == NOON + timedelta(minutes=10)
     waiting = work(second)
-    assert (len(server.requests), waiting.error["code"]) == (1, "brief_awaited")
+    assert (len(model_server.requests), waiting.error["code"]) == (1, "brief_awaited")
     assert timedelta(0) <= NOON + timedelta(minutes=10) - waiting.wake_at < timedelta(seconds=30)
-    server.script = [found(), written(), written()]
+    model_server.script = [found(), written(), written()]
     assert work(first).status == "done"
     assert reread(second).wake_at == NOON
     assert work(second).status == "done"
-    assert asked(server)[1:] == ["brief", "draft", "draft"]
+    assert asked(model_server)[1:] == ["brief", "draft", "draft"]
 
 
-def test_key_that_is_refused_is_no_word_about_the_content(raw, server):
-    server.script = [error(401, "authentication_error"), found(), written()]
+def test_key_that_is_refused_is_no_word_about_the_content(raw, model_server):
+    model_server.script = [error(401, "authentication_error"), found(), written()]
     first, second = runs(raw)
     assert work(first).status == "failed"
     assert work(second).status == "done"
 
 
-def test_cap_leaves_the_question_to_any_run(raw, workspace, server):
+def test_cap_leaves_the_question_to_any_run(raw, workspace, model_server):
     type(workspace).everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=0)
     first, second = runs(raw)
     assert [work(run).error["code"] for run in (first, second)] == ["model_cap_of_workspace"] * 2
-    assert (server.requests, SharedBrief.everywhere.get().asked_by) == ([], None)
+    assert (model_server.requests, SharedBrief.everywhere.get().asked_by) == ([], None)
 
 
-def test_a_further_variant_is_written_from_the_brief_that_is_there(workspace, server, clock):
-    server.script = [found(), written()]
+def test_a_further_variant_is_written_from_the_brief_that_is_there(workspace, model_server, clock):
+    model_server.script = [found(), written()]
     raw = push_raw(workspace).raw_item
     run_generations(raw)
     clock.shift(timedelta(minutes=1))
-    server.script = [written("About 340 people will work at the northern depot.", "f2")]
+    model_server.script = [written("About 340 people will work at the northern depot.", "f2")]
     regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
     work(runs(raw)[-1])
-    assert asked(server) == ["brief", "draft", "draft"]
+    assert asked(model_server) == ["brief", "draft", "draft"]
 
 
 def test_other_words_another_model_and_another_workspace_are_read_anew(
-    workspace, charlies, server, settings, clock
+    workspace, charlies, model_server, settings, clock
 ):
-    server.script = [found(), written()] * 4
+    model_server.script = [found(), written()] * 4
     raw = push_raw(workspace).raw_item
     run_generations(raw)
     run_generations(push_raw(charlies, engines=["Short Post"]).raw_item)
@@ -261,33 +258,33 @@ def test_other_words_another_model_and_another_workspace_are_read_anew(
     clock.shift(timedelta(minutes=1))
     regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
     work(runs(raw)[-1])
-    assert asked(server) == ["brief", "draft"] * 3
+    assert asked(model_server) == ["brief", "draft"] * 3
     assert SharedBrief.everywhere.filter(workspace=workspace).count() == 2
     assert SharedBrief.everywhere.filter(workspace=charlies).count() == 1
 
 
-def test_revised_content_is_read_anew(raw, workspace, server):
+def test_revised_content_is_read_anew(raw, workspace, model_server):
     first, second = runs(raw)
     fresh = claimed(first)
-    server.script = [found(), written()]
+    model_server.script = [found(), written()]
     generate.run_generation(fresh)
     push_raw(workspace, body=OTHER_TEXT, engines=BOTH)
-    server.script = [found(), written()]
+    model_server.script = [found(), written()]
     work(second)
-    assert asked(server)[:3] == ["brief", "draft", "brief"]
+    assert asked(model_server)[:3] == ["brief", "draft", "brief"]
     assert SharedBrief.everywhere.count() == 2
 
 
-def test_erased_content_is_erased_from_the_brief_too(raw, server):
-    server.script = [found(), written(), written()]
+def test_erased_content_is_erased_from_the_brief_too(raw, model_server):
+    model_server.script = [found(), written(), written()]
     run_generations(raw)
     assert SharedBrief.everywhere.count() == 1
     purge.erase(raw, now=NOON)
     assert SharedBrief.everywhere.count() == 0
 
 
-def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, server, monkeypatch):
-    server.script = [found(), written()]
+def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, model_server, monkeypatch):
+    model_server.script = [found(), written()]
     first, second = runs(raw)
     send = client.AccountClient._send
 

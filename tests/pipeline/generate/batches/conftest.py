@@ -8,16 +8,12 @@ import time_machine
 from pipeline.models import Source
 from tests.pipeline.generate.test_generate_with_model import found, written
 from tests.pipeline.steps import NOON
-from tests.writers.messages_server import MessagesServer
 
 
 @pytest.fixture
-def server(settings, anthropic_sdk):
-    with MessagesServer() as running:
-        settings.ANTHROPIC_API_KEY = "key-of-the-operator"
-        settings.ANTHROPIC_BASE_URL = running.url
-        running.answer = lambda request: found() if "You read one document" in request.raw else written()
-        yield running
+def model_server(model_server):
+    model_server.answer = lambda request: found() if "You read one document" in request.raw else written()
+    return model_server
 
 
 @pytest.fixture

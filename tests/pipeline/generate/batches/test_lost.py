@@ -29,10 +29,10 @@ from tests.writers.batches_server import errored
 from tests.writers.messages_server import error
 
 
-def test_batch_whose_answer_was_lost_is_found_and_not_sent_again(workspace, server, source, clock):
+def test_batch_whose_answer_was_lost_is_found_and_not_sent_again(workspace, model_server, source, clock):
     pushed(workspace, source)
     work_runs()
-    server.batches.loses_answers = 1
+    model_server.batches.loses_answers = 1
     work_batches(clock, after=limits.BATCH_GATHER)
     assert ModelBatch.everywhere.get().status == "sending"
 
@@ -40,77 +40,81 @@ def test_batch_whose_answer_was_lost_is_found_and_not_sent_again(workspace, serv
 
     batch = ModelBatch.everywhere.get()
     assert (batch.status, batch.vendor_id, batch.is_found) == ("sent", "msgbatch_1", True)
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
-    assert [len(one.requests) for one in server.batches.made] == [1]
+    assert [len(one.requests) for one in model_server.batches.made] == [1]
     assert booked() == [("brief", "batch", "answered", HALF)]
 
 
-def test_batch_that_never_arrived_is_sent_again_as_it_was(workspace, server, source, clock):
+def test_batch_that_never_arrived_is_sent_again_as_it_was(workspace, model_server, source, clock):
     pushed(workspace, source)
     work_runs()
-    server.refuses_batches = error(529, "overloaded_error")
+    model_server.refuses_batches = error(529, "overloaded_error")
     work_batches(clock, after=limits.BATCH_GATHER)
     call = BatchedCall.everywhere.get()
-    server.refuses_batches = None
+    model_server.refuses_batches = None
 
     work_batches(clock, after=limits.BATCH_POLL)
 
-    assert [[one["custom_id"] for one in batch.requests] for batch in server.batches.made] == [[call.pk.hex]]
+    assert [[one["custom_id"] for one in batch.requests] for batch in model_server.batches.made] == [
+        [call.pk.hex]
+    ]
     assert ModelBatch.everywhere.get().status == "sent"
 
 
-def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours(workspace, server, source, clock):
+def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours(workspace, model_server, source, clock):
     pushed(workspace, source)
     work_runs()
-    server.refuses_batches = error(529, "overloaded_error")
+    model_server.refuses_batches = error(529, "overloaded_error")
     work_batches(clock, after=limits.BATCH_GATHER)
-    server.refuses_batches = None
+    model_server.refuses_batches = None
     [theirs] = [{"custom_id": "theirs", "params": {"model": "x", "messages": []}}]
-    server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
+    model_server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
     work_batches(clock, after=limits.BATCH_POLL)
     assert ModelBatch.everywhere.get().is_found
 
-    server.batches._answer = lambda _one: errored("invalid_request_error")
-    server.batches.end()
-    server.batches._answer = server._result_of
+    model_server.batches._answer = lambda _one: errored("invalid_request_error")
+    model_server.batches.end()
+    model_server.batches._answer = model_server._result_of
     work_batches(clock, after=limits.BATCH_POLL)
     work_batches(clock)
 
     batch = ModelBatch.everywhere.get()
     assert (batch.status, batch.vendor_id, batch.not_ours) == ("sent", "msgbatch_2", ["msgbatch_1"])
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
     assert booked() == [("brief", "batch", "answered", HALF)]
 
 
-def test_lost_batch_is_sent_again_although_it_fills_the_cap_itself(workspace, server, source, clock):
+def test_lost_batch_is_sent_again_although_it_fills_the_cap_itself(workspace, model_server, source, clock):
     pushed(workspace, source)
     work_runs()
     workspace.model_cap_micro_usd = BatchedCall.everywhere.get().most_micro_usd
     workspace.save()
-    server.refuses_batches = error(529, "overloaded_error")
+    model_server.refuses_batches = error(529, "overloaded_error")
     work_batches(clock, after=limits.BATCH_GATHER)
-    server.refuses_batches = None
+    model_server.refuses_batches = None
 
     work_batches(clock, after=limits.BATCH_POLL)
 
-    assert len(server.batches.made) == 1
+    assert len(model_server.batches.made) == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_batch_that_another_hand_has_taken_meanwhile_is_not_sent(workspace, server, source, clock):
+def test_batch_that_another_hand_has_taken_meanwhile_is_not_sent(workspace, model_server, source, clock):
     pushed(workspace, source)
-    lost(clock, server)
-    meanwhile(server, overtake, method="GET")
+    lost(clock, model_server)
+    meanwhile(model_server, overtake, method="GET")
 
     work_batches(clock, after=limits.BATCH_POLL)
 
-    assert server.batches.made == []
-    assert [method for method, _ in server.batches.calls] == ["GET"]
+    assert model_server.batches.made == []
+    assert [method for method, _ in model_server.batches.calls] == ["GET"]
 
 
-def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, source, clock, monkeypatch):
+def test_lease_is_renewed_before_every_call_to_the_service(
+    workspace, model_server, source, clock, monkeypatch
+):
     pushed(workspace, source)
     told = []
     send = model_client.AccountClient._ready
@@ -122,10 +126,10 @@ def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, so
         return send(client)
 
     monkeypatch.setattr(model_client.AccountClient, "_ready", ready)
-    lost(clock, server)
+    lost(clock, model_server)
     work_batches(clock, after=limits.BATCH_POLL)
     ModelBatch.everywhere.update(wake_at=timezone.now() + limits.BATCH_POLL)
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
 
     # Sent; looked up and sent again; asked after and read.
@@ -133,11 +137,11 @@ def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, so
     assert [whole - timedelta(seconds=20) < one <= whole for one in told] == [True] * 5
 
 
-def test_batch_that_may_be_somebody_elses_is_not_cancelled(workspace, server, source, clock):
+def test_batch_that_may_be_somebody_elses_is_not_cancelled(workspace, model_server, source, clock):
     pushed(workspace, source)
-    lost(clock, server)
+    lost(clock, model_server)
     [theirs] = [{"custom_id": "theirs", "params": {"model": "x", "messages": []}}]
-    server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
+    model_server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
     work_batches(clock, after=limits.BATCH_POLL)
     assert ModelBatch.everywhere.get().is_found
     clock.move_to(NOON + timedelta(hours=4))
@@ -145,15 +149,15 @@ def test_batch_that_may_be_somebody_elses_is_not_cancelled(workspace, server, so
 
     work_batches(clock, after=limits.BATCH_POLL)
 
-    assert [one.is_cancelled for one in server.batches.made] == [False]
+    assert [one.is_cancelled for one in model_server.batches.made] == [False]
     assert not ModelBatch.everywhere.get().is_cancelled
 
 
-def test_two_lost_batches_of_one_size_are_each_sent_once(workspace, server, source, clock):
+def test_two_lost_batches_of_one_size_are_each_sent_once(workspace, model_server, source, clock):
     """Under the operator's key any workspace's batch is in the list."""
     pushed(workspace, source)
     work_runs()
-    server.batches.loses_answers = 2
+    model_server.batches.loses_answers = 2
     work_batches(clock, after=limits.BATCH_GATHER)
     first = ModelBatch.everywhere.get()
     ModelBatch.everywhere.update(wake_at=timezone.now() + timedelta(hours=1))
@@ -170,17 +174,17 @@ def test_two_lost_batches_of_one_size_are_each_sent_once(workspace, server, sour
         work_batches(clock, after=limits.BATCH_POLL)
 
     assert [reread(one).vendor_id for one in (first, second)] == ["msgbatch_1", "msgbatch_2"]
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
     assert booked() == [("brief", "batch", "answered", HALF)] * 2
-    assert len(server.batches.made) == 2
+    assert len(model_server.batches.made) == 2
 
 
 def test_found_batch_that_another_one_proves_to_be_its_own_is_looked_for_again(
-    workspace, server, source, clock
+    workspace, model_server, source, clock
 ):
     pushed(workspace, source)
-    lost(clock, server)
+    lost(clock, model_server)
     work_batches(clock, after=limits.BATCH_POLL)
     batch = ModelBatch.everywhere.get()
     other = ModelBatch.everywhere.create(
@@ -198,17 +202,17 @@ def test_found_batch_that_another_one_proves_to_be_its_own_is_looked_for_again(
     assert (reread(batch).status, reread(batch).not_ours) == ("sending", [other.vendor_id])
 
 
-def test_what_is_sent_again_leaves_out_who_has_asked_by_himself(workspace, server, source, clock):
+def test_what_is_sent_again_leaves_out_who_has_asked_by_himself(workspace, model_server, source, clock):
     for name in ("a", "b"):
         pushed(workspace, source, external_id=name, title=name, body=f"{name} {OTHER}")
-    lost(clock, server)
+    lost(clock, model_server)
     late, wanted = BatchedCall.everywhere.order_by("pk")
     BatchedCall.everywhere.filter(pk=late.pk).update(is_late=True)
 
-    server.batches.loses_answers = 1
+    model_server.batches.loses_answers = 1
     work_batches(clock, after=limits.BATCH_POLL)
 
-    assert [[one["custom_id"] for one in batch.requests] for batch in server.batches.made] == [
+    assert [[one["custom_id"] for one in batch.requests] for batch in model_server.batches.made] == [
         [wanted.pk.hex]
     ]
     batch = ModelBatch.everywhere.get()
@@ -216,29 +220,29 @@ def test_what_is_sent_again_leaves_out_who_has_asked_by_himself(workspace, serve
     # Its size is what is looked for.
     work_batches(clock, after=limits.BATCH_POLL)
     assert ModelBatch.everywhere.get().vendor_id == "msgbatch_1"
-    assert len(server.batches.made) == 1
+    assert len(model_server.batches.made) == 1
 
 
 def test_earlier_sending_that_is_in_the_list_later_is_taken_and_booked_whole(
-    workspace, server, source, clock
+    workspace, model_server, source, clock
 ):
     for name in ("a", "b"):
         pushed(workspace, source, external_id=name, title=name, body=f"{name} {OTHER}")
     work_runs()
-    server.batches.loses_answers = 1
+    model_server.batches.loses_answers = 1
     work_batches(clock, after=limits.BATCH_GATHER)
-    hidden = server.batches.made[:]
-    server.batches.made.clear()
+    hidden = model_server.batches.made[:]
+    model_server.batches.made.clear()
     late = BatchedCall.everywhere.order_by("pk").first()
     BatchedCall.everywhere.filter(pk=late.pk).update(is_late=True)
-    handle = server.batches.handle
-    server.batches.handle = lambda method, *rest: (0, "") if method == "POST" else handle(method, *rest)
+    handle = model_server.batches.handle
+    model_server.batches.handle = lambda method, *rest: (0, "") if method == "POST" else handle(method, *rest)
     work_batches(clock, after=limits.BATCH_POLL)
     assert ModelBatch.everywhere.get().sizes == [2]
-    server.batches.made.extend(hidden)
+    model_server.batches.made.extend(hidden)
 
     work_batches(clock, after=limits.BATCH_POLL)
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
 
     assert booked() == [("brief", "batch", "answered", HALF)] * 2
@@ -247,28 +251,28 @@ def test_earlier_sending_that_is_in_the_list_later_is_taken_and_booked_whole(
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["there is no key", "the key is refused"])
 def test_lost_batch_is_looked_for_until_the_key_is_there_again(
-    workspace, server, source, clock, settings, is_gone
+    workspace, model_server, source, clock, settings, is_gone
 ):
     pushed(workspace, source)
     work_runs()
-    server.batches.loses_answers = 1
+    model_server.batches.loses_answers = 1
     work_batches(clock, after=limits.BATCH_GATHER)
     key, settings.ANTHROPIC_API_KEY = settings.ANTHROPIC_API_KEY, "" if is_gone else "another"
-    server.refuses_batches = error(401, "authentication_error")
+    model_server.refuses_batches = error(401, "authentication_error")
     work_batches(clock, after=limits.BATCH_POLL)
     assert ModelBatch.everywhere.get().status == "sending"
-    settings.ANTHROPIC_API_KEY, server.refuses_batches = key, None
+    settings.ANTHROPIC_API_KEY, model_server.refuses_batches = key, None
 
     work_batches(clock, after=limits.BATCH_POLL)
-    server.batches.end()
+    model_server.batches.end()
     work_batches(clock, after=limits.BATCH_POLL)
 
     assert booked() == [("brief", "batch", "answered", HALF)]
 
 
-def test_lost_batch_is_not_looked_for_for_ever(workspace, server, source, clock, settings):
+def test_lost_batch_is_not_looked_for_for_ever(workspace, model_server, source, clock, settings):
     pushed(workspace, source)
-    lost(clock, server)
+    lost(clock, model_server)
     settings.ANTHROPIC_API_KEY = ""
 
     work_batches(clock, after=limits.BATCH_PATIENCE)
@@ -276,10 +280,10 @@ def test_lost_batch_is_not_looked_for_for_ever(workspace, server, source, clock,
     assert ModelBatch.everywhere.get().status == "ended"
 
 
-def test_batch_whose_sending_is_refused_ends(workspace, server, source, clock):
+def test_batch_whose_sending_is_refused_ends(workspace, model_server, source, clock):
     pushed(workspace, source)
     work_runs()
-    server.refuses_batches = error(401, "authentication_error")
+    model_server.refuses_batches = error(401, "authentication_error")
 
     work_batches(clock, after=limits.BATCH_GATHER)
 

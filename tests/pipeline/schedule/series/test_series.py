@@ -35,7 +35,7 @@ from pipeline.review import regenerate
 from pipeline.schedule import series
 from pipeline.schedule.series import select, task
 from tests.pipeline.steps import NOON, claimed, push_raw, reread, run_generations
-from tests.writers.messages_server import MessagesServer, material_of, ok, refusal
+from tests.writers.messages_server import material_of, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
@@ -725,14 +725,6 @@ def test_a_digest_of_too_few_stories_is_made_again_by_its_series_only(rich, issu
 # --- With a model ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def server(settings):
-    with MessagesServer() as running:
-        settings.ANTHROPIC_API_KEY = "key-of-the-operator"
-        settings.ANTHROPIC_BASE_URL = running.url
-        yield running
-
-
 def answer(request):
     """Quotes of whichever document is asked about, and a digest of whatever facts are shown."""
     document = material_of(request)
@@ -763,21 +755,21 @@ def answer(request):
     return ok({"variants": [variant]})
 
 
-def test_model_reads_each_item_once_and_writes_the_digest_in_one_call(rich, server, issue):
-    server.answer = answer
+def test_model_reads_each_item_once_and_writes_the_digest_in_one_call(rich, model_server, issue):
+    model_server.answer = answer
     first = RawItem.everywhere.get(title=STORIES[0][0])
     run_generations(first)
-    server.requests.clear()
+    model_server.requests.clear()
     item = make_digest(issue)
-    asked = ["brief" if "You read one document" in one.raw else "draft" for one in server.requests]
+    asked = ["brief" if "You read one document" in one.raw else "draft" for one in model_server.requests]
     # The first item's brief was paid for by its own run.
     assert asked == ["brief", "brief", "brief", "draft"]
     assert item.generation_id is not None
     assert ModelCall.everywhere.filter(generation=issue.generation).count() == 4
 
 
-def test_killed_hand_pays_for_no_answer_twice(rich, server, issue, monkeypatch):
-    server.answer = answer
+def test_killed_hand_pays_for_no_answer_twice(rich, model_server, issue, monkeypatch):
+    model_server.answer = answer
 
     class Killed(BaseException):
         pass
@@ -792,13 +784,13 @@ def test_killed_hand_pays_for_no_answer_twice(rich, server, issue, monkeypatch):
         patch.setattr(generate.brief, "crash_point", die)
         with pytest.raises(Killed):
             generate.run_generation(claimed(issue.generation))
-    assert len(server.requests) == 3
+    assert len(model_server.requests) == 3
     make_digest(issue)
     # Two of three answers were kept; the third was on its way.
-    assert len(server.requests) == 3 + 2 + 1
+    assert len(model_server.requests) == 3 + 2 + 1
 
 
-def test_item_that_a_model_refuses_is_left_out(rich, server, issue):
+def test_item_that_a_model_refuses_is_left_out(rich, model_server, issue):
     def refuse(request):
         return (
             refusal("bio")
@@ -806,9 +798,9 @@ def test_item_that_a_model_refuses_is_left_out(rich, server, issue):
             else answer(request)
         )
 
-    server.answer = refuse
+    model_server.answer = refuse
     item = make_digest(issue)
     assert item.generation_id is not None
-    draft = server.requests[-1]
+    draft = model_server.requests[-1]
     assert "You read one document" not in draft.raw
     assert STORIES[0][1][:30] not in draft.raw
