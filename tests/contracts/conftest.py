@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 from accounts import workspaces
@@ -330,6 +330,31 @@ def api(alice):
 @pytest.fixture
 def stranger():
     return Api(None)
+
+
+@pytest.fixture
+def each_case(db, no_rate):
+    """Tries many cases on what one test has prepared: what a case changed is taken back before the next begins.
+
+    Every case is tried; the error of each that failed names it.
+    """
+
+    def run(cases, check):
+        errors = []
+        for name, case in cases:
+            before = transaction.savepoint()
+            try:
+                check(case)
+            except Exception as error:
+                error.add_note(f"case: {name}")
+                errors.append(error)
+            finally:
+                transaction.savepoint_rollback(before)
+                caches.clear()
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} cases failed", errors)
+
+    return run
 
 
 @pytest.fixture

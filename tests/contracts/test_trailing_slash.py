@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.contracts.conftest import never_existed, normal
 from tests.contracts.routes import ROUTES, name_of
 from tests.contracts.test_series import GIVEN as SERIES
@@ -15,10 +13,9 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=name_of)
-def test_both_forms_answer_the_same(alice, charlie, route):
+def test_both_forms_answer_the_same(alice, charlie, each_case):
     del charlie
-    key = {
+    make = {
         "src": lambda: alice.source(type="rss", config={"url": "https://example.test/feed"})["id"],
         "raw": lambda: alice.push()["id"],
         "gen": lambda: alice.ready()["id"],
@@ -31,30 +28,33 @@ def test_both_forms_answer_the_same(alice, charlie, route):
         "ser": lambda: alice.api.post("/series", SERIES).json()["id"],
         "rec": lambda: alice.recurrence()["id"],
         None: lambda: "",
-    }[route.prefix]
-    plain, slashed = (route.path.format(id=key()) for _ in range(2))
-    if route.method == "GET":
-        slashed = plain
-    bodies = [alice.content(), alice.content()] if route.name == "raw" else [BODIES.get(route.name, {})] * 2
-    answers = [
-        alice.api.call(route.method, path, *([body] if route.method in {"POST", "PATCH"} else []))
-        for path, body in zip((plain, f"{slashed}/"), bodies, strict=True)
-    ]
-    first, second = answers
-    assert first.status_code == second.status_code
-    assert first.status_code < 500
-    assert first.status_code not in {301, 302, 307, 308}
-    if not first.content:
-        assert second.content == b""
-        return
-    shown = [normal(answer.json()) for answer in answers]
-    if route.method == "GET" and route.path != "/usage/ledger":
-        assert first.json() == {
-            **second.json(),
-            **{name: first.json()[name] for name in ("fresh_at",) if name in first.json()},
-        }
-    assert set(shown[0]) == set(shown[1])
-    assert sorted(first.headers) == sorted(second.headers)
+    }
+
+    def check(route):
+        plain, slashed = (route.path.format(id=make[route.prefix]()) for _ in range(2))
+        if route.method == "GET":
+            slashed = plain
+        given = BODIES.get(route.name, {})
+        bodies = [alice.content(), alice.content()] if route.name == "raw" else [given] * 2
+        first, second = (
+            alice.api.call(route.method, path, *([body] if route.method in {"POST", "PATCH"} else []))
+            for path, body in zip((plain, f"{slashed}/"), bodies, strict=True)
+        )
+        assert first.status_code == second.status_code
+        assert first.status_code < 500
+        assert first.status_code not in {301, 302, 307, 308}
+        if not first.content:
+            assert second.content == b""
+            return
+        if route.method == "GET" and route.path != "/usage/ledger":
+            assert first.json() == {
+                **second.json(),
+                **{name: first.json()[name] for name in ("fresh_at",) if name in first.json()},
+            }
+        assert set(normal(first.json())) == set(normal(second.json()))
+        assert sorted(first.headers) == sorted(second.headers)
+
+    each_case([(name_of(route), route) for route in ROUTES], check)
 
 
 def test_body_of_a_slashed_push_arrives(alice):
