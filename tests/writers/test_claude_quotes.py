@@ -49,9 +49,10 @@ def test_spaceless_scripts_part_anywhere() -> None:
     assert Haystack("今日は晴れでした。").find("晴れ") == (3, 5)
 
 
+@pytest.mark.parametrize("length", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", ["e\u0301", "\u0301", "ﬁ ", "“", " ", "\u1161", "\u200b", "a."])
-def test_folding_takes_time_in_proportion(unit: str) -> None:
-    text = unit * (200_000 // len(unit))
+def test_folding_takes_time_in_proportion(unit: str, length: int) -> None:
+    text = unit * (length // len(unit))
     started = process_time()
 
     assert Haystack(text).find("“not in it”") is None
@@ -63,9 +64,10 @@ def test_short_source_is_read_whole_without_what_is_hidden() -> None:
     assert readable(SourceText("T", "a\u200bb\u202ec")) == "abc"
 
 
+@pytest.mark.parametrize("length", [500_000, pytest.param(5_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", ["x", "word ", "A sentence of the text. ", "字", "One line.\n\n"])
-def test_long_source_is_cut_to_what_is_paid_for(unit: str) -> None:
-    text = unit * (5_000_000 // len(unit))
+def test_long_source_is_cut_to_what_is_paid_for(unit: str, length: int) -> None:
+    text = unit * (length // len(unit))
     started = process_time()
 
     given_text = readable(SourceText("T", text))
@@ -173,8 +175,9 @@ def test_spaceless_scripts_are_found_between_too() -> None:
     assert text[slice(*span)] == "東京都は月曜日に新しい路面電車の計画を発表した。"
 
 
-def test_looking_between_takes_no_time_by_the_square() -> None:
-    text = "we met and " * 60_000
+@pytest.mark.parametrize("times", [6_000, pytest.param(60_000, marks=pytest.mark.slow)])
+def test_looking_between_takes_no_time_by_the_square(times: int) -> None:
+    text = "we met and " * times
     haystack = Haystack(text)
     haystack.find_between("we met", "fell.", most=600)
     started = process_time()
