@@ -1,4 +1,7 @@
-"""Rows of the accounts app, as a fresh instance would hold them; other apps' factories have modules of their own."""
+"""Rows as a fresh instance would hold them: a test names what it is about, and the rest is plain.
+
+What the product itself makes (an item of a raw item, a publication of an item) tests/pipeline/steps.py makes by its calls.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from factory.django import DjangoModelFactory
 from accounts import credits
 from accounts.access import tokens
 from accounts.models import ApiToken, Membership, Plan, User, Workspace
+from config.core.ids import uuid7
+from pipeline.models import GeneratedItem, Generation, Outlet, Persona, Publication, RawItem, Source
 
 
 class UserFactory(DjangoModelFactory[User]):
@@ -52,17 +57,25 @@ class WorkspaceFactory(DjangoModelFactory[Workspace]):
         return workspace
 
 
-class MembershipFactory(DjangoModelFactory[Membership]):
+class _OfWorkspaceFactory(DjangoModelFactory[Any]):
+    """Whose rows belong to a workspace; a fresh one, where a test names none."""
+
+    class Meta:
+        abstract = True
+
+    workspace = factory.SubFactory(WorkspaceFactory)
+
+    @classmethod
+    def _create(cls, model_class: type[Any], *args: Any, **kwargs: Any) -> Any:
+        return model_class.everywhere.create(*args, **kwargs)
+
+
+class MembershipFactory(_OfWorkspaceFactory):
     class Meta:
         model = Membership
 
-    workspace = factory.SubFactory(WorkspaceFactory)
     user = factory.SubFactory(UserFactory)
     role = Membership.Role.OWNER
-
-    @classmethod
-    def _create(cls, model_class: type[Membership], *args: Any, **kwargs: Any) -> Membership:
-        return model_class.everywhere.create(*args, **kwargs)
 
 
 class TokenFactory(DjangoModelFactory[ApiToken]):
@@ -80,3 +93,77 @@ class TokenFactory(DjangoModelFactory[ApiToken]):
         minted = tokens.mint(kwargs.pop("workspace"), *args, **kwargs)
         minted.token.secret = minted.secret
         return minted.token
+
+
+class SourceFactory(_OfWorkspaceFactory):
+    class Meta:
+        model = Source
+
+    name = "Harbour feed"
+    type = "rss"
+
+
+class OutletFactory(_OfWorkspaceFactory):
+    class Meta:
+        model = Outlet
+
+    name = "Stage"
+    platform = "simulated"
+    is_simulated = factory.LazyAttribute(lambda outlet: outlet.platform == "simulated")
+
+
+class PersonaFactory(_OfWorkspaceFactory):
+    class Meta:
+        model = Persona
+
+    name = "Ada"
+
+
+class RawItemFactory(_OfWorkspaceFactory):
+    class Meta:
+        model = RawItem
+
+    source = factory.SubFactory(SourceFactory, workspace=factory.SelfAttribute("..workspace"))
+    dedup_key = factory.Sequence(lambda n: f"h:{n}")
+    content_hash = factory.Sequence(str)
+    title = factory.Sequence(lambda n: f"Story {n}")
+    due_at = None
+
+
+class GenerationFactory(_OfWorkspaceFactory):
+    class Meta:
+        model = Generation
+
+    engine = "short_post"
+
+
+class GeneratedItemFactory(_OfWorkspaceFactory):
+    """A short post of a run that is done."""
+
+    class Meta:
+        model = GeneratedItem
+
+    generation = factory.SubFactory(
+        GenerationFactory,
+        workspace=factory.SelfAttribute("..workspace"),
+        test=factory.SelfAttribute("..test"),
+        status="done",
+    )
+    test = False
+    bucket = "text"
+    engine_output = "Short Post"
+    engine_version = 1
+    variant_group = factory.LazyFunction(uuid7)
+
+
+class PublicationFactory(_OfWorkspaceFactory):
+    """Of an item to an outlet, whose workspace is its own."""
+
+    class Meta:
+        model = Publication
+
+    workspace = factory.SelfAttribute("outlet.workspace")
+    outlet = factory.SubFactory(OutletFactory)
+    item = factory.SubFactory(GeneratedItemFactory, workspace=factory.SelfAttribute("..outlet.workspace"))
+    platform = factory.SelfAttribute("outlet.platform")
+    revision = 1

@@ -11,9 +11,9 @@ from accounts.models import Plan, Workspace
 from analytics import outcomes, queries
 from analytics.models import Measurement, Measuring, Outcome
 from analytics.periods import Period
-from config.core.ids import uuid7
-from pipeline.models import Event, GeneratedItem, Generation, Outlet, Persona, Publication, Source
+from pipeline.models import Event, Outlet, Persona, Publication, Source
 from pipeline.platforms.base import METRICS
+from tests.factories import OutletFactory, PersonaFactory, PublicationFactory, SourceFactory
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 """A Monday."""
@@ -25,16 +25,15 @@ def make_workspace(name: str = "Alice's newsroom") -> Workspace:
 
 
 def make_outlet(workspace: Workspace, **given: Any) -> Outlet:
-    values = {"platform": "simulated", "name": "Stage", "is_simulated": True, **given}
-    return Outlet.everywhere.create(workspace=workspace, **values)
+    return OutletFactory(workspace=workspace, **given)
 
 
 def make_source(workspace: Workspace, name: str = "Blog") -> Source:
-    return Source.everywhere.create(workspace=workspace, name=name, type="rss")
+    return SourceFactory(workspace=workspace, name=name)
 
 
 def make_persona(workspace: Workspace, name: str = "Ada") -> Persona:
-    return Persona.everywhere.create(workspace=workspace, name=name)
+    return PersonaFactory(workspace=workspace, name=name)
 
 
 def make_publication(
@@ -48,31 +47,19 @@ def make_publication(
     test: bool = False,
     **given: Any,
 ) -> Publication:
-    workspace = outlet.workspace
-    generation = Generation.everywhere.create(workspace=workspace, engine="short_post", test=test)
-    item = GeneratedItem.everywhere.create(
-        workspace=workspace,
-        generation=generation,
-        bucket=bucket,
-        engine_output=engine_output,
-        engine_version=1,
-        source=source,
-        persona=persona,
-        variant_group=uuid7(),
-        test=test,
-    )
     values = {
         "status": "published" if published_at else "failed",
         "external_id": "post-1",
         "url": "https://simulated.invalid/post-1",
         **given,
     }
-    return Publication.everywhere.create(
-        workspace=workspace,
-        item=item,
+    return PublicationFactory(
         outlet=outlet,
-        platform=outlet.platform,
-        revision=1,
+        item__bucket=bucket,
+        item__engine_output=engine_output,
+        item__source=source,
+        item__persona=persona,
+        item__test=test,
         published_at=published_at,
         test=test,
         **values,

@@ -14,7 +14,7 @@ from pipeline import plugins
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive, secrets
 from pipeline.labels import SOURCE_ENTRIES
-from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
+from pipeline.models import Mailing, Outlet, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
 from pipeline.personas import drafts, topics
 from pipeline.platforms.base import Platform
 from pipeline.publish import workspace_hold
@@ -22,7 +22,7 @@ from pipeline.schedule import queues, series
 from tests.browser.people import violations
 from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import MembershipFactory, PublicationFactory, UserFactory
 from tests.pages.test_roles import workspace_pages
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import NOON, make_items, promise, push_raw, send
@@ -123,9 +123,7 @@ def _letter(workspace):
     outlet = make_letter(workspace, 25)
     reader = subscribe(outlet, "ann")[0]
     item = make_items(workspace)[0]
-    publication = Publication.everywhere.create(
-        workspace=workspace, item=item, outlet=outlet, platform=outlet.platform, revision=1
-    )
+    publication = PublicationFactory(item=item, outlet=outlet)
     mailed = Mailing.everywhere.create(
         workspace=workspace, outlet=outlet, publication=publication, subject="The tram", html="x", text="x"
     )

@@ -5,7 +5,6 @@ as for one.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -18,62 +17,51 @@ from accounts.models import LedgerEntry
 from config.core import task_runs
 from pipeline.models import (
     GeneratedItem,
-    Generation,
     Outlet,
-    Persona,
-    Publication,
-    RawItem,
     Recurrence,
     Series,
-    Source,
     Topic,
 )
 from tests.contracts.conftest import problem, refusal
+from tests.factories import (
+    GeneratedItemFactory,
+    OutletFactory,
+    PersonaFactory,
+    PublicationFactory,
+    RawItemFactory,
+    SourceFactory,
+)
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-_numbers = count(1)
 
 
 def _raw(newsroom, status="queued"):
-    number = next(_numbers)
-    return RawItem.everywhere.create(
-        workspace=newsroom.workspace, source_id=newsroom.defaults.push_source_id, dedup_key=f"h:{number}",
-        content_hash=str(number), title=f"Story {number}", status=status, due_at=None,
-    )  # fmt: skip
+    return RawItemFactory(workspace=newsroom.workspace, source=newsroom.defaults.push_source, status=status)
 
 
 def _generated(newsroom, status="ready"):
     raw = _raw(newsroom, "processed")
-    run = Generation.everywhere.create(
-        workspace=newsroom.workspace, engine="short_post", raw_item=raw, raw_version=1, status="done"
-    )
-    return GeneratedItem.everywhere.create(
-        workspace=newsroom.workspace, generation=run, source_id=raw.source_id, raw_item=raw, bucket="text",
-        engine_output="Short Post", engine_version=1, variant_group=run.pk, status=status, revision=1,
-        outlets=[newsroom.feed],
+    return GeneratedItemFactory(
+        workspace=newsroom.workspace, generation__raw_item=raw, generation__raw_version=1, raw_item=raw,
+        source=raw.source, status=status, revision=1, outlets=[newsroom.feed],
     )  # fmt: skip
 
 
-def _publication(newsroom):
-    return Publication.everywhere.create(
-        workspace=newsroom.workspace, item=_generated(newsroom, "published"),
-        outlet=Outlet.everywhere.get(workspace=newsroom.workspace, platform="feed"), platform="feed",
-        status="published", revision=1,
-    )  # fmt: skip
+def _publication(newsroom, status="published", item=None):
+    feed = Outlet.everywhere.get(workspace=newsroom.workspace, platform="feed")
+    return PublicationFactory(outlet=feed, item=item or _generated(newsroom, status), status=status)
 
 
 def _source(newsroom):
-    return Source.everywhere.create(workspace=newsroom.workspace, name="Bridge", type="webhook")
+    return SourceFactory(workspace=newsroom.workspace, type="webhook")
 
 
 def _outlet(newsroom):
-    return Outlet.everywhere.create(
-        workspace=newsroom.workspace, platform="simulated", name="More", is_simulated=True
-    )
+    return OutletFactory(workspace=newsroom.workspace)
 
 
 def _persona(newsroom):
-    return Persona.everywhere.create(workspace=newsroom.workspace, name="More")
+    return PersonaFactory(workspace=newsroom.workspace)
 
 
 def _topic(newsroom):
@@ -331,10 +319,7 @@ def test_list_costs_as_many_statements_for_25_rows_as_for_one(alice, path):
         while len(alice.api.read(f"{path}{'&' if '?' in path else '?'}limit=100")["data"]) < rows:
             made = make(alice)
             if path == "/generated":
-                Publication.everywhere.create(
-                    workspace=alice.workspace, item=made, platform="feed", status="cancelled", revision=1,
-                    outlet=Outlet.everywhere.get(workspace=alice.workspace, platform="feed"),
-                )  # fmt: skip
+                _publication(alice, "cancelled", made)
         counts.append(len(_statements(alice.api, path)))
     assert counts[0] == counts[1] == counts[2] <= 4
 

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import workspaces
 from accounts.access import tokens
-from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, WorkspaceDefaults
+from pipeline.models import Asset, Outlet, WorkspaceDefaults
+from tests.factories import GeneratedItemFactory, PublicationFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -45,22 +46,14 @@ def make_items(workspace, count):
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     outlet = Outlet.everywhere.get(workspace=workspace, platform="feed")
     for number in range(count):
-        generation = Generation.everywhere.create(workspace=workspace, engine="short_post", status="done")
-        item = GeneratedItem.everywhere.create(
+        item = GeneratedItemFactory(
             workspace=workspace,
-            generation=generation,
-            source_id=defaults.push_source_id,
-            bucket="text",
-            engine_output="Short Post",
-            engine_version=1,
+            source=defaults.push_source,
             status="published",
             revision=1,
-            variant_group=generation.pk,
             title=f"Number {number}",
         )
-        Publication.everywhere.create(
-            workspace=workspace, item=item, outlet=outlet, platform="feed", status="published", revision=1
-        )
+        PublicationFactory(item=item, outlet=outlet, status="published")
         Asset.everywhere.create(
             workspace=workspace,
             item=item,

@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from pipeline import limits, mailing
 from pipeline.mailing import create
-from pipeline.models import MailDelivery, Mailing, Outlet, Publication, Subscriber
+from pipeline.models import MailDelivery, Mailing, Outlet, Subscriber
 from pipeline.outlets.outlet_client import account_of
 from pipeline.platforms import email_newsletter
+from tests.factories import PublicationFactory
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import make_items
 
@@ -282,9 +283,7 @@ def test_another_workspace_s_list_is_not_there(as_person, charlie, letter, ann):
 
 def test_a_mailing_is_shown_stopped_and_goes_on(editor, newsroom, letter, ann):
     item = make_items(newsroom)[0]
-    publication = Publication.everywhere.create(
-        workspace=newsroom, item=item, outlet=letter, platform=letter.platform, revision=1
-    )
+    publication = PublicationFactory(item=item, outlet=letter)
     made = Mailing.everywhere.create(
         workspace=newsroom, outlet=letter, publication=publication, subject="The tram", html="x", text="x"
     )
