@@ -9,16 +9,13 @@ import pytest
 import time_machine
 from django.core.cache import cache
 
-from accounts.models import AuditEntry, Workspace
+from accounts.models import AuditEntry
 from tests.browser.people import PASSWORD, log_in, look_over
 from tests.pages.answers import at
+from tests.pipeline.steps import reread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
-
-
-def reread(workspace):
-    return Workspace.everywhere.get(pk=workspace.pk)
 
 
 def test_settings_key_and_cap(page, newsroom):

@@ -16,9 +16,10 @@ from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline.events import TYPES
 from tests.documents.text import between
-from tests.documents.text import read as read_document
+from tests.documents.text import reread as read_document
 from tests.documents.text import rows as rows_of
 from tests.pages.answers import at, said
+from tests.pipeline.steps import reread
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
@@ -30,10 +31,6 @@ PASSWORD = "a long enough phrase 9"
 @pytest.fixture
 def endpoint(newsroom):
     return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")
-
-
-def read(row):
-    return type(row).everywhere.get(pk=row.pk)
 
 
 def audited():
@@ -228,25 +225,25 @@ def test_rotate_shows_the_new_secret_and_keeps_the_old_one(owner, newsroom, endp
     before = timezone.now()
     answer = owner.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "3d", "once": "abc"})
     assert (answer.status_code, answer["Location"]) == (302, at(newsroom, "webhook_secret", whe=endpoint.pk))
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.previous_secret, after.secret != endpoint.secret) == (endpoint.secret, True)
     assert timedelta(0) <= after.previous_secret_until - before - timedelta(days=3) < timedelta(minutes=1)
     # The second click of a double click makes no third secret.
     owner.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "3d", "once": "abc"})
-    assert read(endpoint).secret == after.secret
+    assert reread(endpoint).secret == after.secret
     assert owner.get(answer["Location"]).context["secret"] == after.secret
     assert audited() == [("endpoint.secret_rotated", "alice@example.test")]
 
 
 def test_rotate_at_once_ends_the_old_one(owner, newsroom, endpoint):
     owner.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "0"})
-    assert (read(endpoint).previous_secret, read(endpoint).previous_secret_until) == (None, None)
+    assert (reread(endpoint).previous_secret, reread(endpoint).previous_secret_until) == (None, None)
 
 
 def test_rotate_takes_no_other_overlap(owner, newsroom, endpoint):
     answer = owner.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "30d"})
     assert (answer.status_code, list(answer.context["form"].errors)) == (200, ["overlap"])
-    assert read(endpoint).secret == endpoint.secret
+    assert reread(endpoint).secret == endpoint.secret
 
 
 # --- A fresh log-in --------------------------------------------------------------------------------------------------
@@ -281,7 +278,7 @@ def test_a_fresh_log_in_is_asked_for_nothing(logged_in, newsroom, endpoint):
     for name in ("webhook_secret", "webhook_rotate"):
         assert client.get(at(newsroom, name, whe=endpoint.pk)).status_code == 200
     assert client.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "1d"}).status_code == 302
-    assert read(endpoint).secret != endpoint.secret
+    assert reread(endpoint).secret != endpoint.secret
 
 
 def test_an_old_log_in_is_asked_for_the_password_and_goes_on_by_itself(logged_in, newsroom, endpoint):
@@ -294,10 +291,10 @@ def test_an_old_log_in_is_asked_for_the_password_and_goes_on_by_itself(logged_in
     assert client.get(at(newsroom, "webhook", whe=endpoint.pk)).status_code == 200
     asked = client.post(at(newsroom, "webhook_rotate", whe=endpoint.pk), {"overlap": "1d"})
     assert asked["Location"].startswith("/account/reauthenticate/?next=")
-    assert read(endpoint).secret == endpoint.secret
+    assert reread(endpoint).secret == endpoint.secret
     done = client.post(asked["Location"], {"password": PASSWORD})
     assert (done.status_code, done["Location"]) == (302, at(newsroom, "webhook_secret", whe=endpoint.pk))
-    assert read(endpoint).secret != endpoint.secret
+    assert reread(endpoint).secret != endpoint.secret
 
 
 def test_an_old_log_in_loses_nothing_that_was_typed_to_add(logged_in, newsroom):
@@ -336,7 +333,7 @@ def test_edit_of_the_events_sends_nothing(owner, newsroom, endpoint):
         {"url": endpoint.url, "description": "Desk", "which": "chosen", "events": ["raw.failed"]},
     )
     assert (answer.status_code, answer["Location"]) == (302, at(newsroom, "webhook_edit", whe=endpoint.pk))
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.url, after.description, after.events) == (endpoint.url, "Desk", ["raw.failed"])
     assert Delivery.everywhere.count() == 0
     assert audited() == [("endpoint.changed", "alice@example.test")]
@@ -349,7 +346,7 @@ def test_edit_of_the_address_tests_the_new_one(owner, newsroom):
     )
     delivery = Delivery.everywhere.get()
     assert answer["Location"] == at(newsroom, "webhook_delivery", whe=endpoint.pk, dlv=delivery.pk)
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.url, after.status, after.failures, after.failing_since) == (
         "http://127.0.0.1:9/new",
         "active",
@@ -365,7 +362,7 @@ def test_edit_of_the_address_switches_nothing_on(owner, newsroom, status, is_on)
     owner.post(
         at(newsroom, "webhook_edit", whe=endpoint.pk), {"url": "http://127.0.0.1:9/new", "which": "usual"}
     )
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.url, after.status, after.is_on) == ("http://127.0.0.1:9/new", status, is_on)
     assert Delivery.everywhere.count() == 0
 
@@ -375,7 +372,7 @@ def test_edit_refuses_a_closed_address(owner, newsroom, endpoint):
         at(newsroom, "webhook_edit", whe=endpoint.pk), {"url": "http://192.168.1.1/", "which": "usual"}
     )
     assert (answer.status_code, list(answer.context["form"].errors)) == (200, ["url"])
-    assert read(endpoint).url == endpoint.url
+    assert reread(endpoint).url == endpoint.url
 
 
 # --- Pause, switch on, test, delete ----------------------------------------------------------------------------------
@@ -384,11 +381,11 @@ def test_edit_refuses_a_closed_address(owner, newsroom, endpoint):
 def test_pause_can_be_undone_at_once(owner, newsroom, endpoint):
     answer = owner.post(at(newsroom, "webhook_pause", whe=endpoint.pk))
     assert answer["Location"] == at(newsroom, "webhook", whe=endpoint.pk)
-    assert read(endpoint).is_on is False
+    assert reread(endpoint).is_on is False
     shown = owner.get(answer["Location"]).content.decode()
     assert f'<form method="post" action="{at(newsroom, "webhook_resume", whe=endpoint.pk)}">' in shown
     owner.post(at(newsroom, "webhook_resume", whe=endpoint.pk))
-    assert read(endpoint).is_on is True
+    assert reread(endpoint).is_on is True
     assert [action for action, _ in audited()] == ["endpoint.switched_off", "endpoint.switched_on"]
 
 
@@ -401,8 +398,8 @@ def test_switching_on_asks_about_what_is_held(owner, newsroom, choice, is_woken)
     assert page.context["held"] == 2
     assert "2 events were held meanwhile" in page.content.decode()
     answer = owner.post(at(newsroom, "webhook_resume", whe=endpoint.pk), {"held": choice})
-    assert read(endpoint).is_on is True
-    assert [read(row).wake_at is not None for row in (*held, other)] == [is_woken, is_woken, False]
+    assert reread(endpoint).is_on is True
+    assert [reread(row).wake_at is not None for row in (*held, other)] == [is_woken, is_woken, False]
     assert said(answer) == [
         "It is on again. 2 held events are on their way." if is_woken else "It is on again."
     ]
@@ -432,13 +429,13 @@ def test_a_test_event_of_a_paused_endpoint_is_refused_in_words(owner, newsroom):
 def test_delete_asks_and_then_says_so(owner, newsroom, endpoint):
     make_delivery(endpoint)
     page = owner.get(at(newsroom, "webhook_delete", whe=endpoint.pk))
-    assert (page.context["waiting"], read(endpoint).deleted_at) == (1, None)
+    assert (page.context["waiting"], reread(endpoint).deleted_at) == (1, None)
     answer = owner.post(at(newsroom, "webhook_delete", whe=endpoint.pk))
     assert (answer["Location"], said(answer)) == (
         at(newsroom, "webhooks"),
         ["CRM is deleted and gets nothing more."],
     )
-    assert (read(endpoint).secret, read(endpoint).deleted_at is not None) == ("", True)
+    assert (reread(endpoint).secret, reread(endpoint).deleted_at is not None) == ("", True)
     assert owner.get(at(newsroom, "webhook", whe=endpoint.pk)).status_code == 404
     assert owner.post(at(newsroom, "webhook_delete", whe=endpoint.pk)).status_code == 404
     assert b"crm.example.com" not in owner.get(at(newsroom, "webhooks")).content
@@ -484,9 +481,9 @@ def test_another_workspace_s_ids_are_ids_of_nothing(owner, newsroom, charlie, me
     # What takes only the other method says so before it looks.
     assert answers.count(405) == {"get": 4, "post": 7}[method]
     before = (theirs.secret, theirs.url, theirs.is_on, theirs.deleted_at)
-    after = read(theirs)
+    after = reread(theirs)
     assert (after.secret, after.url, after.is_on, after.deleted_at) == before
-    assert (read(delivery).status, Delivery.everywhere.count()) == ("failed", 1)
+    assert (reread(delivery).status, Delivery.everywhere.count()) == ("failed", 1)
 
 
 def test_the_list_shows_only_this_workspace_s(owner, newsroom, charlie, endpoint):

@@ -15,6 +15,7 @@ from accounts.models import AuditEntry
 from config.core import limits
 from config.core.ids import encode, uuid7
 from tests.pages.answers import at
+from tests.pipeline.steps import reread
 from tests.webhooks.factories import claimed, make_delivery, make_endpoint, make_event, make_sent
 from webhooks.models import Delivery, DeliveryAttempt
 from webhooks.results import record_result
@@ -39,10 +40,6 @@ def hexes(*deliveries):
 def tried(delivery, status_code=500, **changes):
     record_result(claimed(delivery), make_sent(status_code, started_at=timezone.now(), **changes))
     return delivery
-
-
-def read(row):
-    return type(row).everywhere.get(pk=row.pk)
 
 
 # --- The list --------------------------------------------------------------------------------------------------------
@@ -267,10 +264,10 @@ def test_send_again_sends_one_once(owner, newsroom, endpoint):
     page = at(newsroom, "webhook_resend", whe=endpoint.pk, dlv=delivery.pk)
     answer = owner.post(page, {"once": "abc"})
     assert answer["Location"] == at(newsroom, "webhook_delivery", whe=endpoint.pk, dlv=delivery.pk)
-    after = read(delivery)
-    assert (after.status, read(other).status) == ("pending", "failed")
+    after = reread(delivery)
+    assert (after.status, reread(other).status) == ("pending", "failed")
     owner.post(page, {"once": "abc"})
-    assert read(delivery).lease_token == after.lease_token
+    assert reread(delivery).lease_token == after.lease_token
     assert list(AuditEntry.everywhere.filter(action="delivery.resent").values_list("actor", "details")) == [
         ("alice@example.test", {"delivery": encode("dlv", delivery.pk)})
     ]
@@ -283,7 +280,7 @@ def test_send_again_to_a_paused_endpoint_is_refused_in_words(owner, newsroom):
     assert [str(one) for one in get_messages(answer.wsgi_request)] == [
         "Switch the endpoint on first; what it holds can go with it."
     ]
-    assert read(delivery).status == "held"
+    assert reread(delivery).status == "held"
 
 
 @pytest.mark.parametrize("name", ["webhook_delivery", "webhook_outcome"])

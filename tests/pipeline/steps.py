@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from accounts.models import CreditBalance
 from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.generate import brief, lifecycle, rendering, run, save
@@ -67,6 +68,17 @@ def pass_points_of_generate(patch: pytest.MonkeyPatch, passed: Callable[[str], N
 
 def reread(row: Any) -> Any:
     return type(row).everywhere.get(pk=row.pk)
+
+
+def balance(workspace: Workspace) -> tuple[int, int]:
+    """Credits that are available, and those that are reserved."""
+    row = CreditBalance.everywhere.get(workspace=workspace)
+    return row.available, row.reserved
+
+
+def codes(raised: pytest.ExceptionInfo[Any]) -> list[tuple[str | None, str]]:
+    """Field and code of each detail of an error."""
+    return [(one.field, one.code) for one in raised.value.detail]
 
 
 def content(**changes: Any) -> raw_content.RawContent:

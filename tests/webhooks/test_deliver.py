@@ -18,6 +18,7 @@ from accounts.models import Notice
 from config.core import http_client, task_runs
 from config.core.ids import encode
 from pipeline.models import Event
+from tests.pipeline.steps import reread
 from tests.webhooks.factories import (
     NOON,
     claimed,
@@ -33,10 +34,6 @@ from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 from webhooks.results import note_health, record_result
 
 pytestmark = pytest.mark.django_db
-
-
-def read(row):
-    return type(row).everywhere.get(pk=row.pk)
 
 
 class NoJitter(random.Random):
@@ -75,7 +72,7 @@ def test_success_is_recorded_whole(receiver):
     endpoint = make_endpoint(url=f"{receiver.url}/in")
     delivery = make_delivery(endpoint)
     deliver(claimed(delivery))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts, after.attempt_count) == ("delivered", None, 0, 1)
     assert (after.last_status, after.last_error) == (201, "")
     attempt = DeliveryAttempt.everywhere.get()
@@ -98,7 +95,7 @@ def test_success_is_recorded_whole(receiver):
     ]
     assert attempt.duration_ms is not None
     assert after.delivered_at == pytest.approx(attempt.started_at, abs=timedelta(seconds=5))
-    healthy = read(endpoint)
+    healthy = reread(endpoint)
     assert (healthy.status, healthy.failures, healthy.last_success_at) == ("active", 0, after.delivered_at)
 
 
@@ -119,7 +116,7 @@ def test_answer_is_read_up_to_64_kib_and_4_kib_are_kept(receiver, size):
     receiver.answers["/in"] = (200, {}, b"x" * size)
     delivery = make_delivery(make_endpoint(url=f"{receiver.url}/in"))
     deliver(claimed(delivery))
-    assert read(delivery).status == "delivered"
+    assert reread(delivery).status == "delivered"
     assert DeliveryAttempt.everywhere.get().response_body == "x" * 4096
 
 
@@ -161,7 +158,7 @@ def test_every_class_of_status(receiver, status_code, status):
     receiver.answers["/in"] = (status_code, {"location": f"{receiver.url}/elsewhere"}, b"")
     delivery = make_delivery(make_endpoint(url=f"{receiver.url}/in"))
     deliver(claimed(delivery))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.last_status, after.attempt_count) == (status, status_code, 1)
     assert receiver.at("/elsewhere") == []
     assert (DeliveryAttempt.everywhere.get().error == "") == (status == "delivered")
@@ -171,7 +168,7 @@ def test_retry_is_written_on_the_row_and_on_the_attempt():
     delivery = claimed(make_delivery(make_endpoint()))
     record_result(delivery, make_sent(500), chance=NoJitter())
     expected = NOON + timedelta(seconds=5.75)
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts) == ("pending", expected, 0)
     assert DeliveryAttempt.everywhere.get().next_attempt_at == expected
 
@@ -187,11 +184,11 @@ def test_ten_attempts_then_failed():
         at = row.wake_at
     assert at is None
     assert [moment - NOON for moment in moments][-1] == timedelta(hours=75, minutes=35, seconds=5)
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempt_count) == ("failed", None, 10)
     last = DeliveryAttempt.everywhere.order_by("number").last()
     assert (last.number, last.next_attempt_at) == (10, None)
-    assert (read(endpoint).status, read(endpoint).failures) == ("degraded", 10)
+    assert (reread(endpoint).status, reread(endpoint).failures) == ("degraded", 10)
 
 
 def test_attempt_counts_where_this_clock_is_behind_the_databases():
@@ -202,7 +199,7 @@ def test_attempt_counts_where_this_clock_is_behind_the_databases():
         chance=NoJitter(),
     )
     record_result(claimed(delivery), make_sent(500, started_at=NOON, seconds=0.0), chance=NoJitter())
-    assert read(delivery).wake_at == NOON + timedelta(minutes=5)
+    assert reread(delivery).wake_at == NOON + timedelta(minutes=5)
 
 
 def test_failure_without_a_success_before_it_is_recorded_without_a_fault(receiver):
@@ -220,7 +217,7 @@ def test_connection_refused_is_a_failed_attempt_without_status():
     attempt = DeliveryAttempt.everywhere.get()
     assert (attempt.status_code, attempt.response_body, attempt.response_headers) == (None, "", {})
     assert "127.0.0.1" in attempt.error
-    assert read(delivery).status == "pending"
+    assert reread(delivery).status == "pending"
 
 
 def test_time_out_waits_a_minute(receiver, monkeypatch):
@@ -230,7 +227,7 @@ def test_time_out_waits_a_minute(receiver, monkeypatch):
     deliver(delivery, now=NOON)
     attempt = DeliveryAttempt.everywhere.get()
     assert attempt.status_code is None
-    assert timedelta(seconds=60) <= read(delivery).wake_at - NOON <= timedelta(seconds=74)
+    assert timedelta(seconds=60) <= reread(delivery).wake_at - NOON <= timedelta(seconds=74)
 
 
 @pytest.fixture
@@ -276,7 +273,7 @@ def test_answer_that_drips_is_broken_off_as_a_whole(dripping, monkeypatch, conte
     attempt = DeliveryAttempt.everywhere.get()
     assert attempt.status_code is None
     assert attempt.error == "127.0.0.1 did not answer in full within 0.5 seconds."
-    assert read(delivery).status == "pending"
+    assert reread(delivery).status == "pending"
 
 
 def test_private_and_loopback_addresses_are_refused_where_they_are_not_allowed(receiver, settings):
@@ -284,7 +281,7 @@ def test_private_and_loopback_addresses_are_refused_where_they_are_not_allowed(r
     delivery = claimed(make_delivery(make_endpoint(url=f"{receiver.url}/in")))
     deliver(delivery)
     assert receiver.received == []
-    assert (read(delivery).status, DeliveryAttempt.everywhere.get().status_code) == ("pending", None)
+    assert (reread(delivery).status, DeliveryAttempt.everywhere.get().status_code) == ("pending", None)
 
 
 def test_http_is_refused_where_it_is_not_allowed(receiver, settings):
@@ -292,15 +289,15 @@ def test_http_is_refused_where_it_is_not_allowed(receiver, settings):
     delivery = claimed(make_delivery(make_endpoint(url=f"{receiver.url}/in")))
     deliver(delivery)
     assert receiver.received == []
-    assert read(delivery).last_error == "Only https URLs can be called here."
+    assert reread(delivery).last_error == "Only https URLs can be called here."
 
 
 # --- The endpoint's health -------------------------------------------------------------------------------------------
 
 
 def fail(endpoint: Endpoint, *, at: datetime, status_code: int = 500) -> Endpoint:
-    note_health(read(endpoint), make_sent(status_code, started_at=at, seconds=0.0))
-    return read(endpoint)
+    note_health(reread(endpoint), make_sent(status_code, started_at=at, seconds=0.0))
+    return reread(endpoint)
 
 
 def test_degraded_at_the_fifth_failure_in_a_row():
@@ -347,7 +344,7 @@ def test_success_mends_but_does_not_switch_on():
     for before, expected in (("active", "active"), ("degraded", "active"), ("disabled", "disabled")):
         endpoint = make_endpoint(status=before, failures=7, failing_since=NOON)
         note_health(endpoint, make_sent(200))
-        after = read(endpoint)
+        after = reread(endpoint)
         assert (after.status, after.failures, after.failing_since) == (expected, 0, None)
         assert after.last_success_at == NOON + timedelta(seconds=0.75)
 
@@ -373,7 +370,7 @@ def test_failing_since_is_the_first_failure_in_the_row():
 def test_endpoint_that_takes_nothing(receiver, status, changes, expected):
     delivery = make_delivery(make_endpoint(url=f"{receiver.url}/in", **changes), status=status)
     deliver(claimed(delivery))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts, after.attempt_count) == (expected, None, 0, 0)
     assert receiver.received == []
     assert DeliveryAttempt.everywhere.count() == 0
@@ -382,7 +379,7 @@ def test_endpoint_that_takes_nothing(receiver, status, changes, expected):
 def test_held_delivery_that_was_woken_is_sent(receiver):
     delivery = make_delivery(make_endpoint(url=f"{receiver.url}/in"), status="held")
     deliver(claimed(delivery))
-    assert read(delivery).status == "delivered"
+    assert reread(delivery).status == "delivered"
     assert len(receiver.received) == 1
 
 
@@ -390,7 +387,7 @@ def test_expired_event_fails_in_plain_words(receiver):
     endpoint = make_endpoint(url=f"{receiver.url}/in")
     delivery = make_delivery(endpoint, make_event(endpoint.workspace_id, body=None))
     deliver(claimed(delivery))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at) == ("failed", None)
     assert after.last_error == "The event is older than 30 days and its content is no longer kept."
     assert receiver.received == []
@@ -400,7 +397,7 @@ def test_expired_event_fails_in_plain_words(receiver):
 def test_ended_delivery_that_is_woken_is_put_back_to_sleep(receiver, status):
     delivery = make_delivery(make_endpoint(url=f"{receiver.url}/in"), status=status)
     deliver(claimed(delivery))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts) == (status, None, 0)
     assert receiver.received == []
 
@@ -413,14 +410,14 @@ def test_endpoint_switched_off_while_an_attempt_fails(changes, status):
     delivery = claimed(make_delivery(make_endpoint()))
     Endpoint.everywhere.filter(pk=delivery.endpoint_id).update(**changes)
     record_result(delivery, make_sent(500))
-    assert (read(delivery).status, read(delivery).wake_at) == (status, None)
+    assert (reread(delivery).status, reread(delivery).wake_at) == (status, None)
 
 
 @pytest.mark.parametrize("status", ["pending", "held"])
 def test_give_up_ends_visibly(status):
     delivery = claimed(make_delivery(make_endpoint(), status=status, attempts=10))
     deliver(delivery)
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts) == ("failed", None, 0)
     assert after.last_error.startswith("The service stopped again and again")
 
@@ -435,12 +432,12 @@ def test_lost_lease_writes_nothing(receiver):
     slow = claimed(delivery)
     other = claimed(delivery)
     deliver(slow)
-    after = read(delivery)
+    after = reread(delivery)
     assert len(receiver.received) == 1
     assert (after.status, after.lease_token, after.attempt_count) == ("pending", other.lease_token, 0)
     assert after.wake_at == other.wake_at
     assert DeliveryAttempt.everywhere.count() == 0
-    assert (read(endpoint).failures, read(endpoint).failing_since) == (0, None)
+    assert (reread(endpoint).failures, reread(endpoint).failing_since) == (0, None)
 
 
 @pytest.mark.parametrize("changes", [{"is_on": False}, {"deleted_at": NOON}])
@@ -449,7 +446,7 @@ def test_lost_lease_writes_nothing_before_sending_either(changes):
     slow = claimed(delivery)
     other = claimed(delivery)
     deliver(slow)
-    assert (read(delivery).status, read(delivery).wake_at) == ("pending", other.wake_at)
+    assert (reread(delivery).status, reread(delivery).wake_at) == ("pending", other.wake_at)
 
 
 class Killed(BaseException):
@@ -478,7 +475,7 @@ def test_killed_is_delivered_at_least_once_and_recorded_once(monkeypatch, receiv
     )
     assert len(receiver.received) == requests
     assert {one.headers["webhook-id"] for one in receiver.received} == {encode("evt", delivery.event_id)}
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.attempt_count, after.attempts) == ("delivered", 1, 0)
     assert list(DeliveryAttempt.everywhere.values_list("number", "status_code")) == [(1, 200)]
 
@@ -491,10 +488,10 @@ def test_claims_without_end_give_up(monkeypatch, receiver):
 
     monkeypatch.setattr(deliver_module, "send", break_down)
     for _ in range(11):
-        assert read(delivery).status == "pending"
+        assert reread(delivery).status == "pending"
         Delivery.everywhere.update(wake_at=timezone.now() - timedelta(seconds=1))
         assert task_runs.work_all_due("webhooks.deliver_to_endpoint") == 1
-    assert read(delivery).status == "failed"
+    assert reread(delivery).status == "failed"
 
 
 def test_give_up_without_the_lease_raises():

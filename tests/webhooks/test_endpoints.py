@@ -13,6 +13,7 @@ from config.core import states, task_runs
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline.models import Event
+from tests.pipeline.steps import reread
 from tests.webhooks.factories import (
     NOON,
     claimed,
@@ -27,10 +28,6 @@ from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 from webhooks.results import record_result
 
 pytestmark = pytest.mark.django_db
-
-
-def read(row):
-    return type(row).everywhere.get(pk=row.pk)
 
 
 def audited() -> list[tuple[str, str, str]]:
@@ -136,7 +133,7 @@ def test_add_tries_the_address_it_is_given(receiver):
     assert work() == 1
     [got] = receiver.received
     assert Webhook(added.secret).verify(got.body, got.headers)["type"] == "webhook.test"
-    assert read(added.test).status == "delivered"
+    assert reread(added.test).status == "delivered"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +149,7 @@ def test_add_refuses_to_try_where_no_call_may_go(url):
 def test_add_keeps_an_address_where_nothing_listens_yet():
     added = endpoints.add(make_workspace(), "http://127.0.0.1:9/", is_tried=True, actor="alice")
     assert work() == 1
-    assert (read(added.test).status, read(added.test).attempt_count) == ("pending", 1)
+    assert (reread(added.test).status, reread(added.test).attempt_count) == ("pending", 1)
 
 
 # --- Change ----------------------------------------------------------------------------------------------------------
@@ -163,10 +160,10 @@ def test_change_of_the_address_takes_what_waits_along(receiver):
     waiting = make_delivery(endpoint)
     sent = endpoints.change(endpoint, url=f"{receiver.url}/new", events=["*"], description="x", actor="alice")
     assert work() == 2
-    assert (read(waiting).status, read(sent).status) == ("delivered", "delivered")
+    assert (reread(waiting).status, reread(sent).status) == ("delivered", "delivered")
     assert [got.path for got in receiver.received] == ["/new", "/new"]
     assert set(DeliveryAttempt.everywhere.values_list("url", flat=True)) == {f"{receiver.url}/new"}
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.status, after.failures, after.events, after.description) == ("active", 0, ["*"], "x")
     entry = AuditEntry.everywhere.get(action="endpoint.changed")
     assert (entry.actor, entry.details) == (
@@ -178,7 +175,7 @@ def test_change_of_the_address_takes_what_waits_along(receiver):
 def test_change_of_anything_else_leaves_the_health_alone():
     endpoint = make_endpoint(status="degraded", failures=6, failing_since=NOON)
     assert endpoints.change(endpoint, url=endpoint.url, events=[], description="", actor="alice") is None
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.status, after.failures, after.failing_since) == ("degraded", 6, NOON)
     assert Delivery.everywhere.count() == 0
 
@@ -188,7 +185,7 @@ def test_change_refuses_what_add_refuses():
     with pytest.raises(Invalid) as refused:
         endpoints.change(endpoint, url="nowhere", events=["x"], description="y" * 201, actor="alice")
     assert [one.field for one in refused.value.detail] == ["url", "events[0]", "description"]
-    assert (read(endpoint).url, audited()) == (endpoint.url, [])
+    assert (reread(endpoint).url, audited()) == (endpoint.url, [])
 
 
 # --- Secrets ---------------------------------------------------------------------------------------------------------
@@ -197,7 +194,7 @@ def test_change_refuses_what_add_refuses():
 def test_rotate_keeps_the_old_secret_for_the_overlap():
     endpoint = make_endpoint(secret="whsec_b2xk")
     secret = endpoints.rotate_secret(endpoint, timedelta(days=7), actor="alice", now=NOON)
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.secret, after.previous_secret) == (secret, "whsec_b2xk")
     assert after.previous_secret_until == NOON + timedelta(days=7)
     assert audited() == [("endpoint.secret_rotated", "alice", encode("whe", endpoint.pk))]
@@ -206,9 +203,9 @@ def test_rotate_keeps_the_old_secret_for_the_overlap():
 def test_rotate_default_is_a_day_and_nought_ends_the_old_one_at_once():
     endpoint = make_endpoint()
     endpoints.rotate_secret(endpoint, actor="alice", now=NOON)
-    assert read(endpoint).previous_secret_until == NOON + timedelta(hours=24)
+    assert reread(endpoint).previous_secret_until == NOON + timedelta(hours=24)
     endpoints.rotate_secret(endpoint, timedelta(0), actor="alice", now=NOON)
-    assert (read(endpoint).previous_secret, read(endpoint).previous_secret_until) == (None, None)
+    assert (reread(endpoint).previous_secret, reread(endpoint).previous_secret_until) == (None, None)
 
 
 @pytest.mark.parametrize("overlap", [timedelta(seconds=-1), timedelta(days=7, seconds=1)])
@@ -216,7 +213,7 @@ def test_rotate_refuses_another_overlap(overlap):
     endpoint = make_endpoint()
     with pytest.raises(Invalid):
         endpoints.rotate_secret(endpoint, overlap, actor="alice")
-    assert read(endpoint).secret == endpoint.secret
+    assert reread(endpoint).secret == endpoint.secret
 
 
 def test_secrets_are_sealed_in_the_database():
@@ -238,13 +235,13 @@ def test_off_holds_and_on_releases_with_a_fresh_schedule(receiver):
     endpoints.switch_off(endpoint, actor="alice")
     rows = [make_delivery(endpoint) for _ in range(3)]
     assert work() == 3
-    assert {read(row).status for row in rows} == {"held"}
+    assert {reread(row).status for row in rows} == {"held"}
     assert work() == 0
     assert endpoints.switch_on(endpoint, actor="alice") == 3
-    after = read(endpoint)
+    after = reread(endpoint)
     assert (after.is_on, after.status, after.failures, after.failing_since) == (True, "active", 0, None)
     assert work() == 3
-    assert {read(row).status for row in rows} == {"delivered"}
+    assert {reread(row).status for row in rows} == {"delivered"}
     assert len(receiver.received) == 3
     assert [action for action, *_ in audited()] == ["endpoint.switched_off", "endpoint.switched_on"]
 
@@ -253,7 +250,7 @@ def test_off_holds_and_on_releases_with_a_fresh_schedule(receiver):
 def test_on_is_active_from_every_status(status):
     endpoint = make_endpoint(status=status, is_on=False, failures=3)
     endpoints.switch_on(endpoint, actor="alice")
-    assert (read(endpoint).status, read(endpoint).is_on, read(endpoint).failures) == ("active", True, 0)
+    assert (reread(endpoint).status, reread(endpoint).is_on, reread(endpoint).failures) == ("active", True, 0)
 
 
 def test_on_without_release_leaves_what_is_held(receiver):
@@ -264,7 +261,7 @@ def test_on_without_release_leaves_what_is_held(receiver):
     assert work() == 0
     assert endpoints.switch_on(endpoint, actor="alice") == 1
     assert work() == 1
-    assert (read(held).status, read(other).status) == ("delivered", "held")
+    assert (reread(held).status, reread(other).status) == ("delivered", "held")
 
 
 def test_gone_then_on_again(receiver):
@@ -272,11 +269,11 @@ def test_gone_then_on_again(receiver):
     endpoint = make_endpoint(url=f"{receiver.url}/in")
     delivery = make_delivery(endpoint)
     assert work() == 1
-    assert (read(endpoint).status, read(delivery).status) == ("disabled", "held")
+    assert (reread(endpoint).status, reread(delivery).status) == ("disabled", "held")
     receiver.answers["/in"] = 200
     endpoints.switch_on(endpoint, actor="alice")
     assert work() == 1
-    assert (read(endpoint).status, read(delivery).status) == ("active", "delivered")
+    assert (reread(endpoint).status, reread(delivery).status) == ("active", "delivered")
     assert list(DeliveryAttempt.everywhere.order_by("number").values_list("number", "status_code")) == [
         (1, 410),
         (2, 200),
@@ -292,8 +289,8 @@ def test_remove_erases_the_secrets_and_ends_what_waits(receiver):
     done = make_delivery(endpoint, status="delivered", wake_at=None)
     endpoints.remove(endpoint, actor="alice")
     assert work() == 2
-    assert [read(row).status for row in (waiting, held, done)] == ["failed", "failed", "delivered"]
-    after = read(endpoint)
+    assert [reread(row).status for row in (waiting, held, done)] == ["failed", "failed", "delivered"]
+    after = reread(endpoint)
     assert (after.secret, after.previous_secret, after.is_on) == ("", None, False)
     assert after.deleted_at is not None
     assert receiver.received == []
@@ -326,7 +323,7 @@ def test_resend_sends_now(receiver, status):
     delivery = make_delivery(endpoint, status=status, wake_at=None, attempt_count=10)
     endpoints.resend(delivery, actor="alice")
     assert work() == 1
-    assert (read(delivery).status, read(delivery).attempt_count) == ("delivered", 11)
+    assert (reread(delivery).status, reread(delivery).attempt_count) == ("delivered", 11)
     assert DeliveryAttempt.everywhere.get().number == 11
     assert audited() == [("delivery.resent", "alice", encode("whe", endpoint.pk))]
 
@@ -334,8 +331,8 @@ def test_resend_sends_now(receiver, status):
 def test_resend_of_a_waiting_one_sends_now_and_overtakes_the_hand_that_has_it():
     delivery = claimed(make_delivery(make_endpoint()))
     token = delivery.lease_token
-    endpoints.resend(read(delivery), actor="alice")
-    assert (read(delivery).lease_token, read(delivery).attempts) == (token + 1, 0)
+    endpoints.resend(reread(delivery), actor="alice")
+    assert (reread(delivery).lease_token, reread(delivery).attempts) == (token + 1, 0)
     with pytest.raises(states.Overtaken):
         record_result(delivery, make_sent(500))
     assert DeliveryAttempt.everywhere.count() == 0
@@ -346,11 +343,11 @@ def test_resend_begins_the_schedule_anew():
     for hour in range(10):
         at = NOON + timedelta(hours=hour)
         record_result(claimed(delivery), make_sent(500, started_at=at))
-    assert read(delivery).status == "failed"
+    assert reread(delivery).status == "failed"
     later = NOON + timedelta(hours=11)
-    endpoints.resend(read(delivery), actor="alice", now=later)
+    endpoints.resend(reread(delivery), actor="alice", now=later)
     record_result(claimed(delivery), make_sent(500, started_at=later))
-    after = read(delivery)
+    after = reread(delivery)
     assert (after.status, after.attempt_count) == ("pending", 11)
     assert timedelta(seconds=5) <= after.wake_at - later <= timedelta(seconds=7)
 
@@ -380,7 +377,7 @@ def test_send_test_reaches_this_endpoint_alone(receiver):
     sent = Webhook(endpoint.secret).verify(got.body, got.headers)
     assert (got.path, sent["type"]) == ("/in", "webhook.test")
     assert sent["data"]["endpoint"] == encode("whe", endpoint.pk)
-    assert (read(delivery).status, Event.everywhere.get().position) == ("delivered", None)
+    assert (reread(delivery).status, Event.everywhere.get().position) == ("delivered", None)
 
 
 def test_send_test_refuses_an_endpoint_that_is_off():

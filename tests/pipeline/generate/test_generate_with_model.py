@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Sum
 
 from accounts import credits
-from accounts.models import CreditBalance, Workspace
+from accounts.models import Workspace
 from config.core import work_queue
 from config.core.errors import Conflict
 from pipeline import generate, limits
@@ -20,6 +20,7 @@ from pipeline.review import decisions, regenerate
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import (
     NOON,
+    balance,
     claimed,
     facts,
     items_of,
@@ -58,11 +59,6 @@ def work():
     run = the_run()
     generate.run_generation(claimed(run))
     return reread(run)
-
-
-def balance(workspace):
-    row = CreditBalance.everywhere.get(workspace=workspace)
-    return row.available, row.reserved
 
 
 def spent():

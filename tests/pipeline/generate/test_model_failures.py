@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from accounts.models import CreditBalance, Workspace
+from accounts.models import Workspace
 from pipeline import generate
 from pipeline.generate import retry_rules
 from pipeline.ingest import raw_content
 from pipeline.models import Generation, ModelCall, Source
 from tests.pipeline.generate.test_generate_with_model import found, written
-from tests.pipeline.steps import TEXT, claimed, items_of, push_raw, reread, run_generations
+from tests.pipeline.steps import TEXT, balance, claimed, items_of, push_raw, reread, run_generations
 from tests.writers.messages_server import Scripted, error, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")
@@ -23,11 +23,6 @@ def work(raw):
     run = Generation.everywhere.select_related("workspace").get(raw_item=raw)
     generate.run_generation(claimed(run))
     return reread(run)
-
-
-def balance(workspace):
-    row = CreditBalance.everywhere.get(workspace=workspace)
-    return row.available, row.reserved
 
 
 SERVICE, OWN = "this service's key", "the workspace's own key"

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from accounts.models import CreditBalance
 from config.core.errors import Invalid
 from pipeline import generate, limits
 from pipeline.engines.base import PersonaCard
@@ -28,7 +27,15 @@ from pipeline.review import decisions, storyboards
 from pipeline.voices import system
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_persona_short import SENTENCES, TITLE
-from tests.pipeline.steps import claimed, items_of, pass_points_of_generate, push_raw, reread, run_generations
+from tests.pipeline.steps import (
+    balance,
+    claimed,
+    items_of,
+    pass_points_of_generate,
+    push_raw,
+    reread,
+    run_generations,
+)
 from tests.render.meters import loudness_of, true_peak_of
 
 GIVEN = {
@@ -99,11 +106,6 @@ def files_of(item):
 
 def check_of(item, code):
     return next((one for one in item.checks if one["code"] == code), None)
-
-
-def balance(workspace):
-    row = CreditBalance.everywhere.get(workspace=workspace)
-    return row.available, row.reserved
 
 
 def decoded(path):

@@ -13,7 +13,6 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from accounts.models import CreditBalance
 from config.core import dispatch, leases, task_runs
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
@@ -29,7 +28,15 @@ from pipeline.render.video.job import NoRoom, RenderFailed
 from pipeline.render.video.storyboard_json import from_json
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
-from tests.pipeline.steps import claimed, items_of, pass_points_of_generate, push_raw, reread, run_generations
+from tests.pipeline.steps import (
+    balance,
+    claimed,
+    items_of,
+    pass_points_of_generate,
+    push_raw,
+    reread,
+    run_generations,
+)
 
 SENTENCES = (
     "The ferries of Lindholm run on batteries.",
@@ -90,11 +97,6 @@ def make_film(workspace, **changes):
 def files_of(item, *, served=True):
     rows = Asset.everywhere.filter(item=item, revoked_at__isnull=served)
     return list(rows.order_by("created_at", "position"))
-
-
-def balance(workspace):
-    row = CreditBalance.everywhere.get(workspace=workspace)
-    return row.available, row.reserved
 
 
 def test_a_film_is_made_measured_and_kept(workspace, folders):

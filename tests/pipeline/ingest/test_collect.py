@@ -32,7 +32,7 @@ from pipeline.models import (
 )
 from pipeline.plugins import TryLater
 from tests.pipeline import steps
-from tests.pipeline.steps import NOON, claimed, facts, reread, state, told
+from tests.pipeline.steps import NOON, claimed, codes, facts, reread, state, told
 
 if TYPE_CHECKING:
     from pytest_httpserver import HTTPServer
@@ -103,10 +103,6 @@ def poll(source: Source) -> Source:
 def outcomes() -> dict[str, tuple[str, str | None]]:
     rows = RawItem.everywhere.order_by("external_id").values_list("external_id", "status", "reason")
     return {name: (status, (reason or {}).get("code")) for name, status, reason in rows}
-
-
-def codes(raised):
-    return [(one.field, one.code) for one in raised.value.detail]
 
 
 # --- Registering -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pipeline.models import Persona, PersonaVersion, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
 from pipeline.personas import crud
 from pipeline.workspace import defaults, provision
-from tests.pipeline.steps import NOON, reread
+from tests.pipeline.steps import NOON, codes, reread
 
 GIVEN = {
     "name": "  Ada  Bakes ",
@@ -38,10 +38,6 @@ GIVEN = {
 
 def made(workspace, **changes):
     return crud.create(workspace, {**GIVEN, **changes}, by="alice", now=NOON)
-
-
-def faults(error):
-    return [(one.field, one.code) for one in error.value.detail]
 
 
 def test_persona_is_stored_as_it_will_be_shown(workspace):
@@ -74,7 +70,7 @@ def test_every_fault_is_named_at_once(workspace):
     }
     with pytest.raises(Invalid) as error:
         crud.create(workspace, bad, by="alice", now=NOON)
-    assert faults(error) == [
+    assert codes(error) == [
         ("tone", "unknown_field"),
         ("name", "required"),
         ("handle", "pattern"),

@@ -12,7 +12,7 @@ from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.models import Source, Topic, WorkspaceDefaults
 from pipeline.personas import crud, topics
-from tests.pipeline.steps import NOON, reread, state
+from tests.pipeline.steps import NOON, codes, reread, state
 
 GIVEN = {
     "title": " Why  rye ",
@@ -27,10 +27,6 @@ GIVEN = {
     "max_per_month": 2,
     "season": {"from": "11-15", "to": "02-29"},
 }
-
-
-def faults(error):
-    return [(one.field, one.code) for one in error.value.detail]
 
 
 def test_topic_is_stored_as_it_will_be_shown(workspace):
@@ -66,7 +62,7 @@ def test_every_fault_is_named_at_once(workspace):
     }
     with pytest.raises(Invalid) as error:
         topics.create(workspace, bad, now=NOON)
-    assert faults(error) == [
+    assert codes(error) == [
         ("mood", "unknown_field"),
         ("title", "required"),
         ("angles[0]", "too_long"),
@@ -139,7 +135,7 @@ def test_own_list_of_a_source_keeps_what_was_set_on_its_topics(workspace):
     topics.change(rye, {"weight": 5}, now=NOON)
     with pytest.raises(Conflict) as error:
         topics.change(rye, {"title": "Spelt"}, now=NOON)
-    assert faults(error) == [("title", "of_a_source")]
+    assert codes(error) == [("title", "of_a_source")]
     with pytest.raises(Conflict):
         topics.delete(rye, now=NOON)
 

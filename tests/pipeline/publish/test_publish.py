@@ -31,6 +31,7 @@ from tests.pipeline.steps import (
     attempts,
     calls,
     claimed,
+    codes,
     facts,
     failures,
     make_items,
@@ -53,10 +54,6 @@ def z(moment):
 
 def key(publication):
     return encode("pub", publication.pk)
-
-
-def codes(raised):
-    return [(one.field, one.code) for one in raised.value.detail]
 
 
 def published_types(workspace):

@@ -17,7 +17,18 @@ from pipeline.ingest import purge
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
-from tests.pipeline.steps import NOON, claimed, make_items, make_stage, promise, push_raw, reread, send, state
+from tests.pipeline.steps import (
+    NOON,
+    claimed,
+    codes,
+    make_items,
+    make_stage,
+    promise,
+    push_raw,
+    reread,
+    send,
+    state,
+)
 
 LATER = NOON + timedelta(days=1)
 EDITABLE = {"ready", "scheduled", "partially_published", "publish_failed"}
@@ -34,10 +45,6 @@ STATUSES = (
     "publish_failed",
     "deleted",
 )
-
-
-def codes(raised):
-    return [(one.field, one.code) for one in raised.value.detail]
 
 
 def bring_on(workspace, item, status):

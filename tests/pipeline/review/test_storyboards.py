@@ -18,8 +18,17 @@ from pipeline.render.video.job import RenderFailed
 from pipeline.render.video.storyboard import Audio
 from pipeline.render.video.storyboard_json import as_json
 from pipeline.review import decisions, regenerate, storyboards
-from tests.pipeline.generate.test_videos import GIVEN, balance, filmed, folders, make_film
-from tests.pipeline.steps import NOON, claimed, make_stage, pass_points_of_generate, promise, reread, send
+from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
+from tests.pipeline.steps import (
+    NOON,
+    balance,
+    claimed,
+    make_stage,
+    pass_points_of_generate,
+    promise,
+    reread,
+    send,
+)
 
 __all__ = ["filmed", "folders"]
 
