@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText
+from pipeline.engines.base import Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.carousel import SIZES, Carousel
 from pipeline.engines.carousel.slides import FEWEST, LEAST_SIZE, MOST, WORDS_MOST
 from pipeline.engines.checks.persona_rules import check_persona
@@ -21,19 +21,17 @@ from pipeline.render.plan import (
     UPRIGHT,
     AvailableMedia,
     Disc,
-    DrawnText,
     Layout,
     Panel,
-    PicturePlan,
     Portrait,
     Wash,
 )
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.text import ink, seen
+from tests.engines.material import URL, blocks, brief_of, said
 
 ENGINE = Carousel()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})
-URL = "https://example.com/news"
 SENTENCES = (
     "The council voted 14 to 9 on Tuesday for the tram line to the harbour.",
     "It will cost £214 million, says the report.",
@@ -45,15 +43,6 @@ SENTENCES = (
     "The depot stands on the site of a former rope factory.",
 )
 ARABIC = "قرر المجلس في 12 نوفمبر 2026 أن يبدأ مشروع Tram 2030 (المرحلة الأولى) بتكلفة 1,500 مليون."
-
-
-def brief_of(*quotes: str, title: str = "Tram approved", url: str = URL) -> tuple[Brief, SourceText]:
-    text = "\n".join(quotes)
-    facts = tuple(
-        Fact(f"f{place}", quote, quote, text.index(quote), text.index(quote) + len(quote))
-        for place, quote in enumerate(quotes)
-    )
-    return Brief(title, "en", url, facts), SourceText(title, text, url)
 
 
 def slide(kind: str, title: str = "", text: str = "") -> dict[str, str]:
@@ -85,14 +74,6 @@ def failures(draft: Draft, persona: PersonaCard = ANN) -> dict[str, str]:
 
 def layout_of(slides: Any = GOOD, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> Layout:
     return ENGINE.plan(draft_of(slides, language), persona, AvailableMedia(**media))
-
-
-def blocks(picture: PicturePlan) -> list[DrawnText]:
-    return [item for item in picture.items if isinstance(item, DrawnText)]
-
-
-def said(item: DrawnText) -> str:
-    return " ".join(line.text for line in item.block.lines)
 
 
 def kinds(draft: Draft) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
-from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.persona_tweet import LEAST_SIZE, SIZES, PersonaTweet
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
@@ -34,10 +34,10 @@ from pipeline.render.plan import (
 from pipeline.render.typography.clusters import MissingGlyphs
 from pipeline.render.typography.text import TextDoesNotFit, ink
 from pipeline.text.weighted_length import LIMIT
+from tests.engines.material import URL, blocks, brief_of, said
 
 ENGINE = PersonaTweet()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})
-URL = "https://example.com/news"
 DAY = date(2026, 11, 20)
 RECORDED = Path(__file__).parent.parent / "render" / "snapshots" / "cards.json"
 SENTENCES = (
@@ -78,15 +78,6 @@ CARDS: dict[str, tuple[PersonaCard, str, str, bool]] = {
 }
 
 
-def brief_of(*quotes: str, title: str = "Tram approved", url: str = URL) -> tuple[Brief, SourceText]:
-    facts: list[Fact] = []
-    text = ""
-    for place, quote in enumerate(quotes):
-        facts.append(Fact(f"f{place}", quote, quote, len(text), len(text) + len(quote)))
-        text += quote + "\n"
-    return Brief(title, "en", url, tuple(facts)), SourceText(title, text, url)
-
-
 def draft_of(words: str, language: str = "en", **content: Any) -> Draft:
     return Draft("Title", words, "text", {"caption": words, "slides": [], **content}, (), language)
 
@@ -110,16 +101,8 @@ def failures(
     return [(check.code, check.message) for check in checks if check.outcome == "failed"]
 
 
-def blocks(picture: PicturePlan) -> list[DrawnText]:
-    return [item for item in picture.items if isinstance(item, DrawnText)]
-
-
 def the_words(picture: PicturePlan) -> DrawnText:
     return max(blocks(picture), key=lambda item: item.block.height * (item.block.size >= LEAST_SIZE))
-
-
-def said(item: DrawnText) -> str:
-    return " ".join(line.text for line in item.block.lines)
 
 
 def test_engine_is_described() -> None:

@@ -32,6 +32,7 @@ from pipeline.render.plan import (
 from pipeline.render.typography.clusters import MissingGlyphs
 from pipeline.render.typography.text import TextDoesNotFit, ink, seen
 from pipeline.writers.extractive import brief_of as brief_of_source
+from tests.engines.material import blocks, said
 
 ENGINE = QuoteGraphic()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})
@@ -81,14 +82,6 @@ def picture_of(
 ) -> PicturePlan:
     (picture,) = ENGINE.plan(draft_of(body, language), persona, AvailableMedia(**media)).pictures
     return picture
-
-
-def blocks(picture: PicturePlan) -> list[DrawnText]:
-    return [item for item in picture.items if isinstance(item, DrawnText)]
-
-
-def said(item: DrawnText) -> str:
-    return " ".join(line.text for line in item.block.lines)
 
 
 # --- Its words -------------------------------------------------------------------------------------------------------

@@ -6,28 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText
+from pipeline.engines.base import Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.short_post import PLUGIN
 from pipeline.plugins import Refused
 from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
+from tests.engines.material import URL, brief_of
 
 ANN = PersonaCard("Ann", handle="ann", links=("https://ann.example.com/about",))
-URL = "https://example.com/news"
 SENTENCES = (
     "The council voted 14 to 9 for the tram.",
     "Retailers in Mill Street fear for their sales.",
     "“We have waited long enough,” said the mayor.",
 )
-
-
-def brief_of(*quotes: str, title: str = "Tram approved", url: str = URL) -> tuple[Brief, SourceText]:
-    facts: list[Fact] = []
-    text = ""
-    for place, quote in enumerate(quotes):
-        facts.append(Fact(f"f{place}", quote, quote, len(text), len(text) + len(quote)))
-        text += quote + "\n"
-    return Brief(title, "en", url, tuple(facts)), SourceText(title, text, url)
 
 
 def bodies(*quotes: str, title: str = "Tram approved", url: str = URL, variants: int = 3) -> list[str]:

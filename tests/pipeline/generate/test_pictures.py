@@ -23,6 +23,7 @@ from pipeline.render.typography.text import TextDoesNotFit
 from pipeline.review import decisions, regenerate
 from pipeline.workspace import provision
 from pipeline.writers.extractive import Extractive
+from tests.pipeline.generate.test_videos import files_of
 from tests.pipeline.steps import (
     NOON,
     claimed,
@@ -47,11 +48,6 @@ CUNEIFORM = "\U00012000"
 
 def make_card(workspace, **changes):
     return make_items(workspace, engines=CARD, **changes)[0]
-
-
-def files_of(item, *, served=True):
-    rows = Asset.everywhere.filter(item=item, revoked_at__isnull=served)
-    return list(rows.order_by("created_at", "position"))
 
 
 def on_disk(own_media):

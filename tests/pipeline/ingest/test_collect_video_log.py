@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from pipeline.ingest import collect
 from pipeline.models import RawItem, Source, SourceEntry
-from tests.pipeline.steps import NOON, claimed, reread
+from tests.pipeline.ingest.test_collect_videos import poll, video
+from tests.pipeline.steps import reread
 from tests.sources.tiktok_server import TikTokServer
-from tests.sources.youtube_server import BLOCKED, CHANNEL, NO_TRACKS, FakeVideo, YouTubeServer
+from tests.sources.youtube_server import BLOCKED, CHANNEL, NO_TRACKS, YouTubeServer
 
 if TYPE_CHECKING:
     from pytest_httpserver import HTTPServer
@@ -42,18 +43,9 @@ def register(workspace):
     return make
 
 
-def poll(source: Source) -> Source:
-    collect.poll(claimed(source))
-    return reread(source)
-
-
 def log() -> dict[str, tuple[str, str]]:
     rows = SourceEntry.everywhere.values_list("external_id", "decision", "code")
     return {name.rpartition(":")[2]: (decision, code) for name, decision, code in rows}
-
-
-def video(number: int, **changes: Any) -> FakeVideo:
-    return FakeVideo(f"video{number:06}", f"Loaf {number}", published_at=NOON - number * HOUR, **changes)
 
 
 def test_what_waits_and_what_is_left_out_is_in_the_log(register, youtube, clock):
