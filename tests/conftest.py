@@ -183,10 +183,10 @@ class Wakes(list):
 
 
 @pytest.fixture(autouse=True)
-def woken(monkeypatch):
+def woken():
     """Work is done where a test says so; a message would reach another test's worker. The wakes are listed."""
     wakes = Wakes()
-    monkeypatch.setitem(dispatch._waker, "it", wakes.wake)
+    dispatch.wake_with(wakes.wake)
     return wakes
 
 

@@ -9,7 +9,6 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from uuid import uuid4
 
 import pytest
 from cryptography.fernet import Fernet
@@ -120,12 +119,12 @@ def test_a_missing_key_is_named(settings, workspace):
 
 
 @pytest.mark.postgres
-def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings, monkeypatch):
+def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings):
     settings.WEB_PROCESSES = 2
     allowed = pools.allowed()
     web = 2 * settings.WEB_CONNECTIONS
     leases.note_worker("one", {"generate": 2}, connections=6)
-    monkeypatch.setattr(leases, "_worker", {"id": uuid4()})
+    leases.start_worker()
     leases.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
     said = f"Web of one machine and 2 workers may open {allowed}; PostgreSQL admits {allowed}."
     assert verdict("connections") == ("ok", said)

@@ -63,7 +63,7 @@ def broker(settings, monkeypatch):
     settings.DUE_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
-    monkeypatch.setitem(dispatch._waker, "it", messages.wake)
+    dispatch.wake_with(messages.wake)
     leases.start_worker()
     leases.note_worker("one", {"tests": 4})
     yield messages

@@ -158,7 +158,7 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
         monkeypatch.setattr(jobs, "_jobs", lanes)
         leases.start_worker()
         leases.note_worker("test", settings.QUEUE_SLOTS)
-        monkeypatch.setitem(dispatch._waker, "it", workers.wake)
+        dispatch.wake_with(workers.wake)
         ticker.start()
 
     yield start
