@@ -22,6 +22,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 django.setup()
 
 from accounts import workspaces
+from accounts.models import Membership
 from config.core import dispatch
 from config.core.http_client import shared
 from pipeline.models import WorkspaceDefaults
@@ -29,7 +30,7 @@ from pipeline.outlets import hit_counts
 from pipeline.render.typography import fonts
 from pipeline.workspace import provision
 from tests import migrated, statements
-from tests.factories import UserFactory
+from tests.factories import MembershipFactory, UserFactory
 from tests.sizes import IS_PROOF
 
 if TYPE_CHECKING:
@@ -234,6 +235,28 @@ def newsroom(alice):
     workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
     workspaces.whitelist(workspace, "operator@example.test")
     return workspace
+
+
+@pytest.fixture
+def bob(newsroom):
+    return MembershipFactory(
+        workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR
+    ).user
+
+
+@pytest.fixture
+def vera(newsroom):
+    return MembershipFactory(
+        workspace=newsroom, user__email="vera@example.test", role=Membership.Role.VIEWER
+    ).user
+
+
+@pytest.fixture
+def charlie(db):
+    """Of another workspace."""
+    user = UserFactory(email="charlie@example.test")
+    workspaces.create("Elsewhere", owner=user)
+    return user
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from accounts.models import (
 from accounts.notices.digest import DigestLine
 from config.core import task_runs, work_queue
 from config.core.ids import uuid7
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import MembershipFactory
 
 KINDS = ("mail.spread_notice", "mail.send_notice")
 MORNING = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
@@ -36,20 +36,6 @@ MORNING = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
 def newsroom(alice, settings):
     settings.WORKSPACE_FURNISHERS = ["accounts.notices.open_digest"]
     return workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
-
-
-@pytest.fixture
-def bob(newsroom):
-    return MembershipFactory(
-        workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR
-    ).user
-
-
-@pytest.fixture
-def charlie(db):
-    user = UserFactory(email="charlie@example.test")
-    workspaces.create("Elsewhere", owner=user)
-    return user
 
 
 def happen(workspace, key="one", kind="post_failed", **given):

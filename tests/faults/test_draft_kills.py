@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from config.core.crash_points import POINTS
-from tests.faults.world import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
@@ -13,13 +12,6 @@ WORK = ("work", {"kinds": ["generate.draft_persona"]})
 POINTS_HERE = sorted(point for point in POINTS if point.startswith("drafts."))
 FEED = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>Harbour posts</title>
 <item><guid>1</guid><description>Who left a cello on the night boat?</description></item></channel></rss>"""
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    made = make_world(tmp_path_factory.mktemp("prepared") / "data", "http://127.0.0.1:9")
-    yield made
-    made.drop()
 
 
 @pytest.mark.parametrize("point", POINTS_HERE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from config.core.crash_points import POINTS
-from tests.faults.world import make_world
 from tests.platforms.letterbox import Wall
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
@@ -14,13 +13,6 @@ WORK = ("work", {"kinds": ["publish.check_outlet"]})
 TIME = ("let_time_pass", {})
 RENEWED = {"outlets.claimed": 0, "outlets.renewed": 1}
 """How often the platform had renewed it before the hand was killed."""
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    made = make_world(tmp_path_factory.mktemp("prepared") / "data", "http://127.0.0.1:9")
-    yield made
-    made.drop()
 
 
 @pytest.fixture

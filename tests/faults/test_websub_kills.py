@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from config.core.crash_points import POINTS
-from tests.faults.world import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
@@ -14,13 +13,6 @@ TIME = ("let_time_pass", {})
 POINTS_HERE = {point for point in POINTS if point.startswith("websub.")}
 ASKING = {"websub.claimed": 0, "websub.armed": 0, "websub.sent": 1}
 """How often the hub was asked before the hand was killed."""
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    made = make_world(tmp_path_factory.mktemp("prepared") / "data", "http://127.0.0.1:9")
-    yield made
-    made.drop()
 
 
 @pytest.fixture

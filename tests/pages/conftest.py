@@ -6,10 +6,9 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from accounts import workspaces
-from accounts.models import Membership
 from tests import caches
-from tests.factories import MembershipFactory, UserFactory
+from tests.pipeline.steps import make_items, make_stage
+from tests.webhooks.factories import make_endpoint
 
 
 @pytest.fixture(autouse=True)
@@ -20,27 +19,6 @@ def forgotten_guesses():
 @pytest.fixture(autouse=True)
 def with_quick_workspaces(quick_workspaces):
     """What a new workspace makes is looked at in tests/pipeline/workspace/test_provision.py."""
-
-
-@pytest.fixture
-def bob(newsroom):
-    return MembershipFactory(
-        workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR
-    ).user
-
-
-@pytest.fixture
-def vera(newsroom):
-    return MembershipFactory(
-        workspace=newsroom, user__email="vera@example.test", role=Membership.Role.VIEWER
-    ).user
-
-
-@pytest.fixture
-def charlie(db):
-    user = UserFactory(email="charlie@example.test")
-    workspaces.create("Elsewhere", owner=user)
-    return user
 
 
 @pytest.fixture
@@ -80,3 +58,18 @@ def owner(as_person, alice, newsroom):
 def editor(as_person, bob):
     """Bob's browser."""
     return as_person(bob)
+
+
+@pytest.fixture
+def item(newsroom, posts):
+    return make_items(newsroom)[0]
+
+
+@pytest.fixture
+def stage(newsroom, posts):
+    return make_stage(newsroom)
+
+
+@pytest.fixture
+def endpoint(newsroom):
+    return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")

@@ -35,11 +35,6 @@ from tests.pipeline.steps import TEXT, make_items, make_stage, promise, push_raw
 pytestmark = pytest.mark.usefixtures("own_media")
 
 
-@pytest.fixture
-def item(newsroom, posts):
-    return make_items(newsroom)[0]
-
-
 def another(workspace, title):
     """An item of another raw item."""
     body = f"{title} was in the news on Monday. " * 6

@@ -23,11 +23,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.fixture
-def item(newsroom, posts):
-    return make_items(newsroom)[0]
-
-
-@pytest.fixture
 def pair(newsroom, posts):
     """Two variants of one group."""
     return make_items(newsroom, variants=2)

@@ -14,12 +14,7 @@ from pipeline.review import decisions
 from pipeline.text import article
 from tests.pages.answers import said
 from tests.pages.test_items_acts import undone
-from tests.pipeline.steps import make_items, make_stage, reread
-
-
-@pytest.fixture
-def item(newsroom, posts):
-    return make_items(newsroom)[0]
+from tests.pipeline.steps import make_stage, reread
 
 
 def at(item, name):

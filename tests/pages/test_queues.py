@@ -15,7 +15,7 @@ from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, Pub
 from pipeline.publish import workspace_hold
 from pipeline.schedule import queues
 from tests.pages.answers import at, errors, said, text_of
-from tests.pipeline.steps import make_items, make_stage, promise, reread
+from tests.pipeline.steps import make_items, promise, reread
 
 FORM = {
     "name": "Nights",
@@ -32,11 +32,6 @@ FORM = {
 def usual(newsroom):
     """The default queue that every workspace begins with."""
     return PublishQueue.everywhere.get(workspace=newsroom, is_default=True)
-
-
-@pytest.fixture
-def stage(newsroom, posts):
-    return make_stage(newsroom)
 
 
 @pytest.fixture

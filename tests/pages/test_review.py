@@ -32,11 +32,6 @@ from tests.pipeline.steps import (
 SCRIPT = {"headers": {"X-Part": "1"}}
 
 
-@pytest.fixture
-def stage(newsroom, posts):
-    return make_stage(newsroom)
-
-
 def made(newsroom, stage, title="Tram line approved", **changes):
     found = make_items(
         newsroom, title=title, url=f"https://news.example/{title.replace(' ', '-')}", **changes

@@ -28,11 +28,6 @@ FORM = {"url": "http://127.0.0.1:9/hook", "which": "usual", "mode": "live"}
 PASSWORD = "a long enough phrase 9"
 
 
-@pytest.fixture
-def endpoint(newsroom):
-    return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")
-
-
 def audited():
     return list(AuditEntry.everywhere.filter(action__startswith="endpoint").values_list("action", "actor"))
 

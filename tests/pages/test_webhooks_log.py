@@ -21,11 +21,6 @@ from webhooks.models import Delivery, DeliveryAttempt
 from webhooks.results import record_result
 
 
-@pytest.fixture
-def endpoint(newsroom):
-    return make_endpoint(newsroom, url="https://crm.example.com/in", description="CRM")
-
-
 def listed(owner, endpoint, query=""):
     """The ids on the page, in its order."""
     shown = owner.get(at(endpoint.workspace, "webhook", whe=endpoint.pk) + query)

@@ -163,18 +163,6 @@ def asked(visual):
     return int(visual.since * 30 + 0.06)
 
 
-@pytest.fixture
-def unfilmed(monkeypatch):
-    """Instead of the process: a file, at once. What is asked for is filmed elsewhere here."""
-
-    def render(job, folder, *, limits=None, on_progress=None):
-        (folder / "film.mp4").write_bytes(job.board.meta.title.encode())
-        return jobs.Made({"film.mp4": jobs.MadeFile(folder / "film.mp4", 1080, 1920)}, job.board.duration)
-
-    monkeypatch.setattr(jobs, "render", render)
-    monkeypatch.setattr(shot_detection, "look", lambda path, span: (Shot(span.start, span.end, Crop()),))
-
-
 @pytest.mark.slow
 def test_clip_is_cut_where_it_was_said(workspace, film, record_property):
     raw = with_transcript(workspace, film)

@@ -17,8 +17,7 @@ from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
 from pipeline.render.video import job as jobs
 from pipeline.render.video import shot_detection
-from pipeline.render.video.material import Shot
-from pipeline.render.video.storyboard import Crop, outside, storyboard_faults
+from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_persona_short import SENTENCES, TITLE
@@ -44,18 +43,6 @@ def folders(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
-
-
-@pytest.fixture
-def unfilmed(monkeypatch):
-    """Instead of the processes: a file, and one shot, at once."""
-
-    def render(job, folder, *, limits=None, on_progress=None):
-        (folder / "film.mp4").write_bytes(job.board.meta.title.encode())
-        return jobs.Made({"film.mp4": jobs.MadeFile(folder / "film.mp4", 1080, 1920)}, job.board.duration)
-
-    monkeypatch.setattr(jobs, "render", render)
-    monkeypatch.setattr(shot_detection, "look", lambda path, span: (Shot(span.start, span.end, Crop()),))
 
 
 def picture(size, colour, form="JPEG"):

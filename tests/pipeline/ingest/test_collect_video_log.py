@@ -3,44 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
 
-import pytest
-from django.utils import timezone
-
-from pipeline.ingest import collect
-from pipeline.models import RawItem, Source, SourceEntry
+from pipeline.models import RawItem, SourceEntry
 from tests.pipeline.ingest.test_collect_videos import poll, video
 from tests.pipeline.steps import reread
-from tests.sources.tiktok_server import TikTokServer
-from tests.sources.youtube_server import BLOCKED, CHANNEL, NO_TRACKS, YouTubeServer
-
-if TYPE_CHECKING:
-    from pytest_httpserver import HTTPServer
+from tests.sources.youtube_server import BLOCKED, CHANNEL, NO_TRACKS
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def youtube(httpserver: HTTPServer, settings: Any) -> YouTubeServer:
-    server = YouTubeServer(httpserver)
-    settings.SOURCE_ENVIRONMENT = {"YOUTUBE_URL": server.url, "YOUTUBE_API_URL": server.url}
-    return server
-
-
-@pytest.fixture
-def tiktok(httpserver: HTTPServer, settings: Any) -> TikTokServer:
-    server = TikTokServer(httpserver)
-    settings.SOURCE_ENVIRONMENT = {"TIKTOK_URL": server.url, "TIKTOK_SHORT_URL": server.url}
-    return server
-
-
-@pytest.fixture
-def register(workspace):
-    def make(**given: Any) -> Source:
-        return collect.register(workspace, collect.SourceSettings(**given), now=timezone.now())
-
-    return make
 
 
 def log() -> dict[str, tuple[str, str]]:

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
-
-import pytest
-from django.utils import timezone
+from typing import Any
 
 from pipeline.ingest import collect
 from pipeline.models import GeneratedItem, RawBody, RawItem, Source
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, claimed, facts, reread
 from tests.sources.recorded_tool import RecordedTool
-from tests.sources.tiktok_server import TikTokServer
-from tests.sources.youtube_server import CHANNEL, FakeVideo, YouTubeServer
-
-if TYPE_CHECKING:
-    from pytest_httpserver import HTTPServer
+from tests.sources.youtube_server import CHANNEL, FakeVideo
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def youtube(httpserver: HTTPServer, settings: Any) -> YouTubeServer:
-    server = YouTubeServer(httpserver)
-    settings.SOURCE_ENVIRONMENT = {"YOUTUBE_URL": server.url, "YOUTUBE_API_URL": server.url}
-    return server
-
-
-@pytest.fixture
-def tiktok(httpserver: HTTPServer, settings: Any) -> TikTokServer:
-    server = TikTokServer(httpserver)
-    settings.SOURCE_ENVIRONMENT = {"TIKTOK_URL": server.url, "TIKTOK_SHORT_URL": server.url}
-    return server
-
-
-@pytest.fixture
-def register(workspace):
-    def make(**given: Any) -> Source:
-        return collect.register(workspace, collect.SourceSettings(**given), now=timezone.now())
-
-    return make
 
 
 def poll(source: Source) -> Source:

@@ -29,12 +29,6 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def rich(workspace):
-    credits.adjust(workspace, 1000, "for the tests", "operator", now=NOON)
-    return Workspace.everywhere.select_related("plan").get(pk=workspace.pk)
-
-
-@pytest.fixture
 def published(rich, stage):
     """An item that went out at noon of the first of March."""
     item = make_items(rich)[0]

@@ -131,12 +131,6 @@ def make_digest(issue):
     return digest_of(issue)
 
 
-@pytest.fixture
-def rich(workspace):
-    credits.adjust(workspace, 1000, "for the tests", "operator", now=NOON)
-    return Workspace.everywhere.select_related("plan").get(pk=workspace.pk)
-
-
 # --- What is chosen --------------------------------------------------------------------------------------------------
 
 
