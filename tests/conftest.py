@@ -230,9 +230,15 @@ def alice(db):
 
 
 @pytest.fixture
-def newsroom(alice):
+def newsroom_plan():
+    """The plan of `newsroom`: the default one, where a file names no other."""
+    return
+
+
+@pytest.fixture
+def newsroom(alice, newsroom_plan):
     """Alice's workspace: provisioned and whitelisted, in Berlin's zone."""
-    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin", plan=newsroom_plan)
     workspaces.whitelist(workspace, "operator@example.test")
     return workspace
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts import credits, workspaces
 from pipeline.models import Generation, ModelCall, WorkspaceDefaults
-from tests.browser.people import log_in, look_over, person
+from tests.browser.people import log_in, look_over
 from tests.factories import PlanFactory
 from tests.pages.answers import at
 
@@ -16,13 +16,8 @@ KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
 
 
 @pytest.fixture
-def newsroom(db):
-    alice = person("alice@example.test", "Alice Example")
-    plan = PlanFactory(credits_per_month=1000)
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin", plan=plan)
-    workspaces.whitelist(made, "operator")
-    made.alice = alice
-    return made
+def newsroom_plan(db):
+    return PlanFactory(credits_per_month=1000)
 
 
 def use(workspace, engine, amount):

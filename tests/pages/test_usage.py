@@ -47,11 +47,8 @@ def call(workspace, cost, *, own, at=None):
 
 
 @pytest.fixture
-def newsroom(alice):
-    plan = PlanFactory(credits_per_month=1000)
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin", plan=plan)
-    workspaces.whitelist(made, "operator@example.test")
-    return made
+def newsroom_plan(db):
+    return PlanFactory(credits_per_month=1000)
 
 
 def test_credits_are_told_by_engine_and_in_all(owner, newsroom, charlie):
