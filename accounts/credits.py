@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from accounts import audit, notices
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
+from config.core.database.insert import insert
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail
 from config.core.ids import encode
@@ -385,9 +386,7 @@ def _grant(workspace_id: UUID, amount: int, now: datetime) -> LedgerEntry:
 
 def _enter(*entries: LedgerEntry) -> None:
     """One statement; an entry that moves nothing is left out."""
-    LedgerEntry.everywhere.bulk_create(
-        [entry for entry in entries if entry.amount or entry.reserved_change or entry.used_change]
-    )
+    insert([entry for entry in entries if entry.amount or entry.reserved_change or entry.used_change])
 
 
 def _change(balance: CreditBalance, **changes: int) -> None:

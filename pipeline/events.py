@@ -10,6 +10,7 @@ from config.core import dispatch
 from config.core.api.jsonio import dump
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.insert import insert
 from config.core.datetimes import as_z
 from config.core.ids import encode, uuid7
 from config.core.middleware import request_id
@@ -65,7 +66,7 @@ def write(made: Sequence[Event]) -> None:
         raise OutsideTransaction(message)
     if not made:
         return
-    Event.everywhere.bulk_create(made)
+    insert(made)
     dispatch.wake()
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from config.core import dispatch, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.insert import insert_unless_there
+from config.core.database.insert import insert, insert_unless_there
 from pipeline import events
 from pipeline.generate import outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
@@ -111,8 +111,8 @@ def push(
                     beside(met.raw_item.pk, "duplicate")
                 return met
             mark.second_key = None
-            mark.save(force_insert=True)
-        body.save(force_insert=True)
+            insert([mark])
+        insert([body])
         uploads.use(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
         if beside is not None:
             beside(row.pk, "new")

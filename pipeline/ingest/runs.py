@@ -9,6 +9,7 @@ from django.db import transaction
 
 from accounts import credits as credit_account
 from config.core import dispatch, states
+from config.core.database.insert import insert
 from pipeline import events
 from pipeline.generate import outcomes
 from pipeline.generate.model import batches
@@ -77,8 +78,8 @@ def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
-    Generation.everywhere.bulk_create(generations)
-    GeneratedItem.everywhere.bulk_create(items)
+    insert(generations)
+    insert(items)
     dispatch.wake()
     return generations, items
 

@@ -1,4 +1,4 @@
-"""`insert_unless_there` stores what `save` stores, once."""
+"""`insert` and `insert_unless_there` store what `save` stores, the latter once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import workspaces
 from accounts.models import LedgerEntry
-from config.core.database.insert import insert_unless_there
+from config.core.database.insert import insert, insert_unless_there
 from config.core.ids import uuid7
 from pipeline.models import RawItem, Source
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -78,3 +78,29 @@ def test_rows_that_break_another_constraint_are_refused_and_not_left_out(alices)
 
     with pytest.raises(IntegrityError), transaction.atomic():
         LedgerEntry.everywhere.bulk_create([row], ignore_conflicts=True)
+
+
+def test_many_rows_are_stored_as_bulk_create_stores_them(alices):
+    def make(count):
+        return [
+            LedgerEntry(
+                workspace=alices, kind="grant", amount=number, reason=f"Ünïcode {number}", created_at=NOON
+            )
+            for number in range(count)
+        ]
+
+    LedgerEntry.everywhere.all().delete()
+    expected = make(101)
+    LedgerEntry.everywhere.bulk_create(expected)
+    by_django = list(LedgerEntry.everywhere.order_by("amount").values())
+    LedgerEntry.everywhere.all().delete()
+    rows = make(101)
+    with CaptureQueriesContext(connection) as captured:
+        insert(rows)
+        insert([])
+    assert len(captured) == 2
+    assert not any(row._state.adding for row in rows)
+    stored = list(LedgerEntry.everywhere.order_by("amount").values())
+    assert [row.pop("id") for row in stored] == [row.pk for row in rows]
+    assert [row.pop("id") for row in by_django] == [row.pk for row in expected]
+    assert stored == by_django

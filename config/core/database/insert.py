@@ -1,15 +1,26 @@
-"""What `bulk_create(ignore_conflicts=True)` doesn't tell: whether a row was stored."""
+"""Plain inserts: Django builds a `bulk_create` for longer than it takes to run, and doesn't tell whether a row was stored."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connections
-from django.db.models.constants import OnConflict
-from django.db.models.sql import InsertQuery
 
 if TYPE_CHECKING:
-    from django.db.models import Model
+    from collections.abc import Sequence
+
+    from django.db.models import Field, Model
+
+
+_AT_ONCE: Final = 100
+"""Rows of a statement: fewer parameters than any database refuses."""
+
+
+def insert(rows: Sequence[Model]) -> None:
+    """Store new instances of one model, each with a value for every column, as `bulk_create` does."""
+    for start in range(0, len(rows), _AT_ONCE):
+        _insert(rows[start : start + _AT_ONCE])
 
 
 def insert_unless_there(row: Model) -> bool:
@@ -18,14 +29,32 @@ def insert_unless_there(row: Model) -> bool:
     Without a savepoint: nothing is refused, so nothing spoils the transaction. An insert of the same thing that isn't
     committed yet is waited for.
     """
+    return _insert([row], " ON CONFLICT DO NOTHING") == 1
+
+
+def _insert(rows: Sequence[Model], ending: str = "") -> int:
     connection = connections["default"]
-    query = InsertQuery(type(row), on_conflict=OnConflict.IGNORE)
-    query.insert_values(row._meta.local_concrete_fields, [row])
-    ((statement, parameters),) = query.get_compiler(connection=connection).as_sql()
+    head, group, fields = _statement(type(rows[0]), connection.vendor)
+    values = [
+        field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows for field in fields
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        is_stored: bool = cursor.rowcount == 1
-    if is_stored:
-        row._state.adding = False
-        row._state.db = connection.alias
-    return is_stored
+        cursor.execute(f"{head}{', '.join([group] * len(rows))}{ending}", values)
+        stored = int(cursor.rowcount)
+    if stored == len(rows):
+        for row in rows:
+            row._state.adding = False
+            row._state.db = connection.alias
+    return stored
+
+
+@cache
+def _statement(model: type[Model], vendor: str) -> tuple[str, str, tuple[Field[Any, Any], ...]]:
+    """The statement up to its first row, what stands there for a row, and the fields of its parameters."""
+    del vendor
+    quote = connections["default"].ops.quote_name
+    fields = tuple(model._meta.local_concrete_fields)
+    columns = ", ".join(quote(field.column) for field in fields)
+    # Names of tables and columns alone are put together here.
+    head = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608
+    return head, f"({', '.join(['%s'] * len(fields))})", fields
