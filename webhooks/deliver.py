@@ -21,6 +21,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
+from pipeline.models import Event
 from webhooks import limits, signing
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
 from webhooks.pace import EndpointRate
@@ -103,14 +104,20 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
     """Of the endpoint's due deliveries the earliest, as many as its rate allows now, with what they need."""
     with transaction.atomic():
         work_queue.lock_holder(Delivery._meta.db_table, endpoint_id)
-        allowed = min(most, PACE.left([endpoint_id]).get(endpoint_id, most))
-        if allowed < 1:
+        read_at = monotonic()
+        window = PACE.read(endpoint_id)
+        if window is None or window.left < 1:
             return []
-        taken = work_queue.take(Delivery, "endpoint_id", endpoint_id, limit=allowed, lease=LEASE)
+        taken = work_queue.take(
+            Delivery, "endpoint_id", endpoint_id, limit=min(most, window.left), lease=LEASE
+        )
         if taken:
-            PACE.used({endpoint_id: len(taken)})
+            PACE.count(window, len(taken))
+            events = Event.everywhere.only("body").in_bulk([delivery.event_id for delivery in taken])
+        for delivery in taken:
+            delivery.endpoint, delivery.event = window.endpoint, events[delivery.event_id]
+            delivery.read_at = read_at
     if taken:
-        read(taken)
         crash_point("deliver.claimed")
     return taken
 
@@ -171,7 +178,7 @@ def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
     """None where there is nothing to send, or nobody to send it to; then the delivery has been ended here."""
     try:
         if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
-            read([delivery])
+            _read_again(delivery)
         if delivery.attempts > MAX_ATTEMPTS:
             give_up(delivery)
             counters.add("given_up", "webhooks.deliver_to_endpoint")
@@ -207,16 +214,13 @@ def give_up(delivery: Delivery) -> None:
     _end(delivery, "failed", "The service stopped again and again while sending this; send it again by hand.")
 
 
-def read(deliveries: Sequence[Delivery]) -> None:
-    """Their endpoints and events as they are now, in one question."""
+def _read_again(delivery: Delivery) -> None:
+    """Its endpoint and event as they are now."""
     now = monotonic()
-    rows = Delivery.everywhere.select_related("endpoint", "event")
-    found = rows.in_bulk([one.pk for one in deliveries])
-    for delivery in deliveries:
-        row = found.get(delivery.pk)
-        if row is not None:
-            delivery.endpoint, delivery.event = row.endpoint, row.event
-            delivery.read_at = now
+    row = Delivery.everywhere.select_related("endpoint", "event").filter(pk=delivery.pk).first()
+    if row is not None:
+        delivery.endpoint, delivery.event = row.endpoint, row.event
+        delivery.read_at = now
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:

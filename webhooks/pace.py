@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from django.db import connection
 
 from config.core import work_queue
+from config.core.database.update import update_each
 from webhooks.models import Endpoint, EndpointPace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Sequence
     from uuid import UUID
-
-    from django.db.models import QuerySet
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _SECOND: Final = 1000
 """Milliseconds."""
+_ENDPOINT: Final = """SELECT endpoint.*, endpoint_pace.recent FROM endpoint
+    LEFT JOIN endpoint_pace ON endpoint_pace.endpoint_id = endpoint.id WHERE endpoint.id = %s"""
+
+
+Recent: TypeAlias = "Sequence[Sequence[int]]"
+"""As `EndpointPace.recent`."""
+
+
+class Window(NamedTuple):
+    """Of an endpoint what counts still, and how many attempts more may begin."""
+
+    endpoint: Endpoint
+    recent: Recent
+    left: int
 
 
 class EndpointRate:
@@ -33,35 +49,33 @@ class EndpointRate:
     def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
         if not groups:
             return {}
-        since = _now() - self._window
-        return {
-            row["pk"]: max(
-                0, row["rate"] - sum(count for at, count in row["pace__recent"] or () if at >= since)
-            )
-            for row in _paces(groups)
-        }
-
-    def used(self, taken: Mapping[UUID, int]) -> None:
+        rows = Endpoint.everywhere.filter(pk__in=groups).values_list("pk", "rate", "pace__recent")
         now = _now()
-        rows = [
-            EndpointPace(
-                endpoint_id=row["pk"],
-                workspace_id=row["workspace_id"],
-                recent=[
-                    *(pair for pair in row["pace__recent"] or () if pair[0] >= now - self._window),
-                    [now, taken[row["pk"]]],
-                ],
+        return {pk: self._left(rate, self._counted(recent or [], now)) for pk, rate, recent in rows}
+
+    def read(self, endpoint_id: UUID) -> Window | None:
+        """None where there is no such endpoint."""
+        key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
+        for endpoint in Endpoint.everywhere.raw(_ENDPOINT, [key]):
+            recent = self._counted(json.loads(endpoint.recent or "[]"), _now())
+            return Window(endpoint, recent, self._left(endpoint.rate, recent))
+        return None
+
+    def count(self, window: Window, taken: int) -> None:
+        """So many attempts begin now."""
+        now, endpoint = _now(), window.endpoint
+        recent = [*self._counted(window.recent, now), [now, taken]]
+        # Under the endpoint's lock nobody else writes the row meanwhile.
+        if not update_each(EndpointPace, [({"endpoint_id": endpoint.pk}, {"recent": recent})]):
+            EndpointPace.everywhere.create(
+                endpoint=endpoint, workspace_id=endpoint.workspace_id, recent=recent
             )
-            for row in _paces(taken)
-        ]
-        EndpointPace.everywhere.bulk_create(
-            rows, update_conflicts=True, unique_fields=["endpoint"], update_fields=["recent"]
-        )
 
+    def _counted(self, recent: Recent, now: int) -> Recent:
+        return [pair for pair in recent if pair[0] >= now - self._window]
 
-def _paces(endpoint_ids: Collection[UUID]) -> QuerySet[Any, dict[str, Any]]:
-    rows = Endpoint.everywhere.filter(pk__in=endpoint_ids)
-    return rows.values("pk", "workspace_id", "rate", "pace__recent")
+    def _left(self, rate: int, recent: Recent) -> int:
+        return max(0, rate - sum(count for _, count in recent))
 
 
 def _now() -> int:

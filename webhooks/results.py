@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import counters, states
 from config.core.clock import utc_now
+from config.core.database.insert import insert
+from config.core.database.update import update_each
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from webhooks import limits
@@ -133,7 +135,7 @@ def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Ran
                 states.write_as(
                     delivery, "pending", under_lease=True, wake_at=attempt.next_attempt_at, **told
                 )
-        attempt.save(force_insert=True)
+        insert([attempt])
     _tell(delivery, attempt, outcome=delivery.status)
 
 
@@ -180,13 +182,9 @@ def _record_together(done: Sequence[Success]) -> bool:
         latest[delivery.endpoint_id] = max(sent.ended_at, latest.get(delivery.endpoint_id, sent.ended_at))
     attempts = [_attempt(delivery, sent) for delivery, sent in done]
     with transaction.atomic():
-        # In one order for everybody, and before the deliveries.
-        endpoints = list(
-            Endpoint.everywhere.select_for_update(no_key=True)
-            .filter(pk__in=latest)
-            .order_by("pk")
-            .only("status", "failures", "workspace_id")
-        )
+        # In one order for everybody, and before the deliveries: what is written is locked.
+        for endpoint_id, ended_at in sorted(latest.items()):
+            _note_success_of(endpoint_id, ended_at)
         delivered = [
             (
                 delivery,
@@ -204,15 +202,7 @@ def _record_together(done: Sequence[Success]) -> bool:
         if not states.move_each(delivered, "delivered"):
             transaction.set_rollback(True)
             return False
-        DeliveryAttempt.everywhere.bulk_create(attempts)
-        now = utc_now()
-        for endpoint in endpoints:
-            if is_well(endpoint):
-                Endpoint.everywhere.filter(pk=endpoint.pk).update(
-                    last_success_at=latest[endpoint.pk], updated_at=now
-                )
-            else:
-                _note_success(endpoint, latest[endpoint.pk])
+        insert(attempts)
     for (delivery, _sent), attempt in zip(done, attempts, strict=True):
         _tell(delivery, attempt, outcome="delivered")
     return True
@@ -297,6 +287,13 @@ def _tell_people(endpoint: Endpoint, sent: AttemptResult, now: datetime) -> None
         path="settings/webhooks",
         now=now,
     )
+
+
+def _note_success_of(endpoint_id: UUID, now: datetime) -> None:
+    """Lock the endpoint's row until the transaction ends, and count the success: by one statement where it is well."""
+    well = {"pk": endpoint_id, "failures": 0, "status": EndpointStatus.ACTIVE}
+    if not update_each(Endpoint, [(well, {"last_success_at": now, "updated_at": utc_now()})]):
+        _note_success(Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id), now)
 
 
 def _note_success(endpoint: Endpoint, now: datetime) -> None:

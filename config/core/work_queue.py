@@ -135,8 +135,18 @@ def claim(
     shares = _shares(waiting, limit, per_workspace, busy or {}, had)
     if not shares:
         return []
-    taken = _take(table, "workspace_id", shares, now, now + lease, begins=False, where=where)
-    return [Claimed(pk, token, holder) for pk, holder, token in taken]
+    sql, parameters = _take_statement(
+        table, "workspace_id", shares, now, now + lease, begins=False, where=where
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"{sql} RETURNING due_at, id, lease_token, workspace_id", parameters)
+        taken = [
+            (due_at, Claimed(as_uuid(pk), token, as_uuid(holder)))
+            for due_at, pk, token, holder in cursor.fetchall()
+        ]
+    # A promise is a moment, or text on SQLite; a row without one comes first.
+    taken.sort(key=lambda row: (row[0] is not None, row[0], row[1].pk))
+    return [row for _, row in taken]
 
 
 def _narrowed(where: Mapping[str, str] | None) -> str:
@@ -168,12 +178,13 @@ def is_held(model: type[DueModel], pk: UUID, token: int) -> bool:
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
     """Claimed and begun at once: the earliest due rows whose `column` is `holder`."""
     now = database_now()
-    taken = _take(model._meta.db_table, column, {_id(holder): limit}, now, now + lease, begins=True)
-    if not taken:
-        return []
-    rows: list[Row] = list(model.everywhere.filter(pk__in=[pk for pk, _, _ in taken]))
-    rows.sort(key=lambda row: (row.due_at or now, row.pk))
-    return rows
+    sql, parameters = _take_statement(
+        model._meta.db_table, column, {_id(holder): limit}, now, now + lease, begins=True
+    )
+    # Without a second question for what was written.
+    return sorted(
+        model.everywhere.raw(f"{sql} RETURNING *", parameters), key=lambda row: (row.due_at or now, row.pk)
+    )
 
 
 def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
@@ -313,7 +324,7 @@ def deal(
     return [places[turn] for turn in range(rounds) for places in dealt if turn < len(places)][:limit]
 
 
-def _take(
+def _take_statement(
     table: str,
     column: str,
     shares: Mapping[Any, int],
@@ -322,8 +333,8 @@ def _take(
     *,
     begins: bool,
     where: Mapping[str, str] | None = None,
-) -> list[tuple[UUID, UUID, int]]:
-    """Each row that is ours now, with its holder and its token, the earliest promise first."""
+) -> tuple[str, list[Any]]:
+    """The statement by which so many of the earliest rows of each holder become ours, up to what it returns of them."""
     parameters: list[Any] = [_moment(until)]
     only = _narrowed(where)
     if connection.vendor == "postgresql":
@@ -346,15 +357,8 @@ def _take(
     counted = ", attempts = attempts + 1" if begins else ""
     # One statement: on SQLite it has the only write lock; PostgreSQL skips rows that another claim holds.
     sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{counted}
-              WHERE id {picked} RETURNING id, {column}, lease_token, due_at {MAY_BE_LOST}"""  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        taken = [
-            (due_at, as_uuid(pk), as_uuid(holder), token) for pk, holder, token, due_at in cursor.fetchall()
-        ]
-    # A promise is a moment, or text on SQLite; a row without one comes first.
-    taken.sort(key=lambda row: (row[0] is not None, row[0], row[1]))
-    return [(pk, holder, token) for _, pk, holder, token in taken]
+              WHERE id {picked} {MAY_BE_LOST}"""  # noqa: S608
+    return sql, parameters
 
 
 def _moment(moment: datetime) -> Any:
