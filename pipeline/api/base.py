@@ -84,4 +84,4 @@ class PipelineResource(WorkspaceResource):
 
     def defaults(self) -> WorkspaceDefaults:
         rows = WorkspaceDefaults.objects.of(self.caller.workspace)
-        return rows.select_related("push_source", "test_push_source").get()
+        return rows.select_related("test_push_source" if self.caller.test else "push_source").get()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import F
+
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
     """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    personas = Persona.everywhere.select_related("workspace").filter(pk=persona_id)
+    personas = Persona.everywhere.filter(pk=persona_id).annotate(workspace_name=F("workspace__name"))
     persona = personas.first() if persona_id else None
     if persona is None:
         return PersonaCard(name="")
@@ -34,7 +36,7 @@ def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
         reference_posts=tuple(content["reference_posts"]),
         approved_lines=tuple(content["approved_lines"]),
         brand=content["brand"],
-        is_brand=collapse(content["name"]) == collapse(persona.workspace.name),
+        is_brand=collapse(content["name"]) == collapse(persona.workspace_name),
     )
 
 
