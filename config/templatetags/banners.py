@@ -60,7 +60,7 @@ def _stopped(place: Place) -> list[Banner]:
 def _publishing(place: Place) -> list[Banner]:
     """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
     now = utc_now()
-    reason, late = counts.in_the_way(place.workspace.pk, now=now)
+    reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
     if reason is not None:
         text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
         link = _address(place, "queues_page")

@@ -42,7 +42,7 @@ from pipeline.api.generated_answers import (
     publications_by_item,
     serialize_explanation,
     serialize_rehearsal,
-    shown_whole,
+    serialize_whole,
 )
 from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
@@ -221,7 +221,7 @@ class GeneratedItemView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         read_query(request, {})
-        shown = shown_whole(row)
+        shown = serialize_whole(row)
         return respond_with_tag(request, shown, tag=item_tag(row, shown))
 
     @extend_schema(
@@ -344,7 +344,7 @@ class GeneratedItemView(PipelineResource):
             rehearsed = serialize_rehearsal(row, publish.dry_run(row, wish, now=now))
             return Response({**rehearsed, "notes": notes_on(wish)})
         item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
-        shown = shown_whole(item)
+        shown = serialize_whole(item)
         return Response(
             {**shown, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, shown)}
         )

@@ -58,11 +58,11 @@ def notes_on(wish: Wish) -> list[dict[str, str]]:
 
 def answered(item: GeneratedItem, status: int) -> Response:
     """The whole item, as every call answers that changed it."""
-    shown = shown_whole(item)
+    shown = serialize_whole(item)
     return Response(shown, status=status, headers={"ETag": item_tag(item, shown)})
 
 
-def shown_whole(item: GeneratedItem) -> dict[str, Any]:
+def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
     publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
     (row,) = retry_rules.with_current_errors(item.workspace, [payloads.row_of(item)])
     return payloads.generated_item(

@@ -101,7 +101,7 @@ class RawItemView(PipelineResource):
         if "created_before" in query:
             rows = rows.filter(created_at__lt=query["created_before"])
         found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
-        return found.respond(request, outcomes.shown_each(self.caller.workspace, found.rows))
+        return found.respond(request, outcomes.serialize_raw_items(self.caller.workspace, found.rows))
 
     @extend_schema(
         operation_id="raw_push",

@@ -97,7 +97,7 @@ class StoryboardView(PipelineResource):
         """404 for an item that is no film, or isn't filmed yet."""
         row = self._find(id)
         read_query(request, {})
-        kept = storyboards.kept(row)
+        kept = storyboards.stored_storyboard(row)
         if kept is None:
             raise NotFound
         return respond_with_tag(request, _shown(row, kept), tag=strong_tag(row.version))

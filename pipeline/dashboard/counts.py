@@ -38,7 +38,7 @@ class Overdue:
     """By how much the earliest of them is late."""
 
 
-def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
+def publishing_obstacles(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
     """Why people hold all publishing, and what is late by the clock alone; None where nothing is. One statement."""
     late = (
         Publication.everywhere.overdue(now)

@@ -6,14 +6,14 @@ from pipeline.generate.recheck import recheck
 from pipeline.generate.rendering import queue_of_rendering, turns_of_films
 from pipeline.generate.run import give_up, run_generation, writer_for
 from pipeline.generate.save import excerpt_of
-from pipeline.generate.topics.run import hand_on
+from pipeline.generate.topics.run import copy_pick
 
 __all__ = [
+    "copy_pick",
     "cost_so_far",
     "draft_of",
     "excerpt_of",
     "give_up",
-    "hand_on",
     "persona_card",
     "queue_of_rendering",
     "recheck",

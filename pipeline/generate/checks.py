@@ -90,7 +90,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     return Check("instructions", "failed", message)
 
 
-def judge_shown(
+def check_visuals(
     engine: Engine,
     draft: Draft,
     brief: Brief,

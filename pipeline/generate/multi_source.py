@@ -52,7 +52,7 @@ def read_material(run: Run) -> RunMaterial:
     return run.resting_on(brief, source)
 
 
-def told_in(brief: Brief) -> list[UUID]:
+def raw_items_of(brief: Brief) -> list[UUID]:
     """The raw items that are told, in order; those of the run's inputs of which nothing came aren't among them."""
     return [key for one in brief.stories if (key := ids.decode("raw", one.id)) is not None]
 
@@ -67,10 +67,10 @@ def displaced(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
     return {**kept, "start": claim["start"] + start, "end": claim["end"] + start}
 
 
-def lock_told(brief: Brief) -> None:
+def lock_raw_items(brief: Brief) -> None:
     """Until the transaction ends nothing that is told is erased or taken back unseen; call it before any item."""
     # In the order of ids, as every other path that locks several rows.
-    rows = RawItem.everywhere.filter(pk__in=told_in(brief))
+    rows = RawItem.everywhere.filter(pk__in=raw_items_of(brief))
     list(rows.select_for_update().order_by("id").values_list("pk"))
 
 

@@ -60,10 +60,10 @@ def read_one(raw: RawItem) -> list[dict[str, Any]]:
 
 def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
     """A raw item as the API and its events show it."""
-    return shown_each(raw.workspace, [payloads.row_of(raw)])[0]
+    return serialize_raw_items(raw.workspace, [payloads.row_of(raw)])[0]
 
 
-def shown_each(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of raw items of one workspace, as the API shows them."""
     told = read(workspace, rows)
     return [
@@ -96,7 +96,7 @@ def current_reason(
     return reason
 
 
-def shown_new(raw: RawItem, items: Iterable[GeneratedItem]) -> dict[str, Any]:
+def serialize_new_raw_item(raw: RawItem, items: Iterable[GeneratedItem]) -> dict[str, Any]:
     """The same of a raw item of which all that counts is in memory: what was just planned of it. Asks nothing."""
     row = payloads.row_of(raw)
     made = [{name: getattr(item, name) for name in _FIELDS} for item in items]

@@ -16,7 +16,7 @@ from pipeline.generate import multi_source
 from pipeline.generate.acceptance import NO_MORE_SENTENCES
 from pipeline.generate.autopilot import gates_of, publish_automatically
 from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
-from pipeline.generate.checks import judge_shown
+from pipeline.generate.checks import check_visuals
 from pipeline.generate.lifecycle import (
     end_run,
     fail_item,
@@ -51,7 +51,7 @@ def save_run(run: Run) -> Run:
     checked = [
         (
             draft,
-            judge_shown(engine, draft, brief, source, persona, own_words=run.own_words)
+            check_visuals(engine, draft, brief, source, persona, own_words=run.own_words)
             if draft is not None
             else (),
         )
@@ -61,7 +61,7 @@ def save_run(run: Run) -> Run:
     now = utc_now()
     with transaction.atomic():
         raw = lock_raw_item(generation)
-        multi_source.lock_told(brief)
+        multi_source.lock_raw_items(brief)
         end_run(generation, now)
         items = items_of(generation)
         made: list[GeneratedItem] = []
@@ -164,7 +164,7 @@ def _ready(
         persona_version=generation.persona_version,
         engine_version=plugins.get("engines", generation.engine, Engine).version,
         held=_held(generation, raw, brief),
-        raw_items=[key.hex for key in multi_source.told_in(brief)],
+        raw_items=[key.hex for key in multi_source.raw_items_of(brief)],
         generator=dict(generator),
         ready_at=now,
         updated_at=now,
@@ -181,7 +181,7 @@ def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
     """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives orders."""
     found = ""
     if brief.stories:
-        found = standing_of(generation.pk, multi_source.told_in(brief))
+        found = standing_of(generation.pk, multi_source.raw_items_of(brief))
     elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
         found = "source_withdrawn"
     elif raw is not None and raw.content_version != generation.raw_version:

@@ -61,7 +61,7 @@ class Pushed:
         """The raw item as the API shows it, with its outcomes."""
         if self.items is None:
             return outcomes.serialize_raw_item(self.raw_item)
-        return outcomes.shown_new(self.raw_item, self.items)
+        return outcomes.serialize_new_raw_item(self.raw_item, self.items)
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def facts_of(
     skipped_before: Sequence[Mapping[str, Any]],
 ) -> list[Event]:
     """`skipped_before` was told already. The raw item has what `items` make pending."""
-    shown = outcomes.shown_new(row, items)
+    shown = outcomes.serialize_new_raw_item(row, items)
     news = {(one["engine_output"], one["variant"]) for one in row.skipped if one not in skipped_before}
     told: list[tuple[str, dict[str, Any]]] = (
         [] if was_told else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]

@@ -45,16 +45,16 @@ def align_open_slot(source: Source, *, now: datetime) -> None:
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         if slot is not None:
             _end_now(slot, "skipped", _note("switched_off", _("The source was switched off.")), now)
-        promise(source, None)
+        show_next_slot(source, None)
         return
     due_at = next_slot(
         source.config, after=now, previous=last_worked(source), default_zone=source.workspace.timezone
     )
     if slot is None:
-        lay(source, due_at, now=now)
+        create_slot(source, due_at, now=now)
     elif slot.status == BrandSlotStatus.WAITING:
         BrandSlot.everywhere.filter(pk=slot.pk).update(due_at=due_at, wake_at=due_at, **work_queue.overtake())
-        promise(source, due_at)
+        show_next_slot(source, due_at)
     dispatch.wake()
 
 
@@ -71,7 +71,7 @@ def bring_forward(source: Source, *, now: datetime) -> Source:
                 "status": source.status
             }
             raise Conflict.because(code="not_active", message=message)
-        promise(source, now)
+        show_next_slot(source, now)
         dispatch.wake()
     return source
 
@@ -89,13 +89,13 @@ def end_slot(
     """End a claimed slot and lay the next, in the caller's transaction. What was missed meanwhile is left out."""
     states.move(slot, status, under_lease=True, wake_at=None, attempts=0, ended_at=now, **changes)
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
-        promise(source, None)
+        show_next_slot(source, None)
         return
     following = next_slot(source.config, after=now, previous=slot.due_at, default_zone=workspace.timezone)
-    lay(source, following, now=now)
+    create_slot(source, following, now=now)
 
 
-def lay(source: Source, due_at: datetime, *, now: datetime) -> None:
+def create_slot(source: Source, due_at: datetime, *, now: datetime) -> None:
     BrandSlot.everywhere.create(
         workspace_id=source.workspace_id,
         test=source.test,
@@ -105,10 +105,10 @@ def lay(source: Source, due_at: datetime, *, now: datetime) -> None:
         request_id=request_id(),
         created_at=now,
     )
-    promise(source, due_at)
+    show_next_slot(source, due_at)
 
 
-def promise(source: Source, due_at: datetime | None) -> None:
+def show_next_slot(source: Source, due_at: datetime | None) -> None:
     """The source shows when it makes the next piece; its `wake_at` stays empty, so that nobody polls it."""
     Source.everywhere.filter(pk=source.pk).update(due_at=due_at)
     source.due_at = due_at

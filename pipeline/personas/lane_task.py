@@ -281,7 +281,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
             states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
         else:
             slot.sleep_until(resets_at, attempts=0)
-        lane_slots.promise(source, resets_at)
+        lane_slots.show_next_slot(source, resets_at)
         _tell_health(source, note, now)
         balance = error.balance
         credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)

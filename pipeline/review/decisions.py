@@ -142,7 +142,7 @@ def edit(
             _refuse_undrawable(row, values)
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
             # A film that stays as it is shows what a person may have written into its storyboard.
-            filmed = None if is_redrawn else storyboards.kept(row)
+            filmed = None if is_redrawn else storyboards.stored_storyboard(row)
             write_revision(row, now, by=by, board=filmed.board if filmed is not None else None, **values)
         else:
             update_locked(row, now, **values)

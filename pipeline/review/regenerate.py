@@ -214,7 +214,7 @@ def _another_run(
     )
     if raw is None and row.raw_items:
         _tell_again(row, generation)
-    elif raw is None and not generate.hand_on(row.generation, generation, now):
+    elif raw is None and not generate.copy_pick(row.generation, generation, now):
         message = "The topic that it speaks of was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
     dispatch.wake()

@@ -47,13 +47,13 @@ class StoredStoryboard:
     frames: tuple[Asset, ...]
 
 
-def kept(item: GeneratedItem) -> StoredStoryboard | None:
+def stored_storyboard(item: GeneratedItem) -> StoredStoryboard | None:
     """None where the item has no film, or not yet."""
     rows = Asset.everywhere.filter(item=item, revoked_at=None, role__in=(ROLE, "frame"))
-    return kept_in(list(rows.order_by("position", "id")))
+    return stored_storyboard_in(list(rows.order_by("position", "id")))
 
 
-def kept_in(there: Sequence[Asset]) -> StoredStoryboard | None:
+def stored_storyboard_in(there: Sequence[Asset]) -> StoredStoryboard | None:
     """The same out of the files of an item, in their order."""
     stored = next((one for one in there if one.role == ROLE), None)
     if stored is None:
@@ -91,7 +91,7 @@ def edit(
         row = rerender.lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_unless_ready(row)
-        before = kept(row)
+        before = stored_storyboard(row)
         if before is None:
             raise Conflict.because(code="no_storyboard", message="It has no film whose storyboard is kept.")
         board = _filmable(before.board, board)

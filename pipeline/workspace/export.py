@@ -122,7 +122,7 @@ def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, 
     """With their outcomes, which are read for a few at a time."""
     found = in_turn(rows)
     while some := list(islice(found, _ROWS_TOGETHER)):
-        yield from outcomes.shown_each(workspace, some)
+        yield from outcomes.serialize_raw_items(workspace, some)
 
 
 def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:

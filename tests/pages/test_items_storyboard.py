@@ -41,7 +41,7 @@ def test_the_item_shows_its_scenes_with_times_and_words(editor, item):
 
 
 def test_what_is_changed_is_filmed_again(editor, item):
-    before = storyboards.kept(item).board
+    before = storyboards.stored_storyboard(item).board
     sent = typed(editor, item, text_0_0="Harbour boats go electric", seconds_1="6", place_3="2", place_4="0")
     answer = editor.post(at(item), sent)
     assert answer.status_code == 302
@@ -91,8 +91,12 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
     from pipeline import generate
 
     sent = typed(editor, item, text_1_1="Forty boats carry nine million people a year.")
-    title = next(one for one in storyboard_edits.texts(storyboards.kept(item).board) if one.name == "title")
-    board = storyboard_edits.retyped(storyboards.kept(item).board, title, "Boats go electric")
+    title = next(
+        one
+        for one in storyboard_edits.texts(storyboards.stored_storyboard(item).board)
+        if one.name == "title"
+    )
+    board = storyboard_edits.retyped(storyboards.stored_storyboard(item).board, title, "Boats go electric")
     storyboards.edit(item, board, by="vera", now=NOON)
     generate.run_generation(claimed(reread(item).generation))
     answer = editor.post(at(item), sent)

@@ -289,7 +289,7 @@ def conclude(
     )
 
 
-def hand_on(old: Generation, new: Generation, now: datetime) -> bool:
+def copy_pick(old: Generation, new: Generation, now: datetime) -> bool:
     """A further run of the same item speaks of the same topic from the same angle; False where that isn't kept."""
     last = BrandPick.everywhere.filter(generation=old).select_related("topic").order_by("-id").first()
     if last is None or last.topic is None:

@@ -44,7 +44,7 @@ class Identified:
 
 
 @dataclass(frozen=True)
-class There:
+class KnownRawItem:
     """A raw item that the workspace has already."""
 
     id: UUID
@@ -59,8 +59,8 @@ class There:
 
 @dataclass(frozen=True)
 class KnownEntries:
-    by_key: Mapping[str, There]
-    by_second: Mapping[int, There]
+    by_key: Mapping[str, KnownRawItem]
+    by_second: Mapping[int, KnownRawItem]
 
 
 def content_of(entry: Entry) -> raw_content.RawContent:
@@ -129,7 +129,7 @@ def find_known(source: Source, found: Sequence[Identified]) -> KnownEntries:
     return KnownEntries(by_key, {prints[there.id]: there for there in rows})
 
 
-def _read(rows: Iterable[RawItem]) -> list[There]:
+def _read(rows: Iterable[RawItem]) -> list[KnownRawItem]:
     read = rows.values_list(  # type: ignore[attr-defined]  # a queryset
         "id",
         "dedup_key",
@@ -141,7 +141,7 @@ def _read(rows: Iterable[RawItem]) -> list[There]:
         "withdrawn_at",
     )
     return [
-        There(
+        KnownRawItem(
             pk,
             key,
             source_id,
@@ -169,7 +169,7 @@ class ClassifiedEntry:
     decided_by: str
     code: str = ""
     message: str = ""
-    there: There | None = None
+    there: KnownRawItem | None = None
     content: raw_content.RawContent | None = None
     is_repeated: bool = False
     """The same entry stands further up in the document."""
@@ -238,7 +238,9 @@ def _of_itself(one: Identified) -> ClassifiedEntry | None:
     return None
 
 
-def _look_up(source: Source, one: Identified, known: KnownEntries) -> tuple[Identified, There | None, str]:
+def _look_up(
+    source: Source, one: Identified, known: KnownEntries
+) -> tuple[Identified, KnownRawItem | None, str]:
     """The raw item that is there, and by what it was found; by its key first."""
     there = known.by_key.get(one.key)
     if there is not None or one.second is None or one.second not in known.by_second:
@@ -250,7 +252,7 @@ def _look_up(source: Source, one: Identified, known: KnownEntries) -> tuple[Iden
     return replace(one, second=None), None, one.by
 
 
-def _met(source: Source, one: Identified, there: There | None, by: str) -> ClassifiedEntry | None:
+def _met(source: Source, one: Identified, there: KnownRawItem | None, by: str) -> ClassifiedEntry | None:
     entry = one.entry
     is_own = there is not None and there.source_id == source.pk
     key = there.key if there is not None and is_own else one.key
@@ -278,7 +280,7 @@ def _met(source: Source, one: Identified, there: There | None, by: str) -> Class
     return ClassifiedEntry(entry, key, "revised", by, "revised", message, there, content)
 
 
-def _is_the_same(source: Source, one: Identified, there: There) -> bool:
+def _is_the_same(source: Source, one: Identified, there: KnownRawItem) -> bool:
     """Of something that has the same address, or the same content, under another id."""
     if there.is_deleted or there.source_id != source.pk:
         return True

@@ -60,7 +60,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
     )
     siblings = _siblings(place, row)
-    kept = storyboards.kept_in(there) if row.bucket == "video" else None
+    kept = storyboards.stored_storyboard_in(there) if row.bucket == "video" else None
     scenes = scenes_of(kept) if kept is not None else ()
     sent = publications.sendings_of(place, row)
     return {

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Who was overtaken keeps what they typed, and may save it over what there is now."""
     row = find_item(place, gen)
-    kept = storyboards.kept(row)
+    kept = storyboards.stored_storyboard(row)
     if kept is None:
         messages.info(request, _("There is no film of it whose storyboard could be changed."))
         return redirect(place.address("item_page", gen=gen))
@@ -46,7 +46,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         except Overtaken:
             overtaken = True
             row = find_item(place, gen)
-            kept = storyboards.kept(row) or kept
+            kept = storyboards.stored_storyboard(row) or kept
             form = StoryboardForm(form.data, board=kept.board, version=row.version)
             form.take_over()
         except AppError as error:

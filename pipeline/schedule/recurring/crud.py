@@ -129,7 +129,7 @@ def begin(
             row = Recurrence(workspace=workspace, test=item.test, item=fresh, created_at=now, updated_at=now)
             _lay(row, values)
             row.due_at = next_moment(row, workspace.timezone, after=now)
-            row.wake_at = next_look(row.due_at, now)
+            row.wake_at = next_check_at(row.due_at, now)
             row.save(force_insert=True)
         else:
             _lay(row, values)
@@ -213,13 +213,13 @@ def next_moment(row: Recurrence, zone: str, *, after: datetime) -> datetime:
     return next(slot.moment for slot in slots if slot.moment > after)
 
 
-def next_look(due_at: datetime, now: datetime) -> datetime:
+def next_check_at(due_at: datetime, now: datetime) -> datetime:
     return min(due_at, now + LOOK)
 
 
 def _timed(row: Recurrence, workspace: Workspace, now: datetime) -> dict[str, Any]:
     following = next_moment(row, workspace.timezone, after=now)
-    return {"due_at": following, "wake_at": next_look(following, now), **work_queue.overtake()}
+    return {"due_at": following, "wake_at": next_check_at(following, now), **work_queue.overtake()}
 
 
 def _lay(row: Recurrence, values: Mapping[str, Any]) -> None:

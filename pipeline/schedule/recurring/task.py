@@ -22,7 +22,7 @@ from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, Recurre
 from pipeline.review import regenerate
 from pipeline.schedule.recurring.crud import (
     is_source_paused,
-    next_look,
+    next_check_at,
     next_moment,
     stop_recurrence,
     why_ended,
@@ -54,7 +54,7 @@ def give_up(recurrence: Recurrence) -> None:
     row = Recurrence.everywhere.select_related("workspace").get(pk=recurrence.pk)
     now = utc_now()
     following = next_moment(row, row.workspace.timezone, after=max(now, row.due_at or now))
-    recurrence.sleep_until(next_look(following, now), due_at=following, attempts=0)
+    recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0)
 
 
 def _work(recurrence: Recurrence, now: datetime) -> None:
@@ -70,7 +70,7 @@ def _work(recurrence: Recurrence, now: datetime) -> None:
                 _stop_itself(row, ended.code, ended.message, now)
                 return
             if now < _due_at(row, now):
-                recurrence.sleep_until(next_look(_due_at(row, now), now), attempts=0)
+                recurrence.sleep_until(next_check_at(_due_at(row, now), now), attempts=0)
                 return
             _take_turn(recurrence, row, now)
     except credit_account.QuotaExceeded as error:
@@ -142,7 +142,7 @@ def _due_at(row: Recurrence, now: datetime) -> datetime:
 def _go_on(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
     """Never to the same time again: it was claimed by the database's clock, and this process's may be behind it."""
     following = next_moment(row, row.workspace.timezone, after=max(now, _due_at(row, now)))
-    if not recurrence.sleep_until(next_look(following, now), due_at=following, attempts=0):
+    if not recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0):
         raise LostLease
 
 

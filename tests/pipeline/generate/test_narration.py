@@ -179,7 +179,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
 
 def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, filmed, heard):
     item = make_film(workspace)
-    before, board = files_of(item)["voice"], storyboards.kept(item).board
+    before, board = files_of(item)["voice"], storyboards.stored_storyboard(item).board
     text = next(iter(storyboard_edits.texts(board)))
     changed = storyboard_edits.retyped(board, text, "Ferries go electric")
 
@@ -195,7 +195,7 @@ def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, 
 
 def test_what_is_heard_keeps_its_moments(workspace, filmed):
     item = make_film(workspace)
-    board = storyboards.kept(item).board
+    board = storyboards.stored_storyboard(item).board
     first, *others = board.captions
     one, two, *rest = board.scenes
     later = (replace(one, end=one.end + 0.1), replace(two, start=two.start + 0.1), *rest)
@@ -227,7 +227,7 @@ def test_without_a_voice_the_film_is_silent_with_captions_and_says_why(workspace
 @pytest.mark.usefixtures("no_voice")
 def test_a_changed_storyboard_of_a_silent_film_still_says_that_it_is_silent(workspace, filmed):
     item = make_film(workspace)
-    board = storyboards.kept(item).board
+    board = storyboards.stored_storyboard(item).board
     changed = storyboard_edits.retyped(
         board, next(iter(storyboard_edits.texts(board))), "Ferries go electric"
     )

@@ -305,7 +305,7 @@ def test_list_asks_once_for_all_of_them(workspace, django_assert_num_queries):
     raws = [push_raw(workspace, external_id=str(number)).raw_item for number in range(5)]
     rows = [payloads.row_of(raw) for raw in raws]
     with django_assert_num_queries(1):
-        found = outcomes.shown_each(workspace, rows)
+        found = outcomes.serialize_raw_items(workspace, rows)
     assert [one["outcomes"][0]["outcome"] for one in found] == ["pending"] * 5
 
 

@@ -82,7 +82,7 @@ def of_words(item):
 def made_again(item):
     """As they come out when the words that are stored are judged once more."""
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
-    there = storyboards.kept(row)
+    there = storyboards.stored_storyboard(row)
     checks = generate.recheck(row, board=there.board if there is not None else None)
     return {code: told for code, told in by_code(checks).items() if code not in pictures.OF_FILES}
 
@@ -103,7 +103,7 @@ def edit(item, **changes):
 
 def board_with(item, words):
     """Its storyboard with other words on the second text that is shown."""
-    board = storyboards.kept(item).board
+    board = storyboards.stored_storyboard(item).board
     return storyboard_edits.retyped(board, storyboard_edits.texts(board)[1], words)
 
 
@@ -175,7 +175,7 @@ def test_after_a_storyboard_the_checks_are_those_of_what_is_filmed(make, engine)
 
 def test_a_caption_of_the_film_is_held_against_the_source(make):
     item = make("Persona Short")
-    board = storyboards.kept(item).board
+    board = storyboards.stored_storyboard(item).board
     place = next(number for number, card in enumerate(board.captions) if len(card.words) > 2)
     row = storyboards.edit(
         item, storyboard_edits.recaptioned(board, place, "They stole 4711 boats."), by="vera", now=NOON

@@ -39,7 +39,7 @@ def item(workspace, filmed):
 
 
 def board_of(item):
-    return storyboards.kept(item).board
+    return storyboards.stored_storyboard(item).board
 
 
 def text_of(board, name):
@@ -219,10 +219,10 @@ def test_members_that_are_none_are_named(item, change, field):
 
 
 def test_an_item_without_a_film_has_none(workspace, item):
-    assert storyboards.kept(item) is not None
+    assert storyboards.stored_storyboard(item) is not None
     (board,) = Asset.everywhere.filter(item=item, role="storyboard")
     files.path_of(board.path).write_text("{}")
-    assert storyboards.kept(item) is None
+    assert storyboards.stored_storyboard(item) is None
     with pytest.raises(Conflict) as caught:
         edit(item, None)
     assert [one.code for one in caught.value.detail] == ["no_storyboard"]
