@@ -18,7 +18,7 @@ from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber
 from pipeline.platforms.email_newsletter.frame import inlined
-from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, look_of
+from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, style_of
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, SmtpReply, SmtpSession
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import WANTED_SUBSCRIBERS
@@ -224,6 +224,6 @@ def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) ->
         f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
     )
     issue = Issue(
-        " ".join(subject.split()), inlined(html, look_of(outlet.config)), f"{asked}\n\n{url}\n\n{ignore}"
+        " ".join(subject.split()), inlined(html, style_of(outlet.config)), f"{asked}\n\n{url}\n\n{ignore}"
     )
     return issue, Envelope(subscriber.email, message_id)

@@ -88,7 +88,7 @@ def store_links(publication: Publication, payload: Payload) -> None:
     _keep(publication, _shortened(payload, publication.outlet)[1])
 
 
-def kept_for(address: str, publication: Publication) -> str:
+def short_url_for(address: str, publication: Publication) -> str:
     """The short address that was written down for one that a post links to; else the address itself."""
     codes = _Codes(publication.outlet, ids.encode("gen", publication.item_id))
     short = codes(address)

@@ -27,7 +27,7 @@ from pipeline.publish.timing.queue_slots import (
     queue_of,
 )
 from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
-from pipeline.publish.undo_snapshot import as_they_stand, promise_as_before, put_back
+from pipeline.publish.undo_snapshot import put_back, reschedule_from_snapshot, snapshot
 from pipeline.publish.validation import (
     CannotPublish,
     OutletVerdict,
@@ -48,7 +48,6 @@ __all__ = [
     "OutletVerdict",
     "Wish",
     "advance_publication",
-    "as_they_stand",
     "assets_of",
     "blackouts_of",
     "cancel",
@@ -73,7 +72,6 @@ __all__ = [
     "package_of",
     "payload_of",
     "problems_of",
-    "promise_as_before",
     "put_back",
     "queue_of",
     "receipt_of",
@@ -82,10 +80,12 @@ __all__ = [
     "remove",
     "renew_scheduled",
     "request",
+    "reschedule_from_snapshot",
     "retime",
     "retry",
     "set_clocks",
     "settle_publication",
+    "snapshot",
     "validate_outlets",
     "wake_scheduled",
     "why_closed",

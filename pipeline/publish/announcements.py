@@ -44,14 +44,16 @@ def posted_twice(external_id: str, attempt: Attempt) -> dict[str, Any]:
         f"call {attempt.number} after it had been given up and the post sent again."
     )
     action = f"Look at both on the platform, and delete one{_at(attempt)}."
-    return as_shown(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
+    return serialize_failure(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
 
 
 def posted_after_all(attempt: Attempt) -> dict[str, Any]:
     other = answer_of(attempt)["external_id"]
     message = f"It is public after all, as {other}: the platform took call {attempt.number} after it had been given up."
     action = f"Delete it on the platform, or leave it{_at(attempt)}."
-    return as_shown(OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False)
+    return serialize_failure(
+        OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False
+    )
 
 
 def _at(attempt: Attempt) -> str:
@@ -86,7 +88,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def as_shown(
+def serialize_failure(
     error: PluginError, *, is_retried: bool, connection: OutletConnection | None = None
 ) -> dict[str, Any]:
     """A failure as its publication and its event tell it: what happened, whose it is, what to do."""

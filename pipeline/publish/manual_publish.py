@@ -28,7 +28,7 @@ def is_handed_over(row: Publication) -> bool:
     return row.status == PublicationStatus.PUBLISHING and row.step == row.BY_HAND
 
 
-def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
+def request_manual_post(row: Publication, post: Adapted, now: datetime) -> None:
     """Tell its people that it is theirs to post; given back where the item was held or edited meanwhile."""
     with transaction.atomic():
         item = lock_item(row.item)
@@ -85,7 +85,7 @@ def package_of(row: Publication) -> Adapted:
     if row.status == PublicationStatus.SCHEDULED:
         # No short link of it leads anywhere yet.
         return straight
-    link = short_links.kept_for(straight.payload.link, row)
+    link = short_links.short_url_for(straight.payload.link, row)
     return post_of_attempt(row, replace(straight, payload=replace(straight.payload, link=link)))
 
 

@@ -19,12 +19,12 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.announcements import as_shown, record_publication_event
+from pipeline.publish.announcements import record_publication_event, serialize_failure
 from pipeline.publish.call_client import LONGEST
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
-from pipeline.publish.results import LEASE, next_look, record_failure, record_success, write_scheduled
+from pipeline.publish.results import LEASE, next_wake_at, record_failure, record_success, write_scheduled
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,11 +51,11 @@ def look_up(row: Publication, now: datetime) -> None:
     """Ask the platform whether it has the item. Found: published; absent: due again; can't tell: ask again later."""
     if row.outlet.deleted_at is not None:
         # Disconnected meanwhile: nobody can be asked any more.
-        look_again(row, now)
+        schedule_next_lookup(row, now)
         return
     if platform_of(row.platform).mails_subscribers and is_in_doubt(row):
         # Found would mail everybody, perhaps a second time: a person says what is so.
-        look_again(row, now)
+        schedule_next_lookup(row, now)
         return
     answer: Found | Absent | CannotTell | None
     asked_at = now
@@ -81,11 +81,11 @@ def look_up(row: Publication, now: datetime) -> None:
     elif isinstance(answer, Absent):
         counts_at = absence_counts_at(row)
         if counts_at is not None and asked_at < counts_at:
-            look_again(row, now, at=counts_at)
+            schedule_next_lookup(row, now, at=counts_at)
         else:
             note_absent(row, now, answer)
     else:
-        look_again(row, now)
+        schedule_next_lookup(row, now)
 
 
 def absence_counts_at(row: Publication) -> datetime | None:
@@ -112,7 +112,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
                 unknown_since=None,
                 lookups=0,
                 next_attempt_at=None,
-                wake_at=next_look(row),
+                wake_at=next_wake_at(row),
                 attempts=0,
                 step="prepare",
                 step_state={},
@@ -134,7 +134,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
     record_failure(row, error, now, attempt=None, tries=row.attempt_count)
 
 
-def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -> None:
+def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None = None) -> None:
     """Still unknown: look again later, and tell once after an hour; the publication stays as it is for a person.
 
     `at` is when absence will count, where the platform didn't have it before that.
@@ -158,7 +158,9 @@ def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -
         if is_time_to_tell:
             values["unknown_told_at"] = now
         if at is not None and not is_in_doubt(row):
-            values["error"] = as_shown(OutcomeUnknown(NOT_THERE_YET, code="not_there_yet"), is_retried=False)
+            values["error"] = serialize_failure(
+                OutcomeUnknown(NOT_THERE_YET, code="not_there_yet"), is_retried=False
+            )
         write_scheduled(row, values)
         refresh_item(item, now=now)
         if is_time_to_tell:
@@ -185,7 +187,7 @@ def doubt_promised(*, now: datetime) -> int:
             item = lock_item(row.item)
             message = ASKED if platform.can_reconcile else NOT_ASKED
             message = NOT_KNOWN if platform.mails_subscribers else message
-            shown = as_shown(OutcomeUnknown(message, code=CODE), is_retried=False)
+            shown = serialize_failure(OutcomeUnknown(message, code=CODE), is_retried=False)
             states.move(
                 row,
                 "unknown",

@@ -19,7 +19,7 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
-from pipeline.publish.announcements import as_shown
+from pipeline.publish.announcements import serialize_failure
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import overtaken, write_scheduled
@@ -110,7 +110,7 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
     look_at = None if wait is None else now + min(wait, timedelta(days=1))
     with transaction.atomic():
         item = lock_item(row.item)
-        shown = as_shown(error, is_retried=not is_over, connection=connection)
+        shown = serialize_failure(error, is_retried=not is_over, connection=connection)
         values = {
             "error": shown,
             "step": "done" if is_over else "remove",
@@ -129,7 +129,7 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
 def give_up_removing(row: Publication) -> None:
     """Its tasks broke again and again."""
     message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
-    shown = as_shown(OutcomeUnknown(message, code="gave_up"), is_retried=False)
+    shown = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(
         error=shown, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1
     ):

@@ -21,7 +21,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.publish.item_status import lock_groups, lock_item, refresh_item, set_on
-from pipeline.publish.results import next_look
+from pipeline.publish.results import next_wake_at
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
 from pipeline.publish.validation import (
     OutletVerdict,
@@ -293,7 +293,7 @@ def wake_scheduled(item: GeneratedItem) -> None:
     # In the order of ids, as every other path that locks several publications.
     for row in Publication.everywhere.scheduled().filter(item=item).order_by("id"):
         Publication.everywhere.scheduled().filter(pk=row.pk).update(
-            wake_at=next_look(row), **work_queue.overtake()
+            wake_at=next_wake_at(row), **work_queue.overtake()
         )
     dispatch.wake()
 

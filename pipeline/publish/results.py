@@ -24,12 +24,12 @@ from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.publish.announcements import (
     answer_of,
-    as_shown,
     late_answer_of,
     notify_of_late_answer,
     posted_after_all,
     posted_twice,
     record_publication_event,
+    serialize_failure,
     storable,
 )
 from pipeline.publish.item_status import lock_item, refresh_item
@@ -125,7 +125,7 @@ def record_failure(
         late = late_answer_of(row)
         if late is not None:
             # This call failed, and an earlier one that had been given up has got through: it isn't sent once more.
-            _close_attempts(row, "failed", as_shown(error, is_retried=False), now, attempt=attempt)
+            _close_attempts(row, "failed", serialize_failure(error, is_retried=False), now, attempt=attempt)
             _publish_by(late, row, now)
             return
         if tries is None:
@@ -133,7 +133,7 @@ def record_failure(
         wait = _wait_after(error, tries)
         next_at = None if wait is None else now + wait
         is_late = next_at is not None and is_overdue(row, now)
-        shown = as_shown(error, is_retried=next_at is not None, connection=connection)
+        shown = serialize_failure(error, is_retried=next_at is not None, connection=connection)
         values: dict[str, Any] = {
             "error": shown,
             "attempt_count": tries,
@@ -170,7 +170,7 @@ def record_unknown(
 ) -> None:
     with transaction.atomic():
         item = lock_item(row.item)
-        shown = as_shown(error, is_retried=False, connection=connection)
+        shown = serialize_failure(error, is_retried=False, connection=connection)
         look_at = now + limits.RECONCILE_EVERY[0]
         states.move(
             row,
@@ -301,7 +301,7 @@ def is_overdue(row: Publication, now: datetime) -> bool:
     return tell_at is not None and now >= tell_at
 
 
-def next_look(row: Publication) -> datetime | None:
+def next_wake_at(row: Publication) -> datetime | None:
     """When a task looks at a scheduled publication: for its next try, or before that to tell that it is late."""
     moment = row.next_attempt_at or row.due_at
     return moment and _or_when_overdue(row, moment)

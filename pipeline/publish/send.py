@@ -25,7 +25,7 @@ from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish.blockers import IS_ON_HOLD, held_back
 from pipeline.publish.call_client import LONGEST, OneCall
 from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.manual_publish import hand_over
+from pipeline.publish.manual_publish import request_manual_post
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
 from pipeline.publish.results import (
     LEASE,
@@ -113,7 +113,7 @@ def _make(row: Publication, now: datetime) -> None:
         record_failure(row, error, utc_now(), attempt=None, connection=connection)
         return
     if connection.platform.is_by_hand:
-        hand_over(row, post, utc_now())
+        request_manual_post(row, post, utc_now())
         return
     attempt = _arm(row, utc_now(), post)
     if attempt is None:

@@ -21,7 +21,7 @@ from pipeline.plugins import OutcomeUnknown, PluginError, Refused
 from pipeline.publish.blockers import IS_ON_HOLD
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for
-from pipeline.publish.reconciliation import look_again, look_up
+from pipeline.publish.reconciliation import look_up, schedule_next_lookup
 from pipeline.publish.removal import give_up_removing, take_back
 from pipeline.publish.results import LEASE, record_failure, record_unknown
 from pipeline.publish.send import send
@@ -101,7 +101,7 @@ def _give_up_sending(row: Publication, now: datetime) -> None:
 
 STEPS: Final = (
     StatusStep(status=PublicationStatus.SCHEDULED, work=send, give_up=_give_up_sending),
-    StatusStep(status=PublicationStatus.UNKNOWN, work=look_up, give_up=look_again),
+    StatusStep(status=PublicationStatus.UNKNOWN, work=look_up, give_up=schedule_next_lookup),
     StatusStep(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish),
     StatusStep(
         status=PublicationStatus.PUBLISHED,

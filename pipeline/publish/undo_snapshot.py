@@ -14,7 +14,7 @@ from config.core.ids import decode, encode
 from config.core.middleware import request_id
 from pipeline.models import GeneratedItem, Publication, PublicationStatus, PublishQueue
 from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.results import next_look
+from pipeline.publish.results import next_wake_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ Stood = dict[str, Any]
 """One promise, as JSON: its status, moments as ISO 8601, the queue by its id, and the other columns as they are."""
 
 
-def as_they_stand(item: GeneratedItem) -> dict[str, Stood]:
+def snapshot(item: GeneratedItem) -> dict[str, Stood]:
     """What of the item could be promised anew, scheduled or failed, by the public ids of the publications."""
     rows = Publication.everywhere.filter(
         item=item, status__in=(PublicationStatus.SCHEDULED, PublicationStatus.FAILED)
@@ -60,7 +60,7 @@ def _stood(row: Publication) -> Stood:
 def put_back(
     item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Of what was promised anew, give each publication the promise that `as_they_stand` told; what had failed has
+    """Of what was promised anew, give each publication the promise that `snapshot` told; what had failed has
     failed again, and is told to nobody twice.
 
     Raises `Conflict` where one of them isn't scheduled any more, `states.Overtaken` where the item isn't the version
@@ -87,10 +87,10 @@ def put_back(
     return row
 
 
-def promise_as_before(
+def reschedule_from_snapshot(
     item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Of what was cancelled, make each promise that `as_they_stand` told anew, in a publication of its own; what had
+    """Of what was cancelled, make each promise that `snapshot` told anew, in a publication of its own; what had
     failed has failed again.
 
     Raises `Conflict` where its outlet is gone or was promised the item meanwhile, `states.Overtaken` where the item
@@ -136,7 +136,7 @@ def _promise(cancelled: Publication, stood: Stood, item: GeneratedItem, now: dat
     if has_failed:
         states.begin(row, "failed")
     else:
-        row.wake_at = next_look(row)
+        row.wake_at = next_wake_at(row)
     row.save(force_insert=True)
 
 
@@ -160,7 +160,7 @@ def _write(row: Publication, stood: Stood, now: datetime) -> None:
         return
     for name, value in values.items():
         setattr(row, name, value)
-    values |= {"wake_at": next_look(row), "version": F("version") + 1, **work_queue.overtake()}
+    values |= {"wake_at": next_wake_at(row), "version": F("version") + 1, **work_queue.overtake()}
     Publication.everywhere.filter(pk=row.pk).update(**values)
 
 

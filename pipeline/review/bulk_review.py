@@ -128,7 +128,7 @@ def _reject(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decide
 
 def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     """A promise that was there before, and one that had failed, is told as it stood: the undo writes it back."""
-    stood = publish.as_they_stand(item)
+    stood = publish.snapshot(item)
     row, made = publish.request(item, given.wish, by=given.by, now=given.now, expected_version=version)
     aside = GeneratedItem.everywhere.filter(
         variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(given.now)

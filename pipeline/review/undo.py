@@ -145,7 +145,7 @@ def _cleared(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     """What was tried again, re-timed or cancelled stands as it stood: what had failed has failed again."""
     del by
     publish.lock_groups([item.variant_group])
-    write_back = publish.promise_as_before if former["is_cancelled"] else publish.put_back
+    write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.put_back
     return write_back(item, former["stood"], now=now, expected_version=former["version"])
 
 

@@ -97,7 +97,7 @@ def _of_item(
     with transaction.atomic():
         publish.lock_groups([rows[0].item.variant_group])
         publish.lock_outlets([row.outlet for row in rows])
-        stood = publish.as_they_stand(rows[0].item)
+        stood = publish.snapshot(rows[0].item)
         for row in rows:
             try:
                 with transaction.atomic():

@@ -95,7 +95,7 @@ def ask(tool: str, *arguments: str, address: str, seconds: float = SECONDS) -> d
     return found
 
 
-def is_there(tool: str) -> bool:
+def is_installed(tool: str) -> bool:
     """Whether the program that the operator names can be started."""
     return Path(tool).is_file() and os.access(tool, os.X_OK)
 

@@ -16,7 +16,7 @@ from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.scraper import PLUGIN
 from pipeline.sources.web_pages import text as page_text
 from pipeline.sources.web_pages import visit
-from pipeline.sources.web_pages.entry import why_nothing_said
+from pipeline.sources.web_pages.entry import why_empty
 
 from .fake_site import FakeSite, reply
 
@@ -603,7 +603,7 @@ def test_front_page_that_is_a_servers_index_is_left_out():
 def test_page_that_says_little_but_something_is_read(body):
     links = tuple(page_text.PageLink(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
     page = SimpleNamespace(title="Wheat", body=f"Wheat\n{body}", links=links)
-    assert why_nothing_said(page) == ""
+    assert why_empty(page) == ""
 
 
 @pytest.mark.slow

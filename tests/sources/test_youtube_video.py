@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.sources.youtube.video import told_by
+from pipeline.sources.youtube.video import prose_of
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from pipeline.sources.youtube.video import told_by
     ],
 )
 def test_lines_of_hashtags_alone_are_left_out(line, told):
-    assert told_by(line) == told
+    assert prose_of(line) == told

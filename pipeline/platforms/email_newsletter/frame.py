@@ -125,14 +125,14 @@ class NewsletterStyle:
 
 
 @dataclass(frozen=True)
-class Told:
+class RenderedIssue:
     """The words of a payload in both forms: `html` is the inside of the frame, styled; `text` the same as plain text."""
 
     html: str
     text: str
 
 
-def render_sections(payload: Payload, look: NewsletterStyle) -> Told:
+def render_sections(payload: Payload, look: NewsletterStyle) -> RenderedIssue:
     """The payload's sections, its pictures first, in both forms."""
     title = " ".join(payload.title.split())
     tag = _Tag(look.utm_source, title)
@@ -143,7 +143,7 @@ def render_sections(payload: Payload, look: NewsletterStyle) -> Told:
     before = f"{_hidden(preheader)}{PREHEADER_END}" if preheader else ""
     heading = "" if _is_led(title, sections) else f"<h1>{escape(title)}</h1>"
     html = inlined(f"{heading}{pictures}{stories}", look)
-    return Told(before + html, _text(title, sections, payload, tag))
+    return RenderedIssue(before + html, _text(title, sections, payload, tag))
 
 
 def mail_page(

@@ -88,12 +88,12 @@ class Envelope:
 def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
     """An item as an issue of the outlet with these settings; an item with a subject of its own goes out under that."""
     subject = " ".join(str(payload.content.get("subject") or payload.title).split())
-    told = frame.render_sections(payload, look_of(config))
+    told = frame.render_sections(payload, style_of(config))
     language = payload.language if _LANGUAGE.fullmatch(payload.language) else ""
     return Issue(subject, told.html, told.text, language)
 
 
-def look_of(config: Mapping[str, Any]) -> NewsletterStyle:
+def style_of(config: Mapping[str, Any]) -> NewsletterStyle:
     return NewsletterStyle(str(config.get("accent", "")), str(config.get("utm_source", "")))
 
 
@@ -151,7 +151,7 @@ def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
         name=str(account.config.get("from_name", "")),
         footer=[one.replace("\n", "<br>") for one in footer],
         language=issue.language,
-        look=look_of(account.config),
+        look=style_of(account.config),
     )
 
 

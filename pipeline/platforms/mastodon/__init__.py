@@ -35,12 +35,12 @@ from pipeline.platforms.mastodon.calls import call, read_object
 from pipeline.platforms.mastodon.history import (
     PAGE,
     as_sent,
-    asked_for,
     begin,
     chain_of,
-    chain_there,
-    look_closely,
+    compare_similar,
+    earliest_post_at,
     newest_of,
+    posted_chain,
     posts_after,
     sent_of,
     since,
@@ -165,7 +165,7 @@ class Mastodon(Platform):
         uploads = list(kept["uploads"])
         is_stale = any(datetime.fromisoformat(one["at"]) + KEEPS_UPLOADS <= now for one in uploads)
         if len(post.parts) > 1 and (is_stale or len(uploads) == len(files)):
-            kept["sent"] = sent_of(chain_there(account, post, kept, http=http, now=now))
+            kept["sent"] = sent_of(posted_chain(account, post, kept, http=http, now=now))
         if kept["sent"]:
             # The files are at the first post already.
             return Prepared(kept)
@@ -252,7 +252,7 @@ class Mastodon(Platform):
             return CannotTell("Without words it isn't recognized among the account's posts.")
         is_whole = len(statuses) < PAGE
         if "after" not in state:
-            earliest = asked_for(key, now)
+            earliest = earliest_post_at(key, now)
             is_whole = is_whole or any(one.made_at and one.made_at < earliest for one in statuses)
             statuses = since(statuses, earliest)
         files = file_ids(state)
@@ -261,7 +261,7 @@ class Mastodon(Platform):
             return Found(as_sent(sent_of(chain)))
         if chain and "after" not in state:
             return CannotTell(f"{len(chain)} of {len(post.parts)} posts of this thread are there.")
-        looked_at = None if chain else look_closely(account, post, statuses, files, http=http)
+        looked_at = None if chain else compare_similar(account, post, statuses, files, http=http)
         if looked_at is not None:
             return looked_at
         if not chain and not is_whole:

@@ -131,7 +131,7 @@ def _moment(value: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def asked_for(key: str, now: datetime) -> datetime:
+def earliest_post_at(key: str, now: datetime) -> datetime:
     """No earlier than this can a publication have been posted."""
     made = ids.decode("pub", key)
     asked = datetime.fromtimestamp((made.int >> 80) / 1000, now.tzinfo) if made else now
@@ -143,7 +143,7 @@ def begin(account: Account, post: Adapted, *, http: Client, key: str, now: datet
     newest = newest_of(account, http=http, now=now)
     sent: list[Status] = []
     if len(post.parts) > 1:
-        recent = since(newest, asked_for(key, now))
+        recent = since(newest, earliest_post_at(key, now))
         sent = chain_of(recent, post.parts, frozenset(), is_alone=True)
         if sent and len(sent[0].files) != len(files_of(post)):
             sent = []
@@ -166,7 +166,7 @@ def posts_after(account: Account, after: str, *, http: Client, now: datetime) ->
     return [one for one in read_statuses(read_list(response, now=now)) if order(one.id) > order(after)]
 
 
-def look_closely(
+def compare_similar(
     account: Account, post: Adapted, statuses: Sequence[Status], files: frozenset[str], *, http: Client
 ) -> Found | CannotTell | None:
     """What posts with nearly the same words say of this one; None where they are others."""
@@ -194,7 +194,7 @@ def _statuses_of(account: Account) -> str:
     return f"/api/v1/accounts/{quote(str(account.profile.get('external_id', '')), safe='')}/statuses"
 
 
-def chain_there(
+def posted_chain(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> list[Status]:
     statuses = posts_after(account, state["after"], http=http, now=now)

@@ -27,7 +27,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
-from pipeline.platforms.wordpress.drafts import is_gone, is_id, look_for, next_step, read_post
+from pipeline.platforms.wordpress.drafts import find_post, is_gone, is_id, next_step, read_post
 from pipeline.platforms.wordpress.site import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.plugins import (
     ConfigInvalid,
@@ -210,7 +210,7 @@ class WordPress(Platform):
             if not root:
                 root, _ = find_root(account, http=http, now=now)
             site = WordPressSite(str(root), account, http, now)
-            found = read_post(site, state["post"]) if "post" in state else look_for(site, key)
+            found = read_post(site, state["post"]) if "post" in state else find_post(site, key)
         except PluginError as error:
             return CannotTell(error.message)
         if found is None:

@@ -218,7 +218,7 @@ def read_post(site: WordPressSite, number: int) -> dict[str, Any] | None:
     return answer
 
 
-def look_for(site: WordPressSite, key: str) -> dict[str, Any] | None:
+def find_post(site: WordPressSite, key: str) -> dict[str, Any] | None:
     return _with_slug(site, key) or _marked(site, key)
 
 

@@ -19,7 +19,7 @@ from pipeline.publish.announcements import record_publication_event
 from pipeline.publish.blockers import is_too_late
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
-from pipeline.publish.results import is_overdue, next_look, write_scheduled
+from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
 from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
@@ -160,7 +160,7 @@ def _set(row: Publication, now: datetime) -> bool:
             .filter(pk=row.pk, due_at=former)
             .update(
                 due_at=moment,
-                wake_at=next_look(row),
+                wake_at=next_wake_at(row),
                 overdue_told_at=None,
                 waits_for=None,
                 version=F("version") + 1,

@@ -61,7 +61,7 @@ _FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 def unlisted(tool: str) -> dict[str, Unavailable]:
     """The settings that can't be used, because this instance has no tool that lists their videos."""
-    if tool and video_tools.is_there(tool):
+    if tool and video_tools.is_installed(tool):
         return {}
     reason = _TOOL_GONE if tool else _NO_TOOL
     return {

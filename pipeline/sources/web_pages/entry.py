@@ -85,7 +85,7 @@ def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note |
     elif not page.body.strip():
         code = "login_required" if page.has_password else "no_text"
     else:
-        code = why_nothing_said(page)
+        code = why_empty(page)
     return Note(code, _SENTENCES[code]) if code else None
 
 
@@ -140,7 +140,7 @@ def _bare_host(url: str) -> str:
     return urlsplit(url).netloc.lower().removeprefix("www.")
 
 
-def why_nothing_said(page: PageText) -> str:
+def why_empty(page: PageText) -> str:
     """`only_links` for a list of links, such as a server's index of a folder; `only_title` where nothing but the title
     stands there; empty for a page with a sentence, or with lines that aren't links.
     """

@@ -89,10 +89,10 @@ def _read(
             ignored = None if found else why_ignored(payload, headers)
             if ignored:
                 return MappedBody(ignored=ignored)
-    fields = {**defaults, **{name: value for name, value in found.items() if is_there(value)}}
+    fields = {**defaults, **{name: value for name, value in found.items() if has_content(value)}}
     entry = entry_of(fields, notes)
     # What a default says alone is no item: each body that gave nothing would make the same one.
-    if not any(is_there(found.get(name)) for name in _SAYS_SOMETHING) or not (
+    if not any(has_content(found.get(name)) for name in _SAYS_SOMETHING) or not (
         entry.title or entry.body or entry.url or entry.media
     ):
         message = "It gives none of title, body, url and media; look at what was sent and at the mapping."
@@ -128,7 +128,7 @@ def _mapped(
     return found
 
 
-def is_there(value: Any) -> bool:
+def has_content(value: Any) -> bool:
     return value is not None and value not in ("", [], {})
 
 
@@ -215,7 +215,7 @@ def _language(value: str, notes: list[Note]) -> str:
 
 def _moment(value: Any, notes: list[Note]) -> datetime | None:
     """RFC 3339, the date of a mail (RFC 5322), or seconds or milliseconds since 1970."""
-    if not is_there(value):
+    if not has_content(value):
         return None
     found = None
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -252,7 +252,7 @@ def _mail_date(text: str) -> datetime | None:
 
 def _media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
     """One address, or a list of addresses or of objects with `url` and `type`."""
-    if not is_there(value):
+    if not has_content(value):
         return ()
     given = value if isinstance(value, list) else [value]
     found: list[EntryMedia] = []
@@ -271,7 +271,7 @@ def _media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
 
 def _tags(value: Any, notes: list[Note]) -> list[str]:
     """A list of texts, or one text with commas."""
-    if not is_there(value):
+    if not has_content(value):
         return []
     given = value if isinstance(value, list) else str(value).split(",")
     texts = [_text(one, "tags", notes).strip()[:TAG_CHARACTERS] for one in given if isinstance(one, str)]
@@ -282,7 +282,7 @@ def _tags(value: Any, notes: list[Note]) -> list[str]:
 
 
 def _metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
-    if not is_there(value):
+    if not has_content(value):
         return {}
     if not isinstance(value, dict):
         _left_out(notes, "metadata", "it is an object.")

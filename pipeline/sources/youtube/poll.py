@@ -17,7 +17,7 @@ from pipeline.sources.youtube.api import ApiFailed
 from pipeline.sources.youtube.captions import NoCaptions
 from pipeline.sources.youtube.listing import FEED_VIDEOS
 from pipeline.sources.youtube.memory import UpcomingVideo, YouTubeMemory, YouTubeRecord
-from pipeline.sources.youtube.video import THUMBNAIL, Details, YouTubeVideo, told_by
+from pipeline.sources.youtube.video import THUMBNAIL, Details, YouTubeVideo, prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -234,7 +234,7 @@ class Poll:
         tries = (waiting.tries if waiting else 0) + (why == "captions_failed")
         had_captions = record is not None and record.fate == "given" and record.has_captions
         is_waited = waiting is not None and self._seconds - waiting.first >= WAITS_AT_MOST.total_seconds()
-        can_stand_alone = len(told_by(video.description)) >= LEAST_DESCRIPTION_CHARACTERS
+        can_stand_alone = len(prose_of(video.description)) >= LEAST_DESCRIPTION_CHARACTERS
         if why == "captions_blocked":
             gives_up = self.is_first or can_stand_alone or is_waited
         else:
@@ -263,7 +263,7 @@ class Poll:
             record.missing = max(record.missing, 1)
             record.fingerprint = video.fingerprint
             return
-        if why not in _FINAL and len(told_by(video.description)) >= LEAST_DESCRIPTION_CHARACTERS:
+        if why not in _FINAL and len(prose_of(video.description)) >= LEAST_DESCRIPTION_CHARACTERS:
             self._give(video, details, None)
             return
         self._list(video, details, None, left_out=Note(why, _LEFT_OUT.get(why, _LEFT_OUT["no_captions"])))
@@ -284,7 +284,7 @@ class Poll:
     ) -> None:
         self.memory.waiting.pop(video.id, None)
         said = transcript.text if transcript else ""
-        body = "\n\n".join(text for text in (told_by(video.description), said) if text)
+        body = "\n\n".join(text for text in (prose_of(video.description), said) if text)
         self.entries.append(
             Entry(
                 external_id=video.external_id,

@@ -87,7 +87,7 @@ def watch_address(video_id: str) -> str:
     return f"{SITE}/watch?v={video_id}"
 
 
-def told_by(description: str) -> str:
+def prose_of(description: str) -> str:
     """What a description says in words: without lines of links, of hashtags alone and of chapter marks."""
     kept = [
         line.strip()
