@@ -57,7 +57,7 @@ from pipeline.render.video.storyboard import (
     Word,
     Zoom,
 )
-from pipeline.render.video.verify import film_faults, look
+from pipeline.render.video.verify import film_faults, probe_film
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -380,7 +380,7 @@ def ours(folder: Path, film: Film) -> dict[str, Any]:
         quality=FINAL,
     )
     told = {"cpu": spent() - cpu, "wall": time.perf_counter() - wall, "bytes": path.stat().st_size}
-    found = film_faults(look(path), frames=one.frames, fps=one.fps, size=composer.size)
+    found = film_faults(probe_film(path), frames=one.frames, fps=one.fps, size=composer.size)
     return {**told, "faults": found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 

@@ -12,7 +12,7 @@ from config.core.api.nearest import hint
 from config.core.errors import Invalid
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.engines.checks.persona_rules import drafted, kept_out_by
+from pipeline.engines.checks.persona_rules import blocking_rule, drafted
 from pipeline.generate.model import account
 from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
@@ -192,7 +192,7 @@ def ask_writer(
         return 0, refusal
     if len(drafts) >= variants:
         return variants, None
-    kept_out = kept_out_by(engine, told, persona, variants=len(drafts) + 1, seed="")
+    kept_out = blocking_rule(engine, told, persona, variants=len(drafts) + 1, seed="")
     message = (
         NO_MORE_SENTENCES
         if kept_out is None

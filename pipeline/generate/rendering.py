@@ -237,7 +237,7 @@ def voice(
     place = str(item.variant_index)
     spoken = dict(generation.answers.get(SPEECH, {}))
     kept = spoken.get(place)
-    if kept is None or not text_to_speech.is_kept(kept, script):
+    if kept is None or not text_to_speech.is_stored(kept, script):
         if not generation.renew_lease(text_to_speech.longest() + timedelta(seconds=settings.LEASE_SECONDS)):
             raise LostLease
         try:
@@ -257,7 +257,7 @@ class Looker:
     """The shots of a span; no transaction is open meanwhile.
 
     `hold` keeps the lease for so long, and answers False where it is lost. Raises `LostLease`, and what
-    `render.video.looking.look` raises.
+    `shot_detection.detect_shots` raises.
     """
 
     def __init__(self, generation: Generation, hold: Callable[[timedelta], bool]) -> None:
@@ -269,7 +269,7 @@ class Looker:
         if place not in seen:
             if not self._hold(timedelta(seconds=shot_detection.longest(span) + settings.LEASE_SECONDS)):
                 raise LostLease
-            seen[place] = [asdict(shot) for shot in shot_detection.look(path, span)]
+            seen[place] = [asdict(shot) for shot in shot_detection.detect_shots(path, span)]
             store(self._generation, self._generation.stage, **{SHOTS: seen})
             crash_point("generate.looked")
         return shot_detection.shots_from(seen[place])

@@ -34,7 +34,7 @@ def path_of(kept: str) -> Path:
     return path
 
 
-def open_kept(kept: str) -> BinaryIO:
+def open_file(kept: str) -> BinaryIO:
     return path_of(kept).open("rb")
 
 

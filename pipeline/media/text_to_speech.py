@@ -128,7 +128,7 @@ def silence(script: NarrationScript, note: str) -> dict[str, Any]:
     return {"key": key_of(script), "voice": "", "note": note, "narration": None, "file": None}
 
 
-def is_kept(kept: Mapping[str, Any] | None, script: NarrationScript) -> bool:
+def is_stored(kept: Mapping[str, Any] | None, script: NarrationScript) -> bool:
     """Whether that is this script, with its sound still there."""
     if kept is None or kept["key"] != key_of(script):
         return False

@@ -71,7 +71,7 @@ def film(
     *,
     voiced: Voiced = text_to_speech.UNVOICED,
     board: Storyboard | None = None,
-    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_detection.look,
+    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_detection.detect_shots,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
     """Make the film and keep its files; runs outside any transaction.

@@ -40,12 +40,12 @@ def personas(workspace: Workspace) -> Choices:
     return [(encode("per", key), name) for key, name in rows]
 
 
-def credits_told(count: int) -> str:
+def credits_label(count: int) -> str:
     return ngettext("%d credit", "%d credits", count) % count
 
 
 def _engine(engine: Engine) -> str:
-    return _two_lines(engine.name, f"{Bucket(engine.bucket).label} · {credits_told(engine.credits)}")
+    return _two_lines(engine.name, f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}")
 
 
 def _outlet(outlet: Outlet) -> str:

@@ -55,7 +55,7 @@ class Oldest:
 
 
 @dataclass(frozen=True)
-class Stage:
+class FlowStage:
     """`label` says what is counted; `tone` is `bad` where somebody should look."""
 
     name: str
@@ -68,7 +68,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Flow:
-    stages: tuple[Stage, ...]
+    stages: tuple[FlowStage, ...]
     is_whole: bool
     has_content: bool
     """Anything has ever entered or been made."""
@@ -88,18 +88,18 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
     counts = read.counts()
     entered = read.how_entries_ended()
     stages = (
-        Stage("entered", _("Entered"), _ended(entered), counts["entered"], read.waits_for_credits()),
-        Stage(
+        FlowStage("entered", _("Entered"), _ended(entered), counts["entered"], read.waits_for_credits()),
+        FlowStage(
             "made",
             _("Being made"),
             _("queued or in the making now"),
             counts["made"],
             read.longest_in_making(),
         ),
-        Stage("review", _("Wait for review"), "", counts["review"], read.longest_unreviewed()),
-        Stage("due", _("Due"), _("still to come in a span as long"), counts["due"], read.next_due()),
-        Stage("late", _("Late"), "", counts["late"], read.latest(), tone="bad" if counts["late"] else ""),
-        Stage(
+        FlowStage("review", _("Wait for review"), "", counts["review"], read.longest_unreviewed()),
+        FlowStage("due", _("Due"), _("still to come in a span as long"), counts["due"], read.next_due()),
+        FlowStage("late", _("Late"), "", counts["late"], read.latest(), tone="bad" if counts["late"] else ""),
+        FlowStage(
             "failed",
             _("Failed"),
             _failures(counts),
@@ -107,7 +107,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
             read.first_failed(),
             tone="bad" if counts["posts"] or counts["items"] else "",
         ),
-        Stage("published", _("Published"), "", counts["published"], None),
+        FlowStage("published", _("Published"), "", counts["published"], None),
     )
     is_whole = sum(entered.values()) < READ_MOST
     return Flow(stages, is_whole, has_content=any(stage.count for stage in stages) or read.has_content())
@@ -319,7 +319,7 @@ class _Reading:
         run = item.generation
         is_queued = item.status == GeneratedItemStatus.QUEUED
         waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("It waits its turn.")] if is_queued else [summary.stage_of(item)]
+        said = [waits_for, _("It waits its turn.")] if is_queued else [summary.progress_label(item)]
         if run.batch_until is not None and run.batch_until > self.now:
             said.append(_("It may wait for an answer at half the price."))
         return " ".join(filter(None, said))

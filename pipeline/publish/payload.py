@@ -71,7 +71,7 @@ def payload_of(
                 width=asset.width,
                 height=asset.height,
                 duration=asset.duration,
-                open=partial(files.open_kept, asset.path),
+                open=partial(files.open_file, asset.path),
             )
             for asset in assets
         ),

@@ -13,7 +13,7 @@ from pipeline.render.typography.breaks import holds_unit, number_goes_on
 from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.storyboard import Caption, CaptionLook, Word
+from pipeline.render.video.storyboard import Caption, CaptionStyle, Word
 from pipeline.text.sentences import sentence_ends
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _INVISIBLE: Final = str.maketrans(
 
 
 def cards(
-    words: Sequence[Word], *, look: CaptionLook | None = None, language: str = "", until: float
+    words: Sequence[Word], *, look: CaptionStyle | None = None, language: str = "", until: float
 ) -> tuple[Caption, ...]:
     """Cards of one to four words, by the width that they have in the look; each begins with its first word.
 
@@ -55,7 +55,7 @@ def cards(
     fast. `until` is the film's length. Raises `Refused` for words that come too fast, leave the film, or can't be
     drawn.
     """
-    chosen = look or CaptionLook()
+    chosen = look or CaptionStyle()
     said = _in_order(words, until)
     if not said:
         return ()
@@ -108,7 +108,7 @@ def _phrases(words: Sequence[Word]) -> Iterator[list[Word]]:
 class _Measure:
     """How a group of words would be set in the look."""
 
-    def __init__(self, look: CaptionLook, language: str) -> None:
+    def __init__(self, look: CaptionStyle, language: str) -> None:
         self.width = min(look.width, WIDEST)
         self._look = look
         self._language = language
@@ -145,7 +145,7 @@ class _Measure:
 
 
 @lru_cache(maxsize=4096)
-def _share_of_line(texts: tuple[str, ...], look: CaptionLook, language: str) -> float | None:
+def _share_of_line(texts: tuple[str, ...], look: CaptionStyle, language: str) -> float | None:
     """`_Measure.line`. A film is laid out to be checked and again to be made: its words are measured once."""
     measure = _Measure(look, language)
     try:

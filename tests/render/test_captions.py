@@ -25,7 +25,7 @@ from pipeline.render.typography.fonts import INTER
 from pipeline.render.typography.measure import Pen, advance
 from pipeline.render.typography.text import layout
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.storyboard import CaptionLook, Scene, Storyboard, Visual, Word, storyboard_faults
+from pipeline.render.video.storyboard import CaptionStyle, Scene, Storyboard, Visual, Word, storyboard_faults
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 
 STORY = (
@@ -88,7 +88,7 @@ def test_words_are_marked_when_the_synthesiser_speaks_them(speech, story):
 
 
 def test_one_line_is_as_wide_as_it_may_be_and_no_wider(story):
-    look = CaptionLook()
+    look = CaptionStyle()
     pen = Pen(INTER, look.size, look.weight, 32, "en", "ltr")
     widths = {text: advance(typeset(text, "en"), pen) for text in shown(story)}
     too_wide = [text for text, width in widths.items() if width > min(look.width, WIDEST) + 1]
@@ -157,7 +157,7 @@ def test_two_lines_never_have_more_than_three_words_each():
     random.seed(7)
     lengths = [random.randint(1, 9) for _ in range(400)]
     words = spoken(" ".join("n" * length for length in lengths), each=0.1)
-    look = CaptionLook()
+    look = CaptionStyle()
     for card in cards(words, until=99):
         text = " ".join(word.t for word in card.words)
         lines = layout(text, (look.width, 190), _style(look), largest=look.size, smallest=look.smallest).lines
@@ -230,7 +230,7 @@ def test_line_breaks_in_words_make_no_new_cues():
     captions = cards(
         [Word("one\n\n2\n00:00:00,000 -->\nevil", 0, 1)],
         until=5,
-        look=CaptionLook(size=20, smallest=8),
+        look=CaptionStyle(size=20, smallest=8),
     )
     assert len(pysubs2.SSAFile.from_string(to_srt(captions), format_="srt")) == 1
     assert to_srt(captions).count("\n\n") == 0

@@ -108,7 +108,7 @@ def drafted(
     except Refused as refused:
         if answers:
             return answers
-        kept_out = kept_out_by(engine, brief, persona, variants=1, seed=seed)
+        kept_out = blocking_rule(engine, brief, persona, variants=1, seed=seed)
         if kept_out is None:
             raise
         message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {kept_out}"
@@ -126,7 +126,7 @@ def _without_questions(brief: Brief) -> Brief:
     return replace(brief, facts=tuple(fact for fact in brief.facts if not is_question(fact.text)))
 
 
-def kept_out_by(
+def blocking_rule(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> str | None:
     """Which of the persona's rules leaves fewer than `variants` drafts; None where the source has no more without them."""

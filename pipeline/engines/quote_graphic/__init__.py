@@ -21,7 +21,7 @@ from pipeline.engines.quote_graphic.quotation import (
     quotation_body,
     quotation_in,
 )
-from pipeline.engines.quote_graphic.speakers import is_same_person, who_said
+from pipeline.engines.quote_graphic.speakers import find_speaker, is_same_person
 from pipeline.engines.shared.picture_parts import (
     caption_fault,
     check_glyphs,
@@ -284,7 +284,7 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
         return Check("attribution", "warning", message)
     message = (
         "The source names who said it beside the quotation."
-        if who_said(quote.words, source.text)
+        if find_speaker(quote.words, source.text)
         else f"The source names {parts[0]} near the quotation."
     )
     return Check("attribution", "passed", message)
@@ -292,7 +292,7 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
 
 def _other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker, ...]:
     """Whom the source names for the quotation, where it is nobody who may be meant."""
-    readings = who_said(quote.words, source.text)
+    readings = find_speaker(quote.words, source.text)
     is_meant = any(is_same_person(one.speaker, quote.by, source.text) for one in readings)
     return () if is_meant else readings
 

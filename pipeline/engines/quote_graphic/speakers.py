@@ -287,7 +287,7 @@ class NamedSpeaker:
 
 
 @lru_cache(maxsize=32)
-def who_said(words: str, text: str) -> tuple[NamedSpeaker, ...]:
+def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
     """Whom the text names for these words, wherever it has them.
 
     That is the sentence that holds them; where nothing but the speech stands there, the one before that ends with a

@@ -66,7 +66,7 @@ def inspect_file(given: ReceivedFile) -> file_types.Sniffed:
     something, and `UploadBusy` (503).
     """
     found = _sniff(given)
-    return file_types.look_into(given.file, found) if found.kind in file_types.LOOKED_INTO else found
+    return file_types.inspect(given.file, found) if found.kind in file_types.LOOKED_INTO else found
 
 
 def store_upload(

@@ -249,7 +249,7 @@ class UploadBusy(AppError):
         super().__init__(Detail("file", "busy", message))
 
 
-def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
+def inspect(file: BinaryIO, found: Sniffed) -> Sniffed:
     """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `UploadBusy`."""
     try:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.

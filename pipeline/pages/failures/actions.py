@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken
 from pipeline.pages.failures.forms import ClearForm
-from pipeline.pages.failures.page import asked_in
+from pipeline.pages.failures.page import filters_of
 from pipeline.pages.failures.rows import SECTIONS
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
 from pipeline.review import bulk_review
@@ -144,7 +144,7 @@ def _why(error: AppError) -> str:
 def _back(request: HttpRequest, place: Place, *, keeps_time: bool = False) -> str:
     """The same filters and the same section; after a refusal with the time that was typed."""
     given = QueryDict(request.POST.get("query", ""))
-    query = QueryDict(asked_in(place, given)[1], mutable=True)
+    query = QueryDict(filters_of(place, given)[1], mutable=True)
     if given.get("section") in SECTIONS:
         query["section"] = str(given["section"])
     if keeps_time and request.POST.get("local_time"):

@@ -24,7 +24,7 @@ _LIVE_SECONDS: Final = 10
 @page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
     """`section` shows one of its lists further than its first rows."""
-    narrowed, query = asked_in(place, request.GET)
+    narrowed, query = filters_of(place, request.GET)
     alone = request.GET.get("section", "")
     if alone not in rows.SECTIONS:
         alone = ""
@@ -59,7 +59,7 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/failures/page.html", context)
 
 
-def asked_in(place: Place, given: QueryDict) -> tuple[FailureFilter, str]:
+def filters_of(place: Place, given: QueryDict) -> tuple[FailureFilter, str]:
     """The filters, and as an address takes them; what nobody understands is left out."""
     narrowed = FailureFilter(given, workspace=place.workspace)
     if not narrowed.is_valid():

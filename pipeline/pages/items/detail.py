@@ -65,7 +65,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     sent = publications.sendings_of(place, row)
     return {
         **item_head(place, row),
-        "look": preview.look_of(row, there, claims.numbered(row)),
+        "look": preview.preview_of(row, there, claims.numbered(row)),
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
         "map": claims.map_of(row),
@@ -136,7 +136,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {
         "item": row,
-        "stage": summary.stage_of(row),
+        "stage": summary.progress_label(row),
         "outlets": [one["outlet__name"] for one in sent],
     }
     return look_again(

@@ -94,7 +94,7 @@ def file_of(asset: Asset) -> PreviewFile:
     )
 
 
-def look_of(
+def preview_of(
     item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[int, str]] = ()
 ) -> ItemPreview:
     """`said` are the claims' numbers and words; where a post says one, the words lead to the source's."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 
-def stage_of(item: GeneratedItem) -> str:
+def progress_label(item: GeneratedItem) -> str:
     """How far the run of an item is that is being made, and what it waits for; empty for any other."""
     if item.status != GeneratedItemStatus.GENERATING:
         return ""

@@ -152,7 +152,7 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     context = {
         "form": form,
         "notes": notes or [],
-        "price": choices.credits_told(price),
+        "price": choices.credits_label(price),
         "price_said": price,
         "is_new_price": was_said and str(values["price"]) != str(price) and not form.errors,
         "why_not": plan.why_not if plan else (),

@@ -24,7 +24,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     now = utc_now()
     there = files_of(place, row)
     story = stories.story_of(place, row)
-    look = preview.look_of(row, there, claims.numbered(row))
+    look = preview.preview_of(row, there, claims.numbered(row))
     this = next(one for one in story.items if one.id == row.pk)
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]

@@ -105,5 +105,5 @@ def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]
         "preview": seen,
         "entries": entries,
         "new": sum(one.decision == "new" for one in seen.entries),
-        "price": choices.credits_told(seen.price_in_credits),
+        "price": choices.credits_label(seen.price_in_credits),
     }

@@ -77,8 +77,8 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
     return {
         "seen": seen,
         "cadence": cadence.describe(row.config),
-        "price": choices.credits_told(seen.price),
-        "price_of_week": choices.credits_told(seen.price_of_week),
+        "price": choices.credits_label(seen.price),
+        "price_of_week": choices.credits_label(seen.price_of_week),
         "persona_id": persona_id,
     }
 

@@ -81,9 +81,9 @@ class Composer:
         self._draw_scenes(target, place, progress, entering)
         for which, pose in poses:
             sprite = self._overlay(which)
-            sprites.lay(target, sprite, strength=pose.strength, drop=pose.drop, share=pose.share)
+            sprites.draw_sprite(target, sprite, strength=pose.strength, drop=pose.drop, share=pose.share)
         if card is not None:
-            sprites.lay(target, self._caption(*card))
+            sprites.draw_sprite(target, self._caption(*card))
         self._last = shown
         # Only what may be shown again is worth a copy.
         if not is_moving:

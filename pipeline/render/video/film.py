@@ -118,7 +118,7 @@ def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
 
 
 def _refuse_unless_good(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
-    facts = verify.look(path)
+    facts = verify.probe_film(path)
     found = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
     if found:
         raise BadFilm(found)

@@ -28,11 +28,11 @@ _HOW: Final = {"slow": "slow", "flooded": "memory", "died": "died"}
 
 
 def longest(span: VideoSpan) -> int:
-    """Seconds by the clock that `look` may take."""
+    """Seconds by the clock that `detect_shots` may take."""
     return _LEAST + round(SECONDS_A_SECOND * (span.end - span.start))
 
 
-def look(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
+def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
     """The shots of a span.
 
     Raises `Refused` for one that is longer than a film, `UnusableAsset`, `RenderFailed` for what takes too much, and

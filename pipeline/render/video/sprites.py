@@ -21,7 +21,7 @@ from pipeline.render.video.planes import Plane, Planes, halved, of_weighed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.render.video.storyboard import Caption, CaptionLook, Item
+    from pipeline.render.video.storyboard import Caption, CaptionStyle, Item
 
 _SHADOW: Final = 88
 """How far the shadow of a panel reaches beyond it, in pixels."""
@@ -68,7 +68,7 @@ def _shifted(item: Item, left: int, top: int) -> Item:
 
 
 def of_caption(
-    card: Caption, look: CaptionLook, active: int | None, *, language: str, shrink: int = 1
+    card: Caption, look: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
 ) -> Sprite:
     """A card with one of its words marked; `active` is the word's place, None for none.
 
@@ -162,7 +162,7 @@ def _weighed(items: tuple[Item, ...], size: tuple[int, int], portrait: bytes | N
     return np.dstack([on[0], opacity])
 
 
-def _outlined(weighed: Plane, look: CaptionLook) -> Plane:
+def _outlined(weighed: Plane, look: CaptionStyle) -> Plane:
     """The same with a round edge behind its letters."""
     if look.outline_width < 1:
         return weighed
@@ -189,7 +189,7 @@ def _sprite(weighed: Plane, left: int, top: int, shrink: int) -> Sprite:
     return Sprite(left // shrink, top // shrink, of_weighed(weighed), Planes(clear, small, small))
 
 
-def lay(
+def draw_sprite(
     target: Planes, sprite: Sprite, *, strength: float = 1.0, drop: float = 0.0, share: float = 1.0
 ) -> None:
     """Lay a sprite on a picture: faded by `strength`, `drop` pixels lower, only its left `share`."""

@@ -117,7 +117,7 @@ class Caption:
 
 
 @dataclass(frozen=True)
-class CaptionLook:
+class CaptionStyle:
     """Where captions stand: `y` is the middle of a card, `width` the most that it takes, around `x`."""
 
     x: float = 540.0
@@ -208,7 +208,7 @@ class Storyboard:
     scenes: tuple[Scene, ...]
     overlays: tuple[Overlay, ...] = ()
     captions: tuple[Caption, ...] = ()
-    caption_look: CaptionLook = field(default_factory=CaptionLook)
+    caption_look: CaptionStyle = field(default_factory=CaptionStyle)
     told: tuple[Caption, ...] = ()
     """What stands in the caption files where it isn't the captions: of a silent film the words on the screen."""
     audio: Audio = field(default_factory=Audio)

@@ -49,7 +49,7 @@ _BT709: Final = (
 SOUND: Final = "aac LC 48000 Hz 2"
 
 
-def look(path: Path) -> Facts:
+def probe_film(path: Path) -> Facts:
     """Raises `OSError` or `ValueError` for what can't be opened; `av` raises only these."""
     with av.open(str(path)) as container:
         video: Any = container.streams.video[0]

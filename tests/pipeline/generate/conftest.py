@@ -19,4 +19,6 @@ def unfilmed(monkeypatch):
         return jobs.Made({"film.mp4": jobs.MadeFile(folder / "film.mp4", 1080, 1920)}, job.board.duration)
 
     monkeypatch.setattr(jobs, "render", render)
-    monkeypatch.setattr(shot_detection, "look", lambda path, span: (Shot(span.start, span.end, Crop()),))
+    monkeypatch.setattr(
+        shot_detection, "detect_shots", lambda path, span: (Shot(span.start, span.end, Crop()),)
+    )

@@ -367,7 +367,7 @@ def test_killed_film_looks_at_nothing_again(workspace, film, unfilmed, monkeypat
     def die(*_, **__):
         raise SystemExit
 
-    monkeypatch.setattr(shot_detection, "look", look)
+    monkeypatch.setattr(shot_detection, "detect_shots", look)
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "render", die)
         with pytest.raises(SystemExit):
@@ -389,7 +389,9 @@ def test_overtaken_hand_looks_at_nothing(workspace, film, unfilmed, monkeypatch)
         Generation.everywhere.filter(raw_item=raw).update(**work_queue.overtake())
         return material_of(row)
 
-    monkeypatch.setattr(shot_detection, "look", lambda path, span: pytest.fail("It isn't ours any more."))
+    monkeypatch.setattr(
+        shot_detection, "detect_shots", lambda path, span: pytest.fail("It isn't ours any more.")
+    )
     monkeypatch.setattr(videos.footage, "material_of", overtaken)
     [item] = made(raw)
     assert item.status == "generating"

@@ -155,11 +155,13 @@ def test_other_order_of_pictures_is_filmed_again(workspace, film, unfilmed):
 def test_kill_anywhere_asks_no_writer_again_and_looks_once(workspace, film, unfilmed, monkeypatch, point):
     raw = pushed_with(workspace, film)
     asked, looked = [], []
-    draft, look = Extractive.draft, shot_detection.look
+    draft, look = Extractive.draft, shot_detection.detect_shots
     monkeypatch.setattr(
         Extractive, "draft", lambda self, *given, **told: asked.append(1) or draft(self, *given, **told)
     )
-    monkeypatch.setattr(shot_detection, "look", lambda path, span: looked.append(span) or look(path, span))
+    monkeypatch.setattr(
+        shot_detection, "detect_shots", lambda path, span: looked.append(span) or look(path, span)
+    )
 
     def die(name):
         if name == point:

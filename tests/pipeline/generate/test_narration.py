@@ -125,7 +125,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     path = folders / found["video"].path
 
     # Picture: every frame, and as long as its sound.
-    facts = verify.look(path)
+    facts = verify.probe_film(path)
     assert verify.film_faults(facts, frames=board.frames, fps=30, size=(270, 480), is_final=False) == []
     assert abs(facts.video_seconds - facts.sound_seconds) <= 1 / 30
     assert outside(board) == ()

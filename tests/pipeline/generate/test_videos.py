@@ -122,7 +122,7 @@ def test_a_film_is_made_measured_and_kept(workspace, folders):
     assert said.count("-->") == 5
     root = folders / "media"
     kept = from_json(json.loads((root / board.path).read_text()))
-    facts = verify.look(root / film.path)
+    facts = verify.probe_film(root / film.path)
     assert verify.film_faults(facts, frames=kept.frames, fps=30, size=(270, 480), is_final=False) == []
     assert film.duration == kept.duration == pytest.approx(float(facts.video_seconds))
     assert film.alt_text.startswith("Harbour ferries go electric")

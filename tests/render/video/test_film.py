@@ -24,13 +24,13 @@ from pipeline.render.video.storyboard import (
     Visual,
     Zoom,
 )
-from pipeline.render.video.verify import film_faults, look
+from pipeline.render.video.verify import film_faults, probe_film
 from tests.render.video.boards import SMALL, board, zooming
 from tests.render.video.filming import QUICK, dot, film, frame, png, seen
 
 
 def test_a_film_is_what_was_asked_for(tmp_path):
-    facts = look(film(tmp_path / "a.mp4", board()))
+    facts = probe_film(film(tmp_path / "a.mp4", board()))
 
     assert film_faults(facts, frames=60, fps=30, size=SMALL, is_final=False) == []
     assert facts.video_seconds == 2
@@ -43,7 +43,7 @@ def test_a_final_film_is_high_profile(tmp_path):
         zooming(), scenes=(Scene(0.0, 0.5, Visual("colour", colour="#1f3a5f", colour_to="#0b1626")),)
     )
 
-    facts = look(film(tmp_path / "a.mp4", short, quality=Quality("veryfast", 20)))
+    facts = probe_film(film(tmp_path / "a.mp4", short, quality=Quality("veryfast", 20)))
 
     assert film_faults(facts, frames=15, fps=30, size=SMALL) == []
 
@@ -67,7 +67,7 @@ def test_a_final_film_is_high_profile(tmp_path):
     ],
 )
 def test_a_film_that_differs_is_not_passed_on(tmp_path, changes, fault):
-    facts = look(film(tmp_path / "a.mp4", board()))
+    facts = probe_film(film(tmp_path / "a.mp4", board()))
 
     broken = replace(facts, **{"profile": "High", **changes})
 
@@ -91,7 +91,7 @@ def test_frames_of_other_lengths_are_noticed(tmp_path):
         container.mux(audio.encode(silent))
         container.mux(audio.encode(None))
 
-    facts = look(path)
+    facts = probe_film(path)
 
     assert facts.frames == 5
     assert not facts.is_constant

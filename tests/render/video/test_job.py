@@ -65,7 +65,7 @@ def test_a_child_makes_the_film_and_its_thumbnails(tmp_path):
         "thumb-wide.jpg": (1280, 720),
         **dict.fromkeys(frames, (270, 480)),
     }
-    facts = verify.look(made.files["film.mp4"].path)
+    facts = verify.probe_film(made.files["film.mp4"].path)
     assert verify.film_faults(facts, frames=60, fps=30, size=(270, 480), is_final=False) == []
     with Image.open(made.files["thumb.jpg"].path) as thumb:
         assert (thumb.format, thumb.size) == ("JPEG", (270, 480))

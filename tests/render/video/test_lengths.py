@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.render.video.encode import Quality, encode
-from pipeline.render.video.verify import film_faults, look
+from pipeline.render.video.verify import film_faults, probe_film
 from tests.sizes import IS_PROOF
 
 FIRST, LAST = 390, 1_800
@@ -33,7 +33,7 @@ def test_every_length_is_found(tmp_path, first, record_property):
     for frames in lengths:
         path = tmp_path / "film.mp4"
         encode(path, draw, frames=frames, size=SIZE, fps=30, quality=Quality("veryfast", 20))
-        found = film_faults(look(path), frames=frames, fps=30, size=SIZE)
+        found = film_faults(probe_film(path), frames=frames, fps=30, size=SIZE)
         if found:
             refused[frames] = found
     record_property("told", f"{len(lengths)} lengths from {lengths[0]} frames on, {len(refused)} refused")

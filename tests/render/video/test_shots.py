@@ -12,7 +12,7 @@ from pipeline.plugins import Refused
 from pipeline.render.video import shots
 from pipeline.render.video.footage import Reel
 from pipeline.render.video.material import VideoSpan
-from pipeline.render.video.shot_detection import look
+from pipeline.render.video.shot_detection import detect_shots
 from tests.render import footage_files
 
 CUTS = (2.0, 4.5, 5.7, 8.1)
@@ -114,7 +114,7 @@ def test_upright_video_is_shown_from_its_middle():
 def test_look_is_the_same_from_a_process_under_limits(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(footage_files.video(seconds=5.0, size=(320, 180), cuts=(2.0,), audio=None))
-    made = look(path, VideoSpan("a.mp4", 0.5, 4.5))
+    made = detect_shots(path, VideoSpan("a.mp4", 0.5, 4.5))
     assert made == found(path.read_bytes(), 0.5, 4.5)
 
 
@@ -122,13 +122,13 @@ def test_broken_video_is_refused_by_the_process(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(b"\x00\x00\x00\x18ftypisom" + bytes(4000))
     with pytest.raises(Refused, match=r"The file a.mp4 can't be shown: "):
-        look(path, VideoSpan("a.mp4", 0.0, 2.0))
+        detect_shots(path, VideoSpan("a.mp4", 0.0, 2.0))
     with pytest.raises(Refused, match=r"it isn't there"):
-        look(tmp_path / "b.mp4", VideoSpan("b.mp4", 0.0, 2.0))
+        detect_shots(tmp_path / "b.mp4", VideoSpan("b.mp4", 0.0, 2.0))
 
 
 def test_more_than_a_film_shows_is_not_looked_at(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(footage_files.video(seconds=2.0, size=(320, 180), audio=None))
     with pytest.raises(Refused, match=r"^A film shows 180 seconds of a video at most, not 10800\.$"):
-        look(path, VideoSpan("a.mp4", 0.0, 10_800.0))
+        detect_shots(path, VideoSpan("a.mp4", 0.0, 10_800.0))

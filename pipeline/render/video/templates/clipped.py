@@ -17,7 +17,7 @@ from pipeline.render.video.storyboard import (
     HOOK,
     SAFE_AREA,
     Audio,
-    CaptionLook,
+    CaptionStyle,
     Crop,
     Meta,
     Motion,
@@ -89,8 +89,8 @@ def plan(
     return Storyboard(
         scenes=tuple(scenes(span, shots, frames)),
         overlays=(*hook(title, min(TITLE_SECONDS, end), look, language), *chip(credit, (0.0, end), language)),
-        captions=cards(words, look=caption_look(look), language=language, until=end),
-        caption_look=caption_look(look),
+        captions=cards(words, look=caption_style(look), language=language, until=end),
+        caption_look=caption_style(look),
         audio=Audio(takes=(Take(span.name, span.start, 0.0, end),)),
         meta=Meta(
             title=title,
@@ -123,10 +123,10 @@ def _first_frame(span: VideoSpan, second: float, frames: int) -> int:
     return min(max(math.ceil((second - span.start) * FPS - 0.01), 0), frames)
 
 
-def caption_look(look: ClipColours) -> CaptionLook:
+def caption_style(look: ClipColours) -> CaptionStyle:
     accent = colour.parse(look.accent) or "#ffd23f"
-    usual = CaptionLook(y=CAPTION_Y)
-    return CaptionLook(y=CAPTION_Y, accent=colour.readable(accent, usual.outline, 4.5))
+    usual = CaptionStyle(y=CAPTION_Y)
+    return CaptionStyle(y=CAPTION_Y, accent=colour.readable(accent, usual.outline, 4.5))
 
 
 def hook(title: str, end: float, look: ClipColours, language: str) -> Iterator[Overlay]:

@@ -22,7 +22,7 @@ from pipeline.render.video.storyboard import (
     HOOK,
     SAFE_AREA,
     Audio,
-    CaptionLook,
+    CaptionStyle,
     Meta,
     Motion,
     Overlay,
@@ -218,9 +218,9 @@ class Film(Parts):
         look = self._caption_look()
         return cards(self._heard.words, look=look, language=self.language, until=until)
 
-    def _caption_look(self) -> CaptionLook:
-        look = CaptionLook()
-        return CaptionLook(y=_CAPTION_Y, accent=colour.readable(self.accent, look.outline, 7.0))
+    def _caption_look(self) -> CaptionStyle:
+        look = CaptionStyle()
+        return CaptionStyle(y=_CAPTION_Y, accent=colour.readable(self.accent, look.outline, 7.0))
 
     # Colours
 
