@@ -53,7 +53,7 @@ def _statement(model: type[Model], vendor: str) -> tuple[str, str, tuple[Field[A
     """The statement up to its first row, what stands there for a row, and the fields of its parameters."""
     del vendor
     quote = connections["default"].ops.quote_name
-    fields = tuple(model._meta.local_concrete_fields)
+    fields: tuple[Any, ...] = tuple(model._meta.local_concrete_fields)
     columns = ", ".join(quote(field.column) for field in fields)
     # Names of tables and columns alone are put together here.
     head = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608
