@@ -282,15 +282,13 @@ def workspace(db):
 @pytest.fixture
 def operator(db):
     """An operator of the instance, who is nobody's member."""
-    user = UserFactory(
+    return UserFactory(
         email="operator@example.test",
         name="Operator",
         password="correct horse",
         is_staff=True,
         is_superuser=True,
     )
-    user.vouch_for_email()
-    return user
 
 
 @pytest.fixture

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from allauth.mfa.models import Authenticator
+
+
+@pytest.fixture
+def operator(operator):
+    operator.vouch_for_email()
+    return operator
 
 
 def test_the_admin_s_log_in_is_everybody_s(client, db):
