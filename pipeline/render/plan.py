@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import date  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.render.typography.blocks import Block  # noqa: TC001 - of `DrawnText`, which a storyboard is read into
+
 if TYPE_CHECKING:
     from pipeline.render.audio.narration import Narration
-    from pipeline.render.typography.blocks import Block
     from pipeline.render.video.material import FilmMaterial
 
 UPRIGHT: Final = (1080, 1350)

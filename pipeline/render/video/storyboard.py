@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
-from pipeline.render.typography.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.render.typography.blocks import Block
 
 SIZE: Final = (1080, 1920)
 FPS: Final = 30
