@@ -18,6 +18,7 @@ from accounts import audit, limits
 from accounts.models import ApiToken, AuditEntry
 from config.core import limits as core_limits
 from config.core.clock import utc_now
+from config.core.database.prepared import Prepared
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode
 
@@ -155,17 +156,22 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+# Asked by every request.
+_LIVE: Final[Prepared[ApiToken]] = Prepared(
+    lambda digest, now: (
+        ApiToken.everywhere.select_related("workspace__plan")
+        .filter(digest=digest, revoked_at=None, workspace__deleted_at=None)
+        .filter(Q(expires_at=None) | Q(expires_at__gt=now))[:1]
+    )
+)
+
+
 def find(text: str, now: datetime) -> ApiToken | None:
     """The live token behind the text, with its workspace and plan, in one query; None for every other text."""
     if not is_well_formed(text):
         return None
-    found: ApiToken | None = (
-        ApiToken.everywhere.select_related("workspace__plan")
-        .filter(digest=digest(text), revoked_at=None, workspace__deleted_at=None)
-        .filter(Q(expires_at=None) | Q(expires_at__gt=now))
-        .first()
-    )
-    return found
+    found = _LIVE.ask(digest=digest(text), now=now)
+    return found[0] if found else None
 
 
 def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:

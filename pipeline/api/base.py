@@ -13,6 +13,7 @@ from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
 from config.core import ids
 from config.core.clock import utc_now
+from config.core.database.prepared import Prepared
 from config.core.errors import Conflict, NotFound
 from pipeline.models import WorkspaceDefaults
 
@@ -39,6 +40,13 @@ def path_id(prefix: str) -> OpenApiParameter:
 
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="The ETag that was read; 412 where it has changed."
+)
+
+
+_DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
+    lambda workspace, test: WorkspaceDefaults.objects.of(workspace).select_related(
+        "test_push_source" if test else "push_source"
+    )
 )
 
 
@@ -83,5 +91,5 @@ class PipelineResource(WorkspaceResource):
             raise credit_account.QuotaExceeded(needed=price, balance=balance) from conflict
 
     def defaults(self) -> WorkspaceDefaults:
-        rows = WorkspaceDefaults.objects.of(self.caller.workspace)
-        return rows.select_related("test_push_source" if self.caller.test else "push_source").get()
+        (defaults,) = _DEFAULTS.ask(workspace=self.caller.workspace.pk, test=self.caller.test)
+        return defaults

@@ -177,7 +177,7 @@ class GeneratedItemView(PipelineResource):
             caller = self.caller
             raw_item = filters.get("raw_item")
             runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
-            rows = item_page(
+            return item_page(
                 workspace=caller.workspace.pk,
                 runs=runs,
                 test=caller.test,
@@ -187,7 +187,6 @@ class GeneratedItemView(PipelineResource):
                 include=include,
                 **filters,
             )
-            return list(rows)
 
         found = page_by(request, ask, query, key_of=itemgetter("id"))
         now = utc_now()

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from config.core import ids
 from config.core.api.etags import strong_tag
 from config.core.clock import utc_now
+from config.core.database.prepared import Prepared
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Detail, Invalid
 from pipeline import payloads, publish
@@ -114,7 +115,7 @@ def alt_texts_of(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dic
     return {one["id"]: one["alt_text"] for one in given}
 
 
-def item_page(
+def _page(
     *,
     workspace: UUID,
     test: bool,
@@ -143,14 +144,32 @@ def item_page(
     return chosen[:most]
 
 
+_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page)
+_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda keys: (
+        Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+    )
+)
+_ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda keys: (
+        Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
+        .order_by("position", "id")
+        .values(*payloads.ASSET_FIELDS)
+    )
+)
+
+
+def item_page(**asked: Any) -> list[dict[str, Any]]:
+    """The rows of a page of items, one more than it shows."""
+    return _PAGE.ask(**asked)
+
+
 def publications_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    rows = Publication.everywhere.filter(item_id__in=keys).order_by("id")
-    return _by_item(rows.values(*payloads.PUBLICATION_FIELDS))
+    return _by_item(_PUBLICATIONS.ask(keys=list(keys)))
 
 
 def assets_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    rows = Asset.everywhere.filter(item_id__in=keys, revoked_at=None).order_by("position", "id")
-    return _by_item(rows.values(*payloads.ASSET_FIELDS))
+    return _by_item(_ASSETS.ask(keys=list(keys)))
 
 
 def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
