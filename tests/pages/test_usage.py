@@ -132,7 +132,7 @@ def test_another_workspace_s_entries_are_not_reached_by_their_id(owner, newsroom
     theirs = workspaces.memberships_of(charlie)[0].workspace
     use(theirs, "short_post", 1)
     last = LedgerEntry.objects.of(theirs).order_by("-pk").first()
-    shown = owner.get(f"{at('usage', newsroom)}?before={credits.public_id(last)}").context["entries"]
+    shown = owner.get(f"{at(newsroom, 'usage')}?before={credits.public_id(last)}").context["entries"]
     assert {one["entry"].workspace_id for one in shown} == {newsroom.pk}
 
 
