@@ -16,7 +16,7 @@ from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline.events import TYPES
 from tests.documents.text import between
-from tests.documents.text import reread as read_document
+from tests.documents.text import read as read_document
 from tests.documents.text import rows as rows_of
 from tests.pages.answers import at, said
 from tests.pipeline.steps import reread

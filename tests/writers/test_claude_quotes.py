@@ -64,8 +64,16 @@ def test_short_source_is_read_whole_without_what_is_hidden() -> None:
     assert readable(SourceText("T", "a\u200bb\u202ec")) == "abc"
 
 
-@pytest.mark.parametrize("length", [500_000, pytest.param(5_000_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("unit", ["x", "word ", "A sentence of the text. ", "字", "One line.\n\n"])
+@pytest.mark.parametrize(
+    ("unit", "length"),
+    [
+        ("x", 500_000),
+        *(
+            pytest.param(unit, 5_000_000, marks=pytest.mark.slow)
+            for unit in ("x", "word ", "A sentence of the text. ", "字", "One line.\n\n")
+        ),
+    ],
+)
 def test_long_source_is_cut_to_what_is_paid_for(unit: str, length: int) -> None:
     text = unit * (length // len(unit))
     started = process_time()
