@@ -306,7 +306,12 @@ def test_killed_between_words_and_checks_leaves_neither(make, monkeypatch):
     def die(*_, **__):
         raise Killed
 
-    for place in ("generate.recheck", "write", "Revision.everywhere.create", "publish.renew_scheduled"):
+    for place in (
+        "generate.recheck",
+        "update_locked",
+        "Revision.everywhere.create",
+        "publish.renew_scheduled",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(f"pipeline.review.rerender.{place}", die)
             with pytest.raises(Killed):
