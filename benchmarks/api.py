@@ -3,6 +3,8 @@
 - Requests a second of four kept connections, floor and ours in turn, by one gunicorn process that serves both.
 - What the database reads for page 4,000 beside page 1: shared buffers on PostgreSQL; on SQLite, which doesn't count them, the
   plan has to seek in the list's index and sort nothing.
+- Searches of `GET /v1/generated` among items with texts of five thousand words, beside the list without `q`, in this
+  process: common words and rare ones, one and two, the last often begun.
 - Pages as a member gets them, rendered in this process: milliseconds, and how many statements they ask.
 """
 
@@ -18,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import client, seed
@@ -36,6 +39,7 @@ SIZES: Final = {
     "seconds": (0.6, 0.1),
     "items": (200_000, 400),
     "deep_page": (4_000, 8),
+    "searched": (50_000, 100),
     # How often each statement, and each page, is asked for.
     "times": (100, 2),
 }
@@ -45,6 +49,7 @@ PUSH_LEAST: Final = 0.3
 PAGE_MOST_MS: Final = 100.0
 PAGE_QUERIES: Final = 20
 PAGES: Final = ("home", "keys", "webhooks", "members", "usage", "defaults", "notices", "workspace")
+SEARCH_MOST_MS: Final = 150.0
 DEEP_MOST: Final = 1.1
 """Shared buffers of the deep page in those of the first."""
 PAGE: Final = 25
@@ -67,6 +72,7 @@ def measure(session: Session) -> Iterator[Row]:
             *(pushing(port, seeded.push_token, path) for path in ("/floor/raw", "/v1/raw")),
         )  # fmt: skip
     yield depth(session, seeded.token)
+    yield from searches(session, seeded)
     yield from pages(session, seeded.workspace)
 
 
@@ -227,6 +233,34 @@ def depth(session: Session, token: str) -> Row:
     return Row(
         f"{what}: time", "ms", [deep[1]], [first[1]], unsound="" if seeks else f"the plan is {deep[2]}"
     )
+
+
+def searches(session: Session, seeded: seed.Seeded) -> Iterator[Row]:
+    from django.test import Client  # noqa: PLC0415
+
+    random = Random(1)
+    words = seed.write_texts(seeded.workspace, session.size.searched, random)
+    browser = Client(headers={"Authorization": f"Bearer {seeded.token}", "Host": "127.0.0.1"})
+    asked = []
+    for _ in range(session.size.times):
+        # As often common as rare.
+        chosen = [words[int(len(words) ** random.random()) - 1] for _ in range(random.randint(1, 2))]
+        last = chosen[-1]
+        asked.append(" ".join([*chosen[:-1], last[: random.randint(3, len(last))]]))
+    for narrowed in ("", "&status=ready"):
+        took, floors = [], []
+        for query in asked:
+            for path, spent in (("limit=25", floors), (f"limit=25&q={query}", took)):
+                started = time.perf_counter()
+                answer = browser.get(f"/v1/generated?{path}{narrowed}")
+                if answer.status_code != 200:
+                    raise UnexpectedAnswer(answer.content.decode())
+                spent.append((time.perf_counter() - started) * 1000)
+        yield Row(
+            f"search of {session.size.searched:,} items{narrowed and ', narrowed'}, {session.database}: p95", "ms",
+            [percentile(took, 0.95)], [percentile(floors, 0.95)], most=SEARCH_MOST_MS,
+            note=f"p50 {percentile(took, 0.5):.1f} ms, floor {percentile(floors, 0.5):.1f} ms; longest {max(took):.1f} ms",
+        )  # fmt: skip
 
 
 def explain(sql: str, params: Any, *, times: int) -> tuple[int | None, float, str]:

@@ -27,6 +27,8 @@ import psycopg
 from psycopg.types.json import Jsonb
 from uuid_utils.compat import uuid7
 
+from config.core.database.search_words import search_words
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
@@ -436,6 +438,8 @@ class SqliteFloor(Floor):
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=20, isolation_level=None)
+        # A trigger of the items calls it.
+        connection.create_function("search_words", 1, search_words, deterministic=True)
         connection.executescript(self._pragmas)
         return connection
 

@@ -13,6 +13,14 @@ TITLE_CHARACTERS: Final = 500
 """Characters of a title; longer ones are bodies."""
 CREDIT_CHARACTERS: Final = 200
 """Characters of the author and of the licence of a medium, each."""
+SEARCH_CHARACTERS: Final = 200
+"""Characters of what is searched for."""
+SEARCH_RESULTS: Final = 1_000
+"""Results of a search: nobody reads further."""
+SEARCH_CANDIDATES: Final = 5_000
+"""Items with the words, the newest, of which a search ranks the best."""
+SEARCH_SECONDS: Final = 3_600
+"""Seconds that the cursor of a search lasts."""
 HINT_CHARACTERS: Final = 500
 """Characters of what is asked of a further variant."""
 STORYBOARD_BYTES: Final = 512 * 1024

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from operator import itemgetter
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
@@ -12,7 +14,7 @@ from rest_framework.response import Response
 from accounts.api.base import answers, documented
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
-from config.core.api.pagination import PAGING, page_by
+from config.core.api.pagination import PAGING, InvalidCursor, page_by
 from config.core.api.query_params import (
     LEAVES_DAY_OUT,
     Parameter,
@@ -27,7 +29,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from config.core.states import Overtaken
-from pipeline import payloads, publish
+from pipeline import limits, payloads, publish, search
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
@@ -36,7 +38,9 @@ from pipeline.api.generated_answers import (
     answered,
     assets_by_item,
     item_page,
+    item_rows,
     item_tag,
+    items_by_key,
     notes_on,
     progress_of,
     publications_by_item,
@@ -64,7 +68,6 @@ from pipeline.review import decisions, explanation, regenerate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from uuid import UUID
 
     from rest_framework.request import Request
 
@@ -89,8 +92,6 @@ def _include() -> Parameter:
 
 
 def _variant_group() -> Parameter:
-    from uuid import UUID  # noqa: PLC0415  the type alone is imported above
-
     def read(text: str) -> UUID:
         # UUID() alone takes braces, hyphens and the digits of every script.
         if not re.fullmatch(r"[0-9a-f]{32}", text):
@@ -101,8 +102,25 @@ def _variant_group() -> Parameter:
     return Parameter(read, schema={"type": "string", "pattern": "^[0-9a-f]{32}$"})
 
 
+def _words() -> Parameter:
+    plain = plain_text(limits.SEARCH_CHARACTERS)
+
+    def read(text: str) -> str:
+        if not search.has_words(plain.read(text)):
+            message = "Give at least one word to look for."
+            raise ValueError(message)
+        return text
+
+    description = (
+        "Words of title and text, the last one also as the beginning of a word. Best first unless `order` is given; "
+        f"the best {limits.SEARCH_RESULTS:,}, with cursors that last an hour."
+    )
+    return Parameter(read, description=description, schema=plain.schema)
+
+
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
+    "q": _words(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),
@@ -123,6 +141,8 @@ FILTERS: Final[Mapping[str, Parameter]] = {
 }
 _SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
 """As `GET /analytics` says it."""
+_PLACES: Final = 4096
+"""More than a search has results."""
 _ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
 """Filters by what other tables know of an item."""
 
@@ -139,6 +159,24 @@ def _in_full(query: dict[str, Any]) -> dict[str, Any]:
                 raise Invalid.one(field=short, code="conflict", message=message)
             query[name] = query.pop(short)
     return query
+
+
+def _place_after(asked_at: datetime, place: int) -> int:
+    """When a search was first asked, in milliseconds, and how many of its results were shown, as one number."""
+    return math.ceil(asked_at.timestamp() * 1000) * _PLACES + place
+
+
+def _read_place(after: UUID | int | None) -> tuple[datetime, int]:
+    now = utc_now()
+    if after is None:
+        return now, 0
+    if not isinstance(after, int):
+        raise InvalidCursor
+    milliseconds, place = divmod(after, _PLACES)
+    asked_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    if now - asked_at > timedelta(seconds=limits.SEARCH_SECONDS):
+        raise InvalidCursor
+    return asked_at, place
 
 
 class GeneratedItemView(PipelineResource):
@@ -173,22 +211,44 @@ class GeneratedItemView(PipelineResource):
         include = tuple(query.get("include", ()))
         filters = {name: value for name, value in query.items() if name in COLUMNS or name in _ELSEWHERE}
 
-        def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
-            caller = self.caller
-            raw_item = filters.get("raw_item")
-            runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
-            return item_page(
-                workspace=caller.workspace.pk,
-                runs=runs,
-                test=caller.test,
-                after=after,
-                most=most,
-                is_ascending=is_ascending,
-                include=include,
-                **filters,
-            )
+        caller = self.caller
+        raw_item = filters.get("raw_item")
+        runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
+        narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
+        rows = item_rows(**narrowed)
+        positions: dict[UUID, int] = {}
 
-        found = page_by(request, ask, query, key_of=itemgetter("id"))
+        def find_keys(among: Any) -> list[UUID]:
+            return search.find_items(caller.workspace.pk, query["q"], test=caller.test, among=among)
+
+        def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+            if "q" not in query:
+                return item_page(
+                    **narrowed, after=after, most=most, is_ascending=is_ascending, include=include
+                )
+            keys = sorted(find_keys(rows if filters else None), reverse=not is_ascending)
+            if isinstance(after, UUID):
+                keys = [key for key in keys if (key > after if is_ascending else key < after)]
+            return items_by_key(rows, keys[:most], include=include)
+
+        def ask_best(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+            del is_ascending
+            asked_at, place = _read_place(after)
+            # What came after the first page would move the others.
+            earlier = rows.filter(created_at__lte=asked_at) if place else rows
+            keys = find_keys(earlier if place or filters else None)[place : place + most]
+            positions.update(
+                (key, _place_after(asked_at, place + number)) for number, key in enumerate(keys, 1)
+            )
+            return items_by_key(rows, keys, include=include)
+
+        is_ranked = "q" in query and "order" not in query
+        found = page_by(
+            request,
+            ask_best if is_ranked else ask,
+            query,
+            key_of=lambda row: positions[row["id"]] if is_ranked else row["id"],
+        )
         now = utc_now()
         keys = [row["id"] for row in found.rows]
         publications, assets = publications_by_item(keys), assets_by_item(keys)

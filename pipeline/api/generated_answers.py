@@ -115,14 +115,10 @@ def alt_texts_of(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dic
     return {one["id"]: one["alt_text"] for one in given}
 
 
-def _page(
+def item_rows(
     *,
     workspace: UUID,
     test: bool,
-    after: UUID | int | None,
-    most: int,
-    is_ascending: bool,
-    include: tuple[str, ...],
     outlet: UUID | None = None,
     raw_item: UUID | None = None,
     runs: Sequence[UUID] = (),
@@ -135,13 +131,27 @@ def _page(
         rows = rows.filter(made_of(raw_item, runs=runs))
     if outlet is not None:
         rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
+    return rows
+
+
+def _page(
+    *, after: UUID | int | None, most: int, is_ascending: bool, include: tuple[str, ...], **narrowed: Any
+) -> Any:
+    rows = item_rows(**narrowed)
     if after is not None:
         rows = rows.filter(id__gt=after) if is_ascending else rows.filter(id__lt=after)
+    return _shown(rows.order_by("id" if is_ascending else "-id"), include)[:most]
+
+
+def items_by_key(rows: Any, keys: Sequence[UUID], *, include: tuple[str, ...]) -> list[Any]:
+    """In the order of the keys."""
+    found = {row["id"]: row for row in _shown(rows.filter(pk__in=keys), include)}
+    return [found[key] for key in keys if key in found]
+
+
+def _shown(rows: Any, include: tuple[str, ...]) -> Any:
     columns = [name for long in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[long]]
-    chosen = rows.order_by("id" if is_ascending else "-id").values(
-        *payloads.GENERATED_ITEM_LEAN_FIELDS, *columns
-    )
-    return chosen[:most]
+    return rows.values(*payloads.GENERATED_ITEM_LEAN_FIELDS, *columns)
 
 
 _PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page)

@@ -42,7 +42,7 @@ MAY_WRITE: dict[str, str] = {}
 MAY_NAME_EVERYWHERE = {
     "pipeline/api/generated_answers.py:assets_by_item": "by keys found for the caller",
     "pipeline/api/generated_answers.py:publications_by_item": "by keys found for the caller",
-    "pipeline/api/generated_answers.py:item_page": "a subquery on rows that are the caller's already",
+    "pipeline/api/generated_answers.py:item_rows": "a subquery on rows that are the caller's already",
     "pipeline/api/generated_answers.py:alt_texts_of": "by the key of the item that was found for the caller",
     "pipeline/api/generated_answers.py:progress_of": "by keys found for the caller",
     "pipeline/inbound/views.py:inbound": "the address's token names the source; no workspace is known before",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
+import time_machine
 
 from config.core import ids, task_runs
 from pipeline.models import GeneratedItem
@@ -186,6 +189,65 @@ def test_words_that_people_bring_are_understood(alice):
         "There is no parameter since. Did you mean from?",
     ]
     assert told[3].startswith("There is no setting `url` here. Known are: `")
+
+
+def _titled(newsroom, *titles):
+    items = []
+    for title in titles:
+        item = newsroom.ready()
+        items.append(newsroom.api.patch(f"/generated/{item['id']}", {"title": title}).json())
+    return items
+
+
+def test_items_are_found_by_words_best_first(alice, charlie):
+    _titled(charlie, "A zeppelin of somebody else")
+    body, title, _ = _titled(alice, "Lands", "The zeppelin", "Other")
+    alice.api.patch(f"/generated/{body['id']}", {"body": f"{body['body']} A zeppelin."})
+    assert _listed(alice, "q=zeppelin") == _listed(alice, "q=ZEPP") == [title["id"], body["id"]]
+    assert _listed(alice, "q=zeppelin&order=asc") == [body["id"], title["id"]]
+    assert _listed(alice, "q=zeppelin&order=desc") == [title["id"], body["id"]]
+    assert _listed(alice, "q=zeppelin&status=ready&bucket=text&limit=1") == [title["id"]]
+    assert _listed(alice, "q=zeppelin&status=published") == []
+    alice.api.delete(f"/generated/{title['id']}")
+    assert _listed(alice, "q=zeppelin") == [body["id"]]
+
+
+def _listed(newsroom, query):
+    return [item["id"] for item in newsroom.api.read(f"/generated?{query}")["data"]]
+
+
+@pytest.mark.parametrize("narrowed", ["", "&status=ready", "&order=asc"])
+def test_pages_of_a_search_lose_and_repeat_nothing(alice, narrowed):
+    _titled(alice, *[f"Zeppelin {number}" for number in range(5)])
+    whole = _listed(alice, f"q=zeppelin{narrowed}")
+    page = alice.api.read(f"/generated?q=zeppelin&limit=2{narrowed}")
+    if "order" not in narrowed:
+        # It would be the first.
+        _titled(alice, "Zeppelin zeppelin")
+    found = [item["id"] for item in page["data"]]
+    while page["has_more"]:
+        page = alice.api.read(f"/generated?q=zeppelin&limit=2{narrowed}&cursor={page['next_cursor']}")
+        found += [item["id"] for item in page["data"]]
+    assert found == whole
+    assert len(found) == 5
+
+
+def test_the_cursor_of_a_search_lasts_an_hour_and_fits_no_other(alice):
+    _titled(alice, "Zeppelin 1", "Zeppelin 2")
+    with time_machine.travel(datetime.now(UTC), tick=False) as clock:
+        cursor = alice.api.read("/generated?q=zeppelin&limit=1")["next_cursor"]
+        assert alice.api.get(f"/generated?q=balloon&limit=1&cursor={cursor}").status_code == 400
+        clock.shift(3600)
+        assert alice.api.get(f"/generated?q=zeppelin&limit=1&cursor={cursor}").status_code == 200
+        clock.shift(1)
+        answer = alice.api.get(f"/generated?q=zeppelin&limit=1&cursor={cursor}")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_cursor")
+
+
+@pytest.mark.parametrize("text", ["", "%20", "?!", "a" * 201, "%00"])
+def test_a_search_needs_a_word(api, text):
+    status, error, (detail,) = refusal(api.get("/generated", QUERY_STRING=f"q={text}"))
+    assert (status, error, detail[0]) == (400, "invalid_request", "q")
 
 
 def test_deleted_items_are_not_listed(alice):

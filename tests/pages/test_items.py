@@ -151,6 +151,24 @@ def test_a_filter_that_there_is_not_says_so(editor, newsroom, item):
     assert editor.get(at(newsroom, "items_page") + "?before=nothing").status_code == 404
 
 
+def test_a_search_is_the_apis_and_keeps_the_filters(editor, newsroom, item, monkeypatch):
+    from pipeline.pages.items import listing
+
+    monkeypatch.setattr(listing, "ROWS", 2)
+    other = workspaces.create("Others")
+    workspaces.whitelist(other, "operator@example.test")
+    another(other, "Zeppelin")
+    made = [another(newsroom, title).pk for title in ("Zeppelin", "Zeppelin news", "Zeppelins", "Balloon")]
+    first = editor.get(at(newsroom, "items_page") + "?q=zepp&bucket=text")
+    assert "No item is like that" not in text_of(first)
+    second = editor.get(at(newsroom, "items_page") + f"?{first.context['older']}")
+    pages = [[row["id"] for row in answer.context["rows"]] for answer in (first, second)]
+    assert sorted(pages[0] + pages[1]) == sorted(made[:3])
+    assert (len(pages[0]), second.context["older"]) == (2, "")
+    assert "No item is like that" in text_of(editor.get(at(newsroom, "items_page") + "?q=zepp&bucket=video"))
+    assert "There is no such filter" in text_of(editor.get(at(newsroom, "items_page") + "?q=" + "a" * 201))
+
+
 def test_it_is_read_page_by_page(editor, newsroom, item, monkeypatch):
     from pipeline.pages.items import listing
 

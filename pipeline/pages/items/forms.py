@@ -37,6 +37,12 @@ NOW, NEXT, AT = "now", "next", "at"
 
 
 class ItemFilter(forms.Form):
+    q = forms.CharField(
+        label=gettext_lazy("Search"),
+        required=False,
+        max_length=limits.SEARCH_CHARACTERS,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("Search")}),
+    )
     bucket = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,

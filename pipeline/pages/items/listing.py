@@ -1,4 +1,4 @@
-"""The items of a workspace, the newest first, narrowed by what somebody looks for."""
+"""The items of a workspace, the newest first, or the best of a search, narrowed by filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.shortcuts import render
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.ids import decode, encode
-from pipeline import labels
+from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.pages.items import publications, summary
 from pipeline.pages.items.forms import ItemFilter
@@ -79,10 +79,20 @@ def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[st
         rows = rows.on_hold()
     elif form.cleaned_data["held"] == "flagged":
         rows = rows.flagged()
+    last = None
     if "before" in request.GET:
         last = decode("gen", request.GET["before"])
         if last is None:
             raise Http404
+    if form.cleaned_data["q"]:
+        keys = search.find_items(place.workspace.pk, form.cleaned_data["q"], among=rows)
+        # One that is no longer found begins the results again.
+        begin = keys.index(last) + 1 if last in keys else 0
+        there = {
+            row["id"]: row for row in rows.filter(pk__in=keys[begin : begin + ROWS + 1]).values(*_FIELDS)
+        }
+        return [there[key] for key in keys if key in there]
+    if last is not None:
         rows = rows.filter(pk__lt=last)
     return list(rows.order_by("-id").values(*_FIELDS)[: ROWS + 1])
 

@@ -23,6 +23,7 @@ from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 from django.db.models.constants import OnConflict
 
+from config.core.database.search_words import search_words
 from config.core.database.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self._syncs_itself = False
-        return super().get_new_connection(conn_params)
+        opened = super().get_new_connection(conn_params)
+        opened.create_function("search_words", 1, search_words, deterministic=True)
+        return opened
 
     def _begin(self, *, syncs_itself: bool) -> None:
         """Before a transaction, or a statement of its own."""

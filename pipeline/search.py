@@ -1,0 +1,139 @@
+"""Items by words of their title and text, best first: PostgreSQL's text search and SQLite's FTS5 behind one function.
+
+Triggers of the database keep `generated_item_words` as the items are: migration 0010.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from config.core.database.search_words import query_words
+from pipeline import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+_LANGUAGES: Final = [
+    "ar",
+    "ca",
+    "da",
+    "de",
+    "el",
+    "en",
+    "es",
+    "eu",
+    "fi",
+    "fr",
+    "ga",
+    "hi",
+    "hu",
+    "hy",
+    "id",
+    "it",
+    "lt",
+    "nb",
+    "ne",
+    "nl",
+    "pt",
+    "ro",
+    "ru",
+    "sr",
+    "sv",
+    "ta",
+    "tr",
+    "yi",
+]
+"""Those that PostgreSQL knows the forms of words of."""
+_EXACT_WEIGHT: Final = 4
+"""How much more a word counts than a word that only begins as one."""
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to look for."""
+    return any(query_words(text))
+
+
+def find_items(
+    workspace: UUID,
+    text: str,
+    *,
+    test: bool = False,
+    among: QuerySet[Any] | None = None,
+    most: int = limits.SEARCH_RESULTS,
+) -> list[UUID]:
+    """Ids of the items with every word of the text, the last of them as a beginning too; best first.
+
+    `among` narrows them. Of more than `SEARCH_CANDIDATES` the newest are ranked.
+    """
+    words, beginnings = query_words(text)
+    if not words and not beginnings:
+        return []
+    scope = f"w{workspace.hex}{int(test)}"
+    find = _find_on_postgres if connection.vendor == "postgresql" else _find_on_sqlite
+    narrowed, parameters = (
+        ("", ()) if among is None else among.order_by().values("id").query.sql_with_params()
+    )
+    statement, values = find(scope, words, beginnings, narrowed, parameters)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*values, most])
+        rows = cursor.fetchall()
+    return [key if isinstance(key, UUID) else UUID(hex=key) for (key,) in rows]
+
+
+def _find_on_postgres(
+    scope: str, words: Sequence[str], beginnings: Sequence[str], narrowed: str, parameters: Sequence[Any]
+) -> tuple[str, list[Any]]:
+    whole = " & ".join(map(_quoted, [*words, *beginnings]))
+    begun = " & ".join([*map(_quoted, words), *(f"{_quoted(one)}:*" for one in beginnings)])
+    stems = " || ".join(
+        [
+            "to_tsquery('simple', %s)",
+            *(f"to_tsquery(search_configuration('{one}'), %s)" for one in _LANGUAGES),
+        ]
+    )
+    stemmed = [whole] * (len(_LANGUAGES) + 1)
+    join, same = (f", ({narrowed}) AS among", "AND among.id = item_id") if narrowed else ("", "")
+    # Only texts of ours are put together here.
+    statement = f"""
+        SELECT item_id FROM (
+            SELECT item_id, words FROM generated_item_words{join}
+            WHERE words @@ (%s::tsquery && (({stems}) || to_tsquery('simple', %s))) {same}
+            ORDER BY item_id DESC LIMIT {limits.SEARCH_CANDIDATES}
+        ) AS found
+        ORDER BY {_EXACT_WEIGHT} * ts_rank(words, {stems}, 1) + ts_rank(words, to_tsquery('simple', %s), 1) DESC,
+            item_id DESC
+        LIMIT %s
+    """  # noqa: S608
+    return statement, [*parameters, _quoted(scope), *stemmed, begun, *stemmed, begun]
+
+
+def _quoted(word: str) -> str:
+    return "'{}'".format(word.replace("\\", " ").replace("'", " "))
+
+
+def _find_on_sqlite(
+    scope: str, words: Sequence[str], beginnings: Sequence[str], narrowed: str, parameters: Sequence[Any]
+) -> tuple[str, list[Any]]:
+    asked = " AND ".join([*(f'"{word}"' for word in words), *(f'"{word}"*' for word in beginnings)])
+    join, same = (
+        (f" CROSS JOIN ({narrowed}) AS among", "AND among.id = substr(words.item_id, 2, 32)")
+        if narrowed
+        else ("", "")
+    )
+    # Only texts of ours are put together here.
+    statement = f"""
+        SELECT item FROM (
+            SELECT substr(words.item_id, 2, 32) AS item, bm25(generated_item_words, 0, 0, 10, 1) AS score
+            FROM generated_item_words AS words{join}
+            WHERE generated_item_words MATCH %s {same}
+            ORDER BY words.rowid DESC LIMIT {limits.SEARCH_CANDIDATES}
+        )
+        ORDER BY score, item DESC
+        LIMIT %s
+    """  # noqa: S608
+    return statement, [*parameters, f"scope:{scope} AND {{title body}}:({asked})"]
