@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 
 from accounts.pages.workspace_view import page_path, register_ids
-from pipeline.pages import defaults, home, manual_publish, usage
+from pipeline.pages import defaults, home, manual_publish, search, usage
 from pipeline.pages.calendar import fill_week as calendar_fill_week
 from pipeline.pages.calendar import move as calendar_move
 from pipeline.pages.calendar import page as calendar_page
@@ -80,6 +80,7 @@ urlpatterns = [
     page_path("sources/<src:src>/secret", inbound_views.source_secret, "source_secret"),
     page_path("sources/<src:src>/secret/rotate", inbound_views.source_secret_rotate, "source_secret_rotate"),
     page_path("", home.home, "home"),
+    page_path("search", search.everything, "everything"),
     page_path("new/", new_views.making, "making"),
     page_path("new/<raw:raw>", new_views.made, "made"),
     page_path("items/", item_listing.items_page, "items_page"),

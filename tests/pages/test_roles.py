@@ -21,6 +21,7 @@ from tests.pipeline.steps import make_items, make_stage, promise
 # What each page of a workspace asks of a role; the names are those of accounts/access/roles.py.
 PAGES = {
     "home": "look",
+    "everything": "look",
     "access": "manage",
     "keys": "manage",
     "key_create": "manage",

@@ -1,0 +1,159 @@
+"""The search for everything of a workspace: items, sources, outlets, members, pages, commands, and any public id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Q, Value
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Membership
+from accounts.pages.workspace_view import Place, page
+from config.core.database.search_words import fold
+from config.core.ids import decode
+from pipeline import limits, search
+from pipeline.models import GeneratedItem, Outlet, Publication, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import HttpRequest, HttpResponse
+    from django.utils.functional import _StrPromise
+
+MOST: Final = 8
+"""Results of a kind."""
+
+_COMMANDS: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
+    (_("Create from a link or text"), "making", "edit", "plus"),
+    (_("Add a source"), "source_add", "edit", "rss"),
+    (_("Add an outlet"), "outlet_add", "manage", "send"),
+    (_("Fill the week"), "calendar_fill", "edit", "calendar"),
+    (_("Pause publishing"), "queues_hold", "edit", "pause"),
+    (_("Resume publishing"), "queues_release", "edit", "play"),
+    (_("Invite a member"), "member_invite", "manage", "users"),
+    (_("Create an API key"), "key_create", "manage", "key-round"),
+    (_("Add a webhook"), "webhook_add", "manage", "webhook"),
+)
+"""Label, page, the act that it asks for, icon."""
+_PAGES: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
+    (_("Home"), "home", "look", "house"),
+    (_("Review"), "review", "look", "list-checks"),
+    (_("Items"), "items_page", "look", "newspaper"),
+    (_("Calendar"), "calendar", "look", "calendar"),
+    (_("Failed and late"), "failures", "look", "triangle-alert"),
+    (_("Queues"), "queues_page", "look", "clock"),
+    (_("Analytics"), "analytics_page", "look", "chart-column"),
+    (_("Sources"), "sources_page", "look", "rss"),
+    (_("Outlets"), "outlets_page", "look", "send"),
+    (_("Personas"), "personas", "look", "palette"),
+    (_("Recurring"), "series_page", "look", "rotate-cw"),
+    (_("Pipeline"), "pipeline_page", "look", "activity"),
+    (_("API keys"), "keys", "manage", "key-round"),
+    (_("Webhooks"), "webhooks", "manage", "webhook"),
+    (_("Members"), "members", "look", "users"),
+    (_("Usage"), "usage", "look", "chart-no-axes-column"),
+    (_("Content"), "defaults", "edit", "list-checks"),
+    (_("Notices"), "notices", "be_here", "bell"),
+    (_("Workspace"), "workspace", "manage", "settings"),
+)
+_BY_ID: Final = {
+    "gen": ("item_page", "gen", "look"),
+    "raw": ("made", "raw", "look"),
+    "src": ("source_page", "src", "look"),
+    "out": ("outlet_page", "out", "look"),
+    "ser": ("series_one", "ser", "look"),
+    "que": ("queue_edit", "que", "edit"),
+    "per": ("persona", "per", "edit"),
+    "whe": ("webhook", "whe", "manage"),
+    "tok": ("key", "token_id", "manage"),
+}
+"""The page of an object, the name of its id in the address, and the act that it asks for."""
+
+
+@dataclass(frozen=True)
+class Found:
+    label: str
+    address: str
+    icon: str
+    note: str = ""
+
+
+@page("look", methods=("GET",))
+def everything(request: HttpRequest, place: Place) -> HttpResponse:
+    text = request.GET.get("q", "").replace("\x00", "").strip()[: limits.SEARCH_CHARACTERS]
+    groups = [(label, rows) for label, rows in _groups(place, text) if rows]
+    name = "pages/search/results.html" if request.headers.get("X-Part") == "1" else "pages/search/page.html"
+    return render(request, name, {"text": text, "groups": groups})
+
+
+def _groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
+    yield _("Go to"), list(_by_id(place, text))
+    if text:
+        yield _("Items"), _items(place, text)
+        yield _("Sources"), _sources(place, text)
+        yield _("Outlets"), _outlets(place, text)
+        yield _("Members"), _members(place, text)
+    yield _("Commands"), _listed(place, _COMMANDS, text)
+    yield _("Pages"), _listed(place, _PAGES, text)
+
+
+def _by_id(place: Place, text: str) -> Iterator[Found]:
+    prefix = text.partition("_")[0]
+    key = decode(prefix, text) if prefix in {*_BY_ID, "pub"} else None
+    if key is None:
+        return
+    if prefix == "pub":
+        prefix = "gen"
+        key = Publication.objects.of(place.workspace).filter(pk=key).values_list("item_id", flat=True).first()
+    name, argument, act = _BY_ID[prefix]
+    if key is not None and place.may(act):
+        yield Found(text, place.address(name, **{argument: key}), "search")
+
+
+def _items(place: Place, text: str) -> list[Found]:
+    keys = search.find_items(place.workspace.pk, text, most=MOST)
+    rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
+    there = {row.pk: row for row in rows.only("title", "excerpt", "engine_output")}
+    return [
+        Found(
+            row.title or row.excerpt or row.engine_output,
+            place.address("item_page", gen=key),
+            "newspaper",
+            row.engine_output,
+        )
+        for key in keys
+        if (row := there.get(key)) is not None
+    ]
+
+
+def _sources(place: Place, text: str) -> list[Found]:
+    rows = Source.objects.of(place.workspace).filter(test=Value(False), deleted_at=None, name__icontains=text)  # noqa: FBT003
+    found = rows.order_by("name", "id").values_list("id", "name", "type")[:MOST]
+    return [Found(name, place.address("source_page", src=key), "rss", kind) for key, name, kind in found]
+
+
+def _outlets(place: Place, text: str) -> list[Found]:
+    rows = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
+    found = rows.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
+    return [Found(name, place.address("outlet_page", out=key), "send", kind) for key, name, kind in found]
+
+
+def _members(place: Place, text: str) -> list[Found]:
+    rows = Membership.objects.of(place.workspace).filter(
+        Q(user__name__icontains=text) | Q(user__email__icontains=text), user__is_active=True
+    )
+    found = rows.order_by("user__email").values_list("user__name", "user__email")[:MOST]
+    return [
+        Found(name or email, place.address("members"), "user", email if name else "") for name, email in found
+    ]
+
+
+def _listed(place: Place, known: tuple[tuple[_StrPromise, str, str, str], ...], text: str) -> list[Found]:
+    words = fold(text).split()
+    return [
+        Found(str(label), place.address(name), icon)
+        for label, name, act, icon in known
+        if place.may(act) and all(word in fold(str(label)) for word in words)
+    ][:MOST]

@@ -1,0 +1,60 @@
+// The search for everything: Ctrl or ⌘ K and / open it; the arrows choose, Enter opens. Without it the link leads to its page.
+
+const WAIT = 120;
+let timer = 0;
+let asked = 0;
+
+const field = () => document.getElementById("finder");
+const options = () => [...document.querySelectorAll("#found a[role=option]")];
+const chosen = () => document.querySelector("#found a[aria-selected=true]");
+
+function choose(option) {
+  for (const other of options()) other.setAttribute("aria-selected", String(other === option));
+  if (!option) { field().removeAttribute("aria-activedescendant"); return; }
+  field().setAttribute("aria-activedescendant", option.id);
+  option.scrollIntoView({ block: "nearest" });
+}
+
+function step(by) {
+  const all = options();
+  if (all.length) choose(all[(all.indexOf(chosen()) + by + all.length) % all.length]);
+}
+
+async function find() {
+  const number = ++asked;
+  const form = field().form;
+  const answer = await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}`, { headers: { "X-Part": "1" }, credentials: "same-origin" });
+  const text = await answer.text();
+  // A later letter was quicker, or the dialog is closed.
+  if (number !== asked || !field()) return;
+  if (!answer.ok || text.trimStart().toLowerCase().startsWith("<!doctype")) { form.submit(); return; }
+  document.getElementById("found").innerHTML = text;
+  choose(options()[0]);
+}
+
+function open() {
+  const shown = (part) => part.getClientRects().length > 0;
+  if (document.querySelector("dialog[open]") || (field() && shown(field()))) { field()?.focus(); return; }
+  [...document.querySelectorAll("[data-search]")].find(shown)?.click();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented) return;
+  const writes = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const isShortcut = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
+  if (isShortcut || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !writes)) {
+    event.preventDefault();
+    open();
+  } else if (event.target.id === "finder" && !event.isComposing) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); step(event.key === "ArrowDown" ? 1 : -1); }
+    else if (event.key === "Enter" && chosen()) { event.preventDefault(); chosen().click(); }
+  }
+});
+
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "finder") return;
+  // What was chosen is of other words: Enter waits for the new ones.
+  choose(null);
+  window.clearTimeout(timer);
+  timer = window.setTimeout(find, WAIT);
+});

@@ -1,0 +1,47 @@
+"""The search for everything in a browser: opened by keys and by its button, without a violation, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from accounts import workspaces
+from config.core.ids import encode
+from pipeline.models import Source
+from tests.browser.people import log_in, look_over, person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_search_for_everything(page, db):
+    alice = person("alice@example.test", "Alice")
+    newsroom = workspaces.create("Newsroom", owner=alice)
+    workspaces.whitelist(newsroom, "operator@example.test")
+    source = Source.everywhere.create(workspace=newsroom, name="Zeppelin feed", type="webhook")
+    log_in(page, alice, f"/w/{encode('ws', newsroom.pk)}/")
+    field = page.get_by_role("combobox", name="Search")
+    for keys in ("Control+k", "/"):
+        page.keyboard.press(keys)
+        expect(field).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    field.fill("p")
+    options = page.locator("#found [role=option]")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(field).to_have_attribute("aria-activedescendant", options.nth(1).get_attribute("id"))
+    expect(field).to_be_focused()
+    look_over(page, "search")
+    field.fill("no such thing")
+    expect(page.get_by_text("Try one word of the title")).to_be_visible()
+    look_over(page, "search-empty")
+    field.fill("zeppelin")
+    expect(options.first).to_contain_text("Zeppelin feed")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/sources/{encode('src', source.pk)}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(field).to_be_focused()
