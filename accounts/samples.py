@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from accounts import audit
 from accounts.models import Membership, NoticeChoice, User, Workspace
-from config.core import dispatch
+from config.core import dispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def remove(workspace: Workspace, *, actor: str) -> bool:
         if not _change(workspace, _Samples.REMOVING, before=(_Samples.FILLING, _Samples.FILLED)):
             return False
         _note("removal_asked", workspace, actor)
-        dispatch.wake()
+        dispatcher.wake()
     return True
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from analytics import rollup
 from analytics.measure import moments_of
 from analytics.models import Measuring, Outcome
-from config.core import dispatch
+from config.core import dispatcher
 from pipeline.events import count_batch
 from pipeline.models import Publication
 
@@ -142,4 +142,4 @@ def _begin_measuring(published: Iterable[tuple[Outcome, bool]]) -> None:
     # A publication that is being measured already keeps its place in the schedule.
     Measuring.everywhere.bulk_create(rows, ignore_conflicts=True)
     if rows:
-        dispatch.wake()
+        dispatcher.wake()

@@ -19,7 +19,7 @@ from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Cast
 
 from accounts.models import Workspace
-from analytics import fact_tables, first_party, rollup
+from analytics import fact_sums, first_party, rollup
 from analytics.aggregate import Figures, Fold
 from analytics.models import (
     DAY,
@@ -187,9 +187,9 @@ def _live(
         within |= Q(**{f"{moment}__gte": start, f"{moment}__lt": end})
     found = model.objects.of(question.workspace_id)
     if model is HitCount:
-        found = fact_tables.with_items(found)
+        found = fact_sums.with_items(found)
     rows = _in_scope(found, question).filter(within, **same)
-    sliced: QuerySet[Any] = rows.annotate(slice=fact_tables.Slice(moment, buckets) if buckets else Value(0))
+    sliced: QuerySet[Any] = rows.annotate(slice=fact_sums.Slice(moment, buckets) if buckets else Value(0))
     return sliced
 
 
@@ -202,7 +202,7 @@ def _rolled(
     unit = DAY if spans.are_days else QUARTER
     rows = _in_scope(model.objects.of(question.workspace_id), question).filter(within, unit=unit, **same)
     sliced: QuerySet[Any] = rows.annotate(
-        slice=fact_tables.SliceOfSeconds("start", buckets) if buckets else Value(0)
+        slice=fact_sums.SliceOfSeconds("start", buckets) if buckets else Value(0)
     )
     return sliced
 
@@ -211,9 +211,9 @@ def outcome_groups(question: Question, buckets: Buckets | None, spans: Spans) ->
     """By slice, `columns` and `known`: `published` and `failed`."""
     told_apart = ["slice", *columns(question)]
     if spans.live:
-        yield fact_tables.outcome_groups(_live(Outcome, question, "at", buckets, spans), told_apart)
+        yield fact_sums.outcome_groups(_live(Outcome, question, "at", buckets, spans), told_apart)
     if spans.rolled:
-        yield fact_tables.rolled_outcome_groups(_rolled(OutcomeRollup, question, buckets, spans), told_apart)
+        yield fact_sums.rolled_outcome_groups(_rolled(OutcomeRollup, question, buckets, spans), told_apart)
 
 
 def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
@@ -222,10 +222,10 @@ def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans
     if spans.live:
         moment = rollup.ATTRIBUTIONS[question.attribution]
         rows = _live(Measurement, question, moment, buckets, spans)
-        yield fact_tables.measurement_groups(_as_text(rows), told_apart, reasons="reasons")
+        yield fact_sums.measurement_groups(_as_text(rows), told_apart, reasons="reasons")
     if spans.rolled:
         rows = _rolled(MeasurementRollup, question, buckets, spans, attribution=question.attribution)
-        yield fact_tables.rolled_measurement_groups(_as_text(rows), told_apart, reasons="reasons")
+        yield fact_sums.rolled_measurement_groups(_as_text(rows), told_apart, reasons="reasons")
 
 
 def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
@@ -236,9 +236,9 @@ def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Ite
     told_apart = ["slice", *columns(question)]
     same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
     if spans.live:
-        yield fact_tables.hit_groups(_live(HitCount, question, "start", buckets, spans, **same), told_apart)
+        yield fact_sums.hit_groups(_live(HitCount, question, "start", buckets, spans, **same), told_apart)
     if spans.rolled:
-        yield fact_tables.hit_groups(_rolled(HitRollup, question, buckets, spans, **same), told_apart)
+        yield fact_sums.hit_groups(_rolled(HitRollup, question, buckets, spans, **same), told_apart)
 
 
 def _as_text(rows: QuerySet[Any]) -> QuerySet[Any]:

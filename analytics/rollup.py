@@ -14,7 +14,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import Value
 
-from analytics.fact_tables import (
+from analytics.fact_sums import (
     COLUMNS,
     Slice,
     hit_groups,

@@ -41,10 +41,9 @@ from pipeline.grounding.quantities import forget as forget_numbers
 from pipeline.render.image import QUALITY, render
 from pipeline.render.plan import AvailableMedia, DrawnText, Layout, Panel
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import FINAL, encode
-from pipeline.render.video.planes import Planes, blank, copy
 from pipeline.render.video.storyboard import (
     Caption,
     Meta,
@@ -58,6 +57,7 @@ from pipeline.render.video.storyboard import (
     Zoom,
 )
 from pipeline.render.video.verify import film_faults, probe_film
+from pipeline.render.video.ycbcr import Planes, blank, copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -33,10 +33,10 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import in_process_broker, pools
-from config.core import dispatch, jobs, leases, task_runs, work_queue
+from config import database_connections, in_process_broker
+from config.core import dispatcher, jobs, leases, task_runs, work_queue
+from config.database_connections import connections_of, forks, slots_of
 from config.operations import counters, health, restore_guard
-from config.pools import connections_of, forks, slots_of
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ if settings.REDIS_URL:
 @app.task(name="dispatch.wake")
 def run_dispatcher() -> None:
     """Queue what is due."""
-    dispatch.run_rounds(broker)
+    dispatcher.run_rounds(broker)
     try:
         health.note_run()
     except RedisError as error:
@@ -245,7 +245,7 @@ class InProcessBroker(_Broker):
 
 
 broker: Final = RedisBroker(settings.REDIS_URL) if settings.REDIS_URL else InProcessBroker()
-dispatch.wake_with(broker.wake)
+dispatcher.wake_with(broker.wake)
 
 
 class Beat(Scheduler):
@@ -300,7 +300,9 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. The embedded worker shares the pool of its web process.
         if isinstance(worker, CommandLineWorker):
-            pools.resize(pools.OF_FORKED if forks(worker) else self._connections)
+            database_connections.resize(
+                database_connections.OF_FORKED if forks(worker) else self._connections
+            )
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()

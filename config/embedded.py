@@ -11,7 +11,7 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery, in_process_broker, pools
+from config import celery, database_connections, in_process_broker
 from config.core import leases, task_runs
 from config.operations import counters
 
@@ -40,7 +40,9 @@ class EmbeddedInstance:
 
     def start(self) -> None:
         # Of the web process that this runs in, before it opens one.
-        pools.resize(settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + pools.BESIDE_TASKS)
+        database_connections.resize(
+            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.BESIDE_TASKS
+        )
         state.should_stop = None
         leases.start_worker()
         task_runs.start()
@@ -78,7 +80,7 @@ class EmbeddedInstance:
 
     def _run_worker(self) -> None:
         worker = celery.app.WorkController(
-            hostname=pools.EMBEDDED,
+            hostname=database_connections.EMBEDDED,
             pool="threads",
             concurrency=settings.WORKER_SLOTS,
             without_gossip=True,

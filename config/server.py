@@ -17,7 +17,7 @@ from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
-from config import process_start
+from config import web_start_time
 from config.connections.worker import ConnectionsWorker
 from config.core import limits
 from config.embedded import EmbeddedInstance
@@ -67,7 +67,7 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         # It would open a socket in the home directory.
         "control_socket_disable": True,
         "logger_class": ProjectLogger,
-        "pre_fork": process_start.note,
+        "pre_fork": web_start_time.note,
         "post_fork": end_with_the_arbiter,
     }
 

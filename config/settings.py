@@ -106,14 +106,14 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # The API needs no session, no CSRF token and no messages: these pass its requests by.
     "config.core.middleware.Csp",
-    "accounts.pages.middleware.Session",
+    "accounts.pages.session_middleware.Session",
     "config.core.middleware.Common",
     "config.core.middleware.BodyLimit",
     "config.core.middleware.Csrf",
     "config.core.middleware.Authentication",
     "config.core.middleware.Message",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.pages.middleware.SecondFactor",
+    "accounts.pages.session_middleware.SecondFactor",
     "config.core.middleware.XFrameOptions",
 ]
 TEMPLATES = [
@@ -189,7 +189,7 @@ _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
     # The pool covers every thread of a process that may hold a connection; starving threads would raise PoolTimeout.
-    # This is web's size. Workers set theirs at their start: config/pools.py.
+    # This is web's size. Workers set theirs at their start: config/database_connections.py.
     _database["CONN_MAX_AGE"] = 0
     # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
     # would cost a request, whenever it happens to be taken.
@@ -233,7 +233,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.
-_guards: dict[str, Any] = {"BACKEND": f"accounts.access.counts.{'InDatabase' if IS_POSTGRES else 'InMemory'}"}
+_guards: dict[str, Any] = {
+    "BACKEND": f"accounts.access.attempt_counters.{'InDatabase' if IS_POSTGRES else 'InMemory'}"
+}
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
         "LOCATION": REDIS_URL,

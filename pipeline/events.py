@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
 
-from config.core import dispatch
+from config.core import dispatcher
 from config.core.api.jsonio import dump
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -67,7 +67,7 @@ def write(made: Sequence[Event]) -> None:
     if not made:
         return
     insert(made)
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def compose(

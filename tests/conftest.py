@@ -23,10 +23,10 @@ django.setup()
 
 from accounts import workspaces
 from accounts.models import Membership
-from config.core import dispatch
+from config.core import dispatcher
 from config.core.http_client import shared
 from pipeline.models import WorkspaceDefaults
-from pipeline.outlets import hit_counts
+from pipeline.outlets import click_counts
 from pipeline.render.typography import fonts
 from pipeline.workspace import provision
 from tests import migrated, statements
@@ -187,7 +187,7 @@ class Wakes(list):
 def woken():
     """Work is done where a test says so; a message would reach another test's worker. The wakes are listed."""
     wakes = Wakes()
-    dispatch.wake_with(wakes.wake)
+    dispatcher.wake_with(wakes.wake)
     return wakes
 
 
@@ -216,9 +216,9 @@ def quick_workspaces(monkeypatch):
 @pytest.fixture(autouse=True)
 def hits_wait_for_the_test(monkeypatch):
     """What is counted in this process is written where a test says so; a timer would meet another test's tables."""
-    monkeypatch.setattr(hit_counts, "_start_timer", lambda: None)
+    monkeypatch.setattr(click_counts, "_start_timer", lambda: None)
     yield
-    hit_counts._gathered.clear()
+    click_counts._gathered.clear()
 
 
 # --- The cast --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pipeline.render.image import render
 from pipeline.render.plan import AvailableMedia
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.film import as_jpeg
-from pipeline.render.video.planes import blank, to_rgb
+from pipeline.render.video.ycbcr import blank, to_rgb
 from tools import gallery_footage
 
 if TYPE_CHECKING:

@@ -72,10 +72,10 @@ SIMULATED = {
             "standing",
         )
     ),
-    "dispatch": """config/core/dispatch.py config/core/jobs.py config/core/task_runs.py config/core/leases.py
+    "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runs.py config/core/leases.py
         config/core/work_queue.py""",
     "credits": "accounts/credits.py",
-    "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/pace.py webhooks/signing.py
+    "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",
 }
 SIMULATION = {"SEEDS": "1-200", "DAYS": "3", "STOP": "1"}

@@ -16,15 +16,15 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.core import counters, dispatch, jobs, logs, states, task_runs, work_queue
+from config.core import counters, dispatcher, jobs, logs, states, task_runs, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
 from pipeline.models import Event
 from webhooks import limits, signing
+from webhooks.endpoint_rate import EndpointRate
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
-from webhooks.pace import EndpointRate
 from webhooks.results import AttemptResult, Success, is_healthy, is_open, record_result, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
@@ -88,7 +88,7 @@ def deliver_to_endpoint(endpoint_id: UUID) -> None:
         seconds = _deliver_some(taken)
         if seconds is None or monotonic() > until:
             # More may be due.
-            dispatch.wake_now()
+            dispatcher.wake_now()
             return
         most = max(1, min(TAKEN_AT_ONCE, int(SENT_WITHIN_SECONDS / max(seconds, 0.001))))
 
@@ -97,7 +97,7 @@ def probe_endpoint(endpoint_id: UUID) -> None:
     """One delivery to an endpoint that fails; once it succeeds the endpoint has its other lanes again."""
     for delivery in take(endpoint_id, most=1):
         deliver(delivery)
-        dispatch.wake_now()
+        dispatcher.wake_now()
 
 
 def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:

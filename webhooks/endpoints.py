@@ -12,7 +12,7 @@ from django.db.models import Exists, F, OuterRef
 
 from accounts import audit
 from accounts import limits as accounts_limits
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
@@ -173,7 +173,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
                 .update(wake_at=F("created_at"), due_at=now, **work_queue.overtake())
             )
         _note("endpoint.switched_on", locked, actor, {"released": released})
-        dispatch.wake()
+        dispatcher.wake()
     return released
 
 
@@ -197,7 +197,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             wake_at=now, **work_queue.overtake()
         )
         _note("endpoint.removed", locked, actor)
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
@@ -225,7 +225,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
         else:
             states.move(delivery, "pending", **again)
         _note("delivery.resent", endpoint, actor, {"delivery": encode("dlv", delivery.pk)})
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
@@ -258,7 +258,7 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
             created_at=now,
         )
         _note("endpoint.tested", locked, actor)
-        dispatch.wake()
+        dispatcher.wake()
     return delivery
 
 

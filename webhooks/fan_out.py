@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from pipeline.events import TYPES
 from webhooks.models import EVERY_EVENT, Delivery, Endpoint, EndpointStatus
 
@@ -31,7 +31,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
         return
     # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
     Delivery.everywhere.bulk_create(deliveries, ignore_conflicts=True)
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def wants(endpoint: Endpoint, event: Event) -> bool:

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
@@ -85,7 +85,7 @@ def start(
             message = "Another one is under way; wait for its end or stop it."
             raise Conflict.because(code="recovery_running", message=message) from None
         _note("endpoint.recovery_started", made, actor)
-        dispatch.wake()
+        dispatcher.wake()
     return made
 
 
@@ -151,7 +151,7 @@ def _put_in_line(recovery: Recovery) -> bool:
             _note("endpoint.recovered", recovery, recovery.asked_by, {"sent": recovery.sent})
             return False
         states.write_as(recovery, "running", under_lease=True, cursor=some[-1].pk, sent=sent, attempts=1)
-        dispatch.wake()
+        dispatcher.wake()
         crash_point("recover.queued")
     return True
 

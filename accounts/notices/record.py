@@ -14,7 +14,7 @@ from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert_unless_there
@@ -75,7 +75,7 @@ def record(
         )
     )
     if is_new:
-        dispatch.wake()
+        dispatcher.wake()
     return is_new
 
 
@@ -105,7 +105,7 @@ def spread(notice: Notice, *, now: datetime | None = None) -> None:
             transaction.set_rollback(True)
             return
         crash_point("notices.spread")
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def give_up_spreading(notice: Notice) -> None:

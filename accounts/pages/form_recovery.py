@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from accounts import limits
-from accounts.access import counts
+from accounts.access import attempt_counters
 from accounts.access.authentication import sender
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def keep(request: HttpRequest) -> bool:
 
     False where it is on the open page alone: it is too long, or comes from a browser in which nobody was logged in, or
     there were too many. It stays for an hour, in the session of somebody who isn't logged in
-    (`accounts/pages/middleware.py`).
+    (`accounts/pages/session_middleware.py`).
     """
     if request.method != "POST":
         return True
@@ -81,9 +81,9 @@ def _is_too_much(request: HttpRequest, person: str, size: int) -> bool:
     """Counted in this order, so that who is over their own bound uses up nobody else's."""
     within = limits.TYPED_KEPT_FOR
     return (
-        counts.one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
-        or counts.one_more(f"typed:{sender(request)}", within=within) > limits.TYPED_KEPT_OF_ADDRESS
-        or counts.one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
+        attempt_counters.one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
+        or attempt_counters.one_more(f"typed:{sender(request)}", within=within) > limits.TYPED_KEPT_OF_ADDRESS
+        or attempt_counters.one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
     )
 
 

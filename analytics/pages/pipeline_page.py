@@ -18,11 +18,11 @@ from django.utils.translation import gettext_lazy as _
 from accounts.pages.auto_refresh import look_again
 from accounts.pages.workspace_view import Place, page
 from analytics import queries
+from analytics.pages.stages import flow
 from analytics.periods import Period
 from analytics.reports.number_format import seconds_said
 from analytics.reports.pipeline_stats import punctuality
 from config.core.clock import utc_now
-from pipeline.pages.flow import flow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from config.connections.request import PIECE, RefusedError
+from config.connections.request_parser import PIECE, RefusedError
 from config.core import limits
 
 if TYPE_CHECKING:
     import socket
     from typing import IO
 
-    from config.connections.connection import ClientConnection
+    from config.connections.client_connection import ClientConnection
 
 PACE_BYTES: Final = limits.SLOWEST_BYTES_PER_SECOND * limits.PACE_SECONDS
 

@@ -23,8 +23,8 @@ from django.conf import settings
 from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-from config.connections.connection import BENEFIT_OF_DOUBT, ClientConnection
-from config.connections.request import PIECE, RefusedError, refusal
+from config.connections.client_connection import BENEFIT_OF_DOUBT, ClientConnection
+from config.connections.request_parser import PIECE, RefusedError, refusal
 from config.core import limits
 
 if TYPE_CHECKING:

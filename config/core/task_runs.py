@@ -13,7 +13,7 @@ from django.db import connection
 
 from config.core import counters, leases, work_queue
 from config.core.crash_points import crash_point
-from config.core.dispatch import claim, one_at_a_time, wake_now
+from config.core.dispatcher import claim, one_at_a_time, wake_now
 from config.core.jobs import BatchJob, Job, LaneJob, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 

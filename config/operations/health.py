@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from config.core import dispatch
+from config.core import dispatcher
 from config.core.middleware import error_response
 from config.operations import restore_guard
 
@@ -201,7 +201,7 @@ def _restore() -> list[HealthCheck]:
 
 
 def _dispatcher() -> HealthCheck:
-    age = min(dispatch.seconds_since_rounds(), seconds_since_run_elsewhere())
+    age = min(dispatcher.seconds_since_rounds(), seconds_since_run_elsewhere())
     if age > RAN_AGE_SECONDS_MOST:
         return HealthCheck(
             "dispatcher",

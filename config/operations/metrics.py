@@ -14,7 +14,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 
-from config import process_start
+from config import web_start_time
 from config.admin_site import work
 from config.core import jobs, leases, work_queue
 from config.core.clock import utc_now
@@ -71,7 +71,7 @@ def _text() -> str:
             "process_start_time_seconds",
             "When the newest of the web processes started.",
             "",
-            {"": process_start.newest()},
+            {"": web_start_time.newest()},
         ),
         *_gauge("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
         *_gauge("process_threads", "Of this web process.", "", {"": threading.active_count()}),

@@ -13,7 +13,7 @@ from django.contrib.sessions.models import Session
 
 from accounts import limits as accounts_limits
 from accounts import notices, workspaces
-from accounts.access import counts, idempotency
+from accounts.access import attempt_counters, idempotency
 from analytics import rollup
 from config.core import jobs, limits
 from config.core.clock import utc_now
@@ -25,7 +25,7 @@ from pipeline.generate.model import batches
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive
 from pipeline.media import uploads, videos
-from pipeline.outlets import hit_counts, oauth_connect
+from pipeline.outlets import click_counts, oauth_connect
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
 from webhooks import limits as webhooks_limits
@@ -75,7 +75,9 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
         workspaces.forget_unverified,
     ),
     RetentionRule(
-        "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
+        "counts of tries at log-ins, and of what strangers sent",
+        "until their span ends",
+        attempt_counters.forget_ended,
     ),
     RetentionRule(
         "content of events (the row stays for the counts)",
@@ -164,7 +166,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "clicks and fetches that the service counts itself",
         pipeline_limits.HIT_COUNTS_KEPT,
-        hit_counts.forget,
+        click_counts.forget,
     ),
     RetentionRule(
         "their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits

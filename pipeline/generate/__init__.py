@@ -6,7 +6,7 @@ from pipeline.generate.recheck import recheck
 from pipeline.generate.rendering import queue_of_rendering, turns_of_films
 from pipeline.generate.run import give_up, run_generation, writer_for
 from pipeline.generate.save import excerpt_of
-from pipeline.generate.topics.run import copy_pick
+from pipeline.generate.topics.topic_run import copy_pick
 
 __all__ = [
     "copy_pick",

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from config.core import dispatch, work_queue
+from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_to_store
@@ -220,4 +220,4 @@ def _wake_the_others(raw_item_id: UUID) -> None:
         )
         ids = list(waiting.order_by("pk").values_list("pk", flat=True))
         if Generation.everywhere.filter(pk__in=ids).update(wake_at=now):
-            dispatch.wake()
+            dispatcher.wake()

@@ -14,7 +14,7 @@ from pipeline import events, payloads, publish
 from pipeline.generate import outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import account, batches
-from pipeline.generate.topics.run import conclude
+from pipeline.generate.topics.topic_run import conclude
 from pipeline.media import pictures
 from pipeline.models import (
     GeneratedItem,

@@ -26,7 +26,7 @@ from pipeline.media import pictures, text_to_speech, videos
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
 from pipeline.render.video import shot_detection, storyboard_json
-from pipeline.render.video.job import RenderFailed
+from pipeline.render.video.film_process import RenderFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

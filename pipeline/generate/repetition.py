@@ -12,7 +12,7 @@ from pipeline.engines.base import Check
 from pipeline.engines.checks.grounded import without_added
 from pipeline.models import GeneratedItem
 from pipeline.text.similarity import grams, jaccard, may_be_like, opening, plain_words
-from pipeline.writers.approved_lines import REPETITION
+from pipeline.writers.approved_line_drafts import REPETITION
 
 if TYPE_CHECKING:
     from uuid import UUID

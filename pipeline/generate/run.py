@@ -23,7 +23,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.rendering import draw_variants, queue_of_rendering, redraw, write_redrawn
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.save import save_run
-from pipeline.generate.topics import run as topic_run
+from pipeline.generate.topics import topic_run
 from pipeline.models import Generation, GenerationQueue, GenerationStage
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers.base import Writer

@@ -26,7 +26,7 @@ from pipeline.generate.lifecycle import (
     record_item_event,
     settle_credits,
 )
-from pipeline.generate.topics.run import conclude
+from pipeline.generate.topics.topic_run import conclude
 from pipeline.holds.source_changes import standing_of
 from pipeline.media import pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source

@@ -8,13 +8,13 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.kinds import NumberMeaning
+from pipeline.grounding.parsed_numbers import NumberMeaning
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.grounding.kinds import Parsed, Quantity
+    from pipeline.grounding.parsed_numbers import Parsed, Quantity
 
 FREE: Final = frozenset({Fraction(1), Fraction(100)})
 """What a sum may use without the source: for a change in percent."""

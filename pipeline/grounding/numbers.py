@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from fractions import Fraction
 
-    from pipeline.grounding.kinds import NumberMeaning, Parsed, Quantity
+    from pipeline.grounding.parsed_numbers import NumberMeaning, Parsed, Quantity
 
 Reason = Literal["absent", "unit", "counted", "bound"]
 _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")

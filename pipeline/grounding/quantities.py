@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from pipeline.grounding.kinds import Parsed
 from pipeline.grounding.lexicon import (
     language_of,
 )
+from pipeline.grounding.parsed_numbers import Parsed
 from pipeline.grounding.quantity_reader import Reader
 from pipeline.text.links import find_links
 

@@ -6,7 +6,6 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.kinds import NumberMeaning, Quantity
 from pipeline.grounding.lexicon import (
     AFTER_A_PART,
     ARTICLES,
@@ -15,6 +14,7 @@ from pipeline.grounding.lexicon import (
     units,
 )
 from pipeline.grounding.number_words import Core
+from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.special import SpecialNumbers
 
 _NEXT: Final = re.compile(

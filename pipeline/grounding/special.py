@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.kinds import NumberMeaning, Quantity
 from pipeline.grounding.lexicon import MONTHS, units
 from pipeline.grounding.number_words import Core, NumberWords, ascii_digits
+from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
 _ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.db import transaction
 
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert, insert_unless_there
@@ -182,7 +182,7 @@ def push_portion(
     events.write(facts)
     beside([one.row.pk for one in portion])
     if generations:
-        dispatch.wake()
+        dispatcher.wake()
     reserve(workspace, generations, now)
 
 

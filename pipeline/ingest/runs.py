@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from accounts import credits as credit_account
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.database.insert import insert
 from pipeline import events
 from pipeline.generate import outcomes
@@ -80,7 +80,7 @@ def start_now(
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
-    dispatch.wake()
+    dispatcher.wake()
     return generations, items
 
 

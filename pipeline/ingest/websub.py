@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from config.core import dispatch, limits, states, work_queue
+from config.core import dispatcher, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
@@ -98,7 +98,7 @@ def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
     with transaction.atomic():
         # A poll that was killed after this and comes again finds the row; two at once make one.
         WebSubSubscription.everywhere.bulk_create([row], ignore_conflicts=True)
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
@@ -117,7 +117,7 @@ def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -
             )
         except states.Overtaken:
             return
-        dispatch.wake()
+        dispatcher.wake()
 
 
 # --- The hand --------------------------------------------------------------------------------------------------------
@@ -355,5 +355,5 @@ def _wake(row: WebSubSubscription, now: datetime) -> None:
             sleeps_longer, pk=row.source_id, status__in=POLLED_SOURCES, deleted_at=None
         )
         sources.update(wake_at=moment, due_at=moment, **work_queue.overtake())
-        dispatch.wake()
+        dispatcher.wake()
     crash_point("websub.woken")

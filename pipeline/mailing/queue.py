@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.errors import Detail
 from pipeline.models import MailQueue
@@ -31,7 +31,7 @@ def put_in_line(outlet: Outlet, now: datetime) -> None:
     """In the transaction that wrote what is to be mailed: a task looks at once, or the one at work looks again."""
     queue = queue_of(outlet)
     MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.looked_at_again(now))
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def give_back(row: MailQueue, when: Callable[[], datetime | None], **changes: Any) -> None:

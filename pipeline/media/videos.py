@@ -23,8 +23,7 @@ from pipeline.media import files, footage, pictures, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
 from pipeline.render.plan import AvailableMedia, Portrait
-from pipeline.render.video import job as jobs
-from pipeline.render.video import shot_detection, storyboard_json
+from pipeline.render.video import film_process, shot_detection, storyboard_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft, Engine, PersonaCard
     from pipeline.media.text_to_speech import Voiced
     from pipeline.models import GeneratedItem
-    from pipeline.render.video.job import Made
+    from pipeline.render.video.film_process import Made
     from pipeline.render.video.material import FilmMaterial, Shot, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
@@ -82,13 +81,13 @@ def film(
     Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `RenderBusy` and `NoRoom`,
     which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
     """
-    reason = jobs.why_not()
+    reason = film_process.why_not()
     if reason is not None:
         return failed("no_video", reason)
     portrait, checks = pictures.portrait_of(item.workspace_id, persona)
     order = _Order(draft, persona, voiced, board, look)
     try:
-        with jobs.telling_of_no_room():
+        with film_process.telling_of_no_room():
             try:
                 return _filmed(item, engine, order, portrait, checks=checks, on_progress=on_progress)
             except Refused as refused:
@@ -96,7 +95,7 @@ def film(
                     raise
                 instead = [pictures.warning(refused.message)]
                 return _filmed(item, engine, order, None, checks=instead, on_progress=on_progress)
-    except jobs.RenderFailed as broken:
+    except film_process.RenderFailed as broken:
         if broken.code != "render_stopped":
             log.warning("render_failed", item=item.pk.hex, code=broken.code, log=broken.log)
         raise
@@ -111,7 +110,7 @@ def root() -> Path:
 
 def sweep(now: datetime) -> int:
     """Remove the working folders of killed processes; returns how many."""
-    return jobs.sweep(root(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
+    return film_process.sweep(root(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
 
 
 def failed(code: str, message: str) -> dict[str, Any]:
@@ -144,12 +143,12 @@ def _filmed(
     media = Path(settings.MEDIA_ROOT)
     media.mkdir(parents=True, exist_ok=True)
     # The files are copied to there, and it may be another disk.
-    jobs.refuse_without_room(board, media, shrink=SHRINK)
-    with jobs.working_folder(root()) as folder:
+    film_process.refuse_without_room(board, media, shrink=SHRINK)
+    with film_process.working_folder(root()) as folder:
         face = portrait_in(folder, board, portrait)
         begun = time.monotonic()
-        made = jobs.render(
-            jobs.Job(
+        made = film_process.render(
+            film_process.Job(
                 board, storyboard_files(item, board, voiced), portrait=face, shrink=SHRINK, preset=PRESET
             ),
             folder,

@@ -1,9 +1,9 @@
 """Outlets: connected, checked, renewed, changed, disconnected."""
 
+from pipeline.outlets.account_check_task import give_up, maintain_outlet
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.connection import connect_outlet, reconnect, secret_made
 from pipeline.outlets.renewal import fresh_credentials
-from pipeline.outlets.task import give_up, maintain_outlet
 from pipeline.outlets.update import change, set_default, switch_off, switch_on
 
 __all__ = [

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from accounts import notices
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline import events, payloads
@@ -94,7 +94,7 @@ def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
     rest = {"rests_until": None} if ends_rest else {}
     waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
     if waiting.update(**MailQueue.looked_at_again(now), **rest):
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def wake_publications(outlet: Outlet, now: datetime) -> int:
@@ -114,7 +114,7 @@ def wake_publications(outlet: Outlet, now: datetime) -> int:
                 **work_queue.overtake(),
             )
     if woken:
-        dispatch.wake()
+        dispatcher.wake()
     return woken
 
 

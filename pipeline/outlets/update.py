@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits
@@ -120,7 +120,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         if locked.credentials is not None:
             # Not where a task has it at this moment: that one looks at the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
-            dispatch.wake()
+            dispatcher.wake()
     return locked
 
 

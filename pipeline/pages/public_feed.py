@@ -16,7 +16,7 @@ from config.core.middleware import error_response
 from pipeline import payloads
 from pipeline.limits import FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
-from pipeline.outlets import hit_counts
+from pipeline.outlets import click_counts
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.payloads import feed_addresses
 from pipeline.platforms.feed import entry_id
@@ -58,8 +58,8 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     platform = platform_if_known(outlet.platform) if outlet is not None else None
     if outlet is None or platform is None or not platform.is_own_feed:
         raise NotFound
-    if request.method == "GET" and hit_counts.is_reader(request.headers):
-        hit_counts.count_fetch(outlet, utc_now())
+    if request.method == "GET" and click_counts.is_reader(request.headers):
+        click_counts.count_fetch(outlet, utc_now())
     entries = _entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Workspace
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
@@ -77,7 +77,7 @@ def request(
             request_id=request_id(),
             created_at=now,
         )
-        dispatch.wake()
+        dispatcher.wake()
     return draft
 
 
@@ -93,7 +93,7 @@ def retry(draft: PersonaDraft, *, now: datetime) -> None:
         wake_at=now,
         **work_queue.overtake(),
     )
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def forget(now: datetime) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import limits
@@ -55,7 +55,7 @@ def align_open_slot(source: Source, *, now: datetime) -> None:
     elif slot.status == BrandSlotStatus.WAITING:
         BrandSlot.everywhere.filter(pk=slot.pk).update(due_at=due_at, wake_at=due_at, **work_queue.overtake())
         show_next_slot(source, due_at)
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def bring_forward(source: Source, *, now: datetime) -> Source:
@@ -72,7 +72,7 @@ def bring_forward(source: Source, *, now: datetime) -> Source:
             }
             raise Conflict.because(code="not_active", message=message)
         show_next_slot(source, now)
-        dispatch.wake()
+        dispatcher.wake()
     return source
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from accounts import credits as credit_account
 from accounts import notices
 from accounts.models import Workspace
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
@@ -266,7 +266,7 @@ def _runs(
         )
         for generation in generations
     )
-    dispatch.wake()
+    dispatcher.wake()
     return generations
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from accounts import audit
-from config.core import dispatch, ids, states, work_queue
+from config.core import dispatcher, ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict
@@ -20,9 +20,9 @@ from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.publish.announcements import record_publication_event, serialize_failure
-from pipeline.publish.call_client import LONGEST
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
+from pipeline.publish.one_call_client import LONGEST
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
 from pipeline.publish.results import LEASE, next_wake_at, record_failure, record_success, write_scheduled
 
@@ -119,7 +119,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
                 updated_at=now,
             )
             refresh_item(item, now=now)
-            dispatch.wake()
+            dispatcher.wake()
         return
     # A person's word may come while the call is still under way: nothing is sent beside it.
     counts_at = absence_counts_at(row)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import transaction
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict
@@ -57,7 +57,7 @@ def remove(publication: Publication, *, now: datetime) -> Publication:
             Publication.everywhere.filter(pk=row.pk).update(**values, **work_queue.overtake())
             row.refresh_from_db(fields=[*values, "lease_token", "attempts"])
             refresh_item(item, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import F
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail
@@ -70,7 +70,7 @@ def request(
             wake_scheduled(row)
         _supersede(siblings, row, by=by, now=now)
         refresh_item(row, now=now, error=None)
-        dispatch.wake()
+        dispatcher.wake()
     return row, publications
 
 
@@ -228,7 +228,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
             updated_at=now,
         )
         refresh_item(item, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 
@@ -284,7 +284,7 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
             message = f"It is {publication.status}; only an unknown outcome is looked up."
             raise Conflict.because(code="not_unknown", message=message)
         refresh_item(item, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return publication
 
 
@@ -295,7 +295,7 @@ def wake_scheduled(item: GeneratedItem) -> None:
         Publication.everywhere.scheduled().filter(pk=row.pk).update(
             wake_at=next_wake_at(row), **work_queue.overtake()
         )
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.errors import Conflict
 from config.core.ids import decode, encode
 from config.core.middleware import request_id
@@ -83,7 +83,7 @@ def put_back(
         for one in there:
             _write(one, wanted[one.pk], now)
         refresh_item(row, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 
@@ -117,7 +117,7 @@ def reschedule_from_snapshot(
         for one in there:
             _promise(one, wanted[one.pk], row, now)
         refresh_item(row, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.core import dispatch, work_queue
+from config.core import dispatcher, work_queue
 from config.core.errors import Invalid, NotFound
 from pipeline.models import Publication, PublicationStatus, PublishHold
 from pipeline.publish.blockers import hold_of, is_too_late
@@ -63,7 +63,7 @@ def release(workspace: Workspace, *, by: str, now: datetime) -> None:
         for start in range(0, len(ids), WOKEN_AT_ONCE):
             some = ids[start : start + WOKEN_AT_ONCE]
             Publication.everywhere.filter(pk__in=some).update(wake_at=now, **work_queue.overtake())
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def read(workspace: Workspace) -> PublishHold | None:

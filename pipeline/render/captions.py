@@ -11,7 +11,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.breaks import holds_unit, number_goes_on
 from pipeline.render.typography.phrases import joined
-from pipeline.render.typography.text import TextDoesNotFit, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionStyle, Word
 from pipeline.text.sentences import sentence_ends

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.grounding.lexicon import MONTHS
 from pipeline.grounding.quantities import parse
-from pipeline.text.sentence_edits import collapse, word_set
+from pipeline.text.verbatim_edits import collapse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.grounding.kinds import Quantity
+    from pipeline.grounding.parsed_numbers import Quantity
 
 _PARTS: Final = re.compile(
     r"(?P<value>\D*\d(?:[\d.,'\u2019\u00a0\u202f\u2009 /]*\d)?"

@@ -17,7 +17,7 @@ from PIL import Image, ImageCms, ImageDraw, ImageFilter
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
 from pipeline.render.plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
-from pipeline.render.typography.text import draw_block
+from pipeline.render.typography.text_layout import draw_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
 from pipeline import limits
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import subprocess_limits
+from pipeline.render import child_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,14 +159,14 @@ def _ask(file: BinaryIO, demuxer: str) -> Any:
         "tries": _TRIES,
     }
     try:
-        answer = subprocess_limits.run(
-            [*subprocess_limits.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
+        answer = child_program.run(
+            [*child_program.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
             file=file,
-            caps=subprocess_limits.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
-            environment=subprocess_limits.FEW_ARENAS,
+            caps=child_program.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
+            environment=child_program.FEW_ARENAS,
         )
         return json.loads(answer)
-    except subprocess_limits.ChildEnded as ended:
+    except child_program.ChildEnded as ended:
         if ended.how == "missing":
             raise TryLater("No process could be started to look at the file.", code="machine_busy") from None
         raise _no("too_complex", {}) from None

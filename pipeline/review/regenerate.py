@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from accounts import credits as credit_account
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
 from pipeline import generate, plugins
@@ -33,7 +33,7 @@ from pipeline.review.rerender import draw_again, update_locked
 from pipeline.review.rerender import lock_with_workspace as _locked
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.sentence_edits import collapse
+from pipeline.text.verbatim_edits import collapse
 from pipeline.writers.base import NO_HINTS
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _another_run(
     elif raw is None and not generate.copy_pick(row.generation, generation, now):
         message = "The topic that it speaks of was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
-    dispatch.wake()
+    dispatcher.wake()
     return generation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.middleware import request_id
 from pipeline import generate, publish
 from pipeline.generate import acceptance
@@ -92,4 +92,4 @@ def draw_again(
         created_at=now,
     )
     states.move(row, "generating", generation=run, updated_at=now)
-    dispatch.wake()
+    dispatcher.wake()

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
@@ -108,7 +108,7 @@ def _wake(queue: PublishQueue) -> None:
     rows = Publication.everywhere.scheduled().filter(queue=queue, due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
     Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **work_queue.overtake())
-    dispatch.wake()
+    dispatcher.wake()
 
 
 def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.core import dispatch, work_queue
+from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Invalid
 from pipeline.models import Generation, Publication, PublicationStatus, Switch
@@ -124,7 +124,7 @@ def _wake(switch: Switch, now: datetime) -> None:
         for start in range(0, len(ids), WOKEN_AT_ONCE):
             some = ids[start : start + WOKEN_AT_ONCE]
             model.everywhere.filter(pk__in=some).update(wake_at=now, **work_queue.overtake())
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def _note(action: str, switch: Switch, actor: str) -> None:

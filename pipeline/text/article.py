@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.text.normalization import plain_text
-from pipeline.text.sentence_edits import collapse, count_words, is_clean
+from pipeline.text.verbatim_edits import collapse, count_words, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.text.sentence_edits import word_set
+from pipeline.text.verbatim_edits import word_set
 
 # What stands before a name, as languages cut it short.
 _HONORIFICS = word_set(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.text.anaphora import points_back
 from pipeline.text.language_detection import guess_language
-from pipeline.text.sentence_edits import count_words, is_question, opens_dangling
+from pipeline.text.verbatim_edits import count_words, is_question, opens_dangling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.text.machine_address import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
+from pipeline.text.ai_address import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
 from pipeline.text.sentences import split_sentences
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.text import hearsay
 from pipeline.text.full_stops import AMOUNTS, CLOSERS, HONORIFIC, TITLE, ends_sentence
 from pipeline.text.interviews import SPEAKER, interview_in
-from pipeline.text.sentence_edits import takes_back, without_gershayim, word_set
+from pipeline.text.verbatim_edits import takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, Sou
 from pipeline.engines.newsletter_digest import story_name
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders, without_orders
-from pipeline.text.sentence_edits import collapse, is_clean
 from pipeline.text.sentences import split_sentences
-from pipeline.writers.approved_lines import shared_words
+from pipeline.text.verbatim_edits import collapse, is_clean
+from pipeline.writers.approved_line_drafts import shared_words
 from pipeline.writers.screen import with_orders
 
 if TYPE_CHECKING:

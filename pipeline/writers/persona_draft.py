@@ -12,8 +12,8 @@ from pipeline import limits
 from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
-from pipeline.text.sentence_edits import count_words
 from pipeline.text.sentences import split_sentences
+from pipeline.text.verbatim_edits import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.db import connection
 
-from analytics import fact_tables, queries, rollup
+from analytics import fact_sums, queries, rollup
 from analytics.aggregate import METRICS, NULLABLE, Figures
 from analytics.models import Measurement, Outcome
 from analytics.periods import Period, buckets_of
@@ -376,7 +376,7 @@ def test_queries_keep_their_indexes(alice):
         buckets = buckets_of(period)
         spans = spans_of(period, buckets, lambda *_: {})
         live = queries._live(Outcome, question, "at", buckets, spans)
-        outcomes = fact_tables.outcome_groups(live, ["slice", *fact_tables.COLUMNS]).explain()
+        outcomes = fact_sums.outcome_groups(live, ["slice", *fact_sums.COLUMNS]).explain()
         assert "USING INDEX outcome_by_time (workspace_id=? AND test=? AND at>? AND at<?)" in outcomes
         # The look-up of each publication's measurements.
         assert "(publication_id=?)" in outcomes

@@ -14,7 +14,7 @@ NETWORK = frozenset(
     {"requests", "urllib3", "httpx", "socket", "ssl", "http.client", "urllib.request", "smtplib"}
 )
 MAY_NAME_THE_NETWORK = {
-    "config/connections/connection.py": "has the connection that a client opened to web; connects nowhere",
+    "config/connections/client_connection.py": "has the connection that a client opened to web; connects nowhere",
     "config/connections/wire.py": "writes to the connection that a client opened to web; connects nowhere",
     "config/connections/worker.py": "takes the connections that clients open to web; connects nowhere",
     "config/server.py": "probes whether its own port can be listened at; connects nowhere",

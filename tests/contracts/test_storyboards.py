@@ -6,7 +6,7 @@ import pytest
 
 from config.core import task_runs
 from pipeline.models import Event
-from pipeline.render.video import job as jobs
+from pipeline.render.video import film_process
 from tests.contracts.conftest import NOT_FOUND, refusal
 from tests.pipeline.generate.test_videos import GIVEN
 
@@ -21,10 +21,10 @@ def filmed(monkeypatch, settings, tmp_path):
         names = ["film.mp4", "thumb.jpg", *(f"frame-{n + 1:02}.jpg" for n in range(len(job.board.scenes)))]
         for name in names:
             (folder / name).write_bytes(f"{name} {job.board.duration}".encode())
-            made[name] = jobs.MadeFile(folder / name, 270, 480)
-        return jobs.Made(made, job.board.duration)
+            made[name] = film_process.MadeFile(folder / name, 270, 480)
+        return film_process.Made(made, job.board.duration)
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from pipeline.render.plan import (
     Wash,
 )
 from pipeline.render.typography.clusters import missing
-from pipeline.render.typography.text import ink, seen
+from pipeline.render.typography.text_layout import ink, seen
 from tests.engines.material import URL, blocks, brief_of, said
 
 ENGINE = Carousel()

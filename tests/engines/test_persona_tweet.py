@@ -32,7 +32,7 @@ from pipeline.render.plan import (
     Portrait,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text import TextDoesNotFit, ink
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink
 from pipeline.text.weighted_length import LIMIT
 from tests.engines.material import URL, blocks, brief_of, said
 

@@ -30,7 +30,7 @@ from pipeline.render.plan import (
     Wash,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text import TextDoesNotFit, ink, seen
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink, seen
 from pipeline.writers.extractive import brief_of as brief_of_source
 from tests.engines.material import blocks, said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.text.anaphora import leaves_speaker_open, points_back
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
     drop_asides,

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.db import connection
 
-from config import pools
+from config import database_connections
 from config.core import leases
 from config.operations import doctor, health, queue_stats, restore_guard
 from pipeline.models import Outlet, Source, Worker
@@ -121,7 +121,7 @@ def test_a_missing_key_is_named(settings, workspace):
 @pytest.mark.postgres
 def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings):
     settings.WEB_PROCESSES = 2
-    allowed = pools.allowed()
+    allowed = database_connections.allowed()
     web = 2 * settings.WEB_CONNECTIONS
     leases.note_worker("one", {"generate": 2}, connections=6)
     leases.start_worker()

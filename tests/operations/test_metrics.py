@@ -13,7 +13,7 @@ import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from accounts import workspaces
-from config import process_start, server
+from config import server, web_start_time
 from config.core import counters, jobs, states, task_runs
 from config.operations import counters as config_tallies
 from config.operations import metrics
@@ -246,7 +246,7 @@ def test_time_in_which_a_delivery_was_held_is_no_wait(client):
 
 def _tell(asks, told):
     while asks.get(timeout=30):
-        told.put(process_start.newest())
+        told.put(web_start_time.newest())
 
 
 def test_all_web_processes_say_the_same_start():
@@ -264,7 +264,7 @@ def test_all_web_processes_say_the_same_start():
         server.options(host="127.0.0.1", workers=2)["pre_fork"](None, None)
         process.start()
     (first,) = ask_all()
-    assert first == process_start.newest()
+    assert first == web_start_time.newest()
     server.options(host="127.0.0.1", workers=2)["pre_fork"](None, None)
     (second,) = ask_all()
     assert second > first

@@ -10,7 +10,7 @@ import pytest
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Persona, Source, WorkspaceDefaults
-from pipeline.pages.sources import cadence, lane_log
+from pipeline.pages.sources import lane_cadence, lane_log
 from pipeline.personas import crud, topics
 from tests.pages.answers import at
 from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
@@ -50,11 +50,14 @@ def said(answer):
         ({}, "every 24 hours"),
         ({"cadence": {"every_hours": 1}}, "every hour"),
         ({"cadence": {"every_hours": 6, "timezone": "Europe/Berlin"}}, "every 6 hours"),
-        ({"cadence": {"slots": cadence.Grid(tuple(cadence.DAYS), ("09:00",)).slots}}, "every day at 09:00"),
+        (
+            {"cadence": {"slots": lane_cadence.Grid(tuple(lane_cadence.DAYS), ("09:00",)).slots}},
+            "every day at 09:00",
+        ),
         (
             {
                 "cadence": {
-                    "slots": cadence.Grid(tuple(cadence.DAYS)[:5], ("09:00", "17:30")).slots,
+                    "slots": lane_cadence.Grid(tuple(lane_cadence.DAYS)[:5], ("09:00", "17:30")).slots,
                     "timezone": "Europe/Berlin",
                 }
             },
@@ -72,7 +75,7 @@ def said(answer):
     ],
 )
 def test_cadence_is_told_in_words(config, words):
-    assert cadence.describe(config) == words
+    assert lane_cadence.describe(config) == words
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_cadence_is_told_in_words(config, words):
     ],
 )
 def test_times_are_read(text, times):
-    assert cadence.read_times(text) == times
+    assert lane_cadence.read_times(text) == times
 
 
 def test_the_way_is_offered_beside_the_address(editor, newsroom):

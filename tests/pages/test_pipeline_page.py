@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
+from analytics.pages import stages as content_stages
 from config.core.ids import encode
 from pipeline.dashboard import counts
 from pipeline.models import GeneratedItem, Publication, RawItem
-from pipeline.pages import flow
 from pipeline.publish import workspace_hold
 from tests.analytics.factories import make_failed, make_outlet, make_published
 from tests.pages.test_home import _copied, make, publication
@@ -163,7 +163,7 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
     monkeypatch.setattr(counts, "COUNTED_MOST", 3)
-    monkeypatch.setattr(flow, "READ_MOST", 4)
+    monkeypatch.setattr(content_stages, "READ_MOST", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.said == "3+"
     assert "read from the newest" in answer.content.decode()

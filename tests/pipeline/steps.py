@@ -10,7 +10,7 @@ from accounts.models import CreditBalance
 from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.generate import brief, lifecycle, rendering, run, save
-from pipeline.generate.topics import run as topic_run
+from pipeline.generate.topics import topic_run
 from pipeline.ingest import push, raw_content
 from pipeline.models import (
     Attempt,

@@ -10,7 +10,7 @@ from pipeline.render.image import draw_picture
 from pipeline.render.plan import SQUARE, AvailableMedia
 from pipeline.render.typography import clusters, fonts
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from tests.cjk import cjk  # noqa: F401  a fixture
 
 TEXTS = {

@@ -23,7 +23,7 @@ from pipeline.render.plan import (
 )
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 
 
 def words() -> DrawnText:

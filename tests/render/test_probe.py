@@ -15,8 +15,8 @@ import pytest
 
 from pipeline import limits
 from pipeline.plugins import Refused, TryLater
+from pipeline.render import child_program, probe_child
 from pipeline.render import probe as module
-from pipeline.render import probe_child, subprocess_limits
 from pipeline.render.probe import AudioStream, Probed, VideoStream, demuxer_of, probe
 from tests.render.media_files import audio, picture, video
 
@@ -224,9 +224,9 @@ def test_too_little_memory_is_told_in_words(monkeypatch):
 
 def test_a_busy_machine_is_no_fault_of_the_file(monkeypatch):
     def no_process(*_, **__):
-        raise subprocess_limits.ChildEnded("missing")
+        raise child_program.ChildEnded("missing")
 
-    monkeypatch.setattr(subprocess_limits, "run", no_process)
+    monkeypatch.setattr(child_program, "run", no_process)
     with pytest.raises(TryLater, match=r"No process could be started"):
         looked_at(video())
 
@@ -234,9 +234,9 @@ def test_a_busy_machine_is_no_fault_of_the_file(monkeypatch):
 def test_a_child_that_closes_its_outputs_has_no_second_deadline():
     program = "import os, time; time.sleep(0.4); os.close(1); os.close(2); time.sleep(30)"
     started = monotonic()
-    with pytest.raises(subprocess_limits.ChildEnded, match="slow"):
-        subprocess_limits.run(
-            [sys.executable, "-I", "-S", "-c", program], caps=subprocess_limits.Caps(seconds=0.7, answer=100)
+    with pytest.raises(child_program.ChildEnded, match="slow"):
+        child_program.run(
+            [sys.executable, "-I", "-S", "-c", program], caps=child_program.Caps(seconds=0.7, answer=100)
         )
     assert 0.7 <= monotonic() - started < 1.05
 
@@ -247,9 +247,7 @@ def test_a_child_gives_way_to_everybody(tmp_path):
         "import os, sys\nsys.path.insert(0, sys.argv[1])\nfrom pipeline.render.rlimits import confine\n"
         "confine(memory=1 << 30, seconds=5)\nprint(os.nice(0))\n"
     )
-    answer = subprocess_limits.run(
-        subprocess_limits.ours(program), caps=subprocess_limits.Caps(seconds=10, answer=100)
-    )
+    answer = child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=10, answer=100))
     assert int(answer) == min(19, os.nice(0) + 10)
 
 
@@ -282,9 +280,9 @@ def test_decoders_get_the_limits(monkeypatch):
 
 def test_a_child_has_few_arenas(monkeypatch):
     given = []
-    popen = subprocess_limits.subprocess.Popen
+    popen = child_program.subprocess.Popen
     monkeypatch.setattr(
-        subprocess_limits.subprocess,
+        child_program.subprocess,
         "Popen",
         lambda *a, **more: given.append(more["env"]) or popen(*a, **more),
     )

@@ -11,7 +11,7 @@ from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable
 from pipeline.generate.checks import run_checks
 from pipeline.render.typography import clusters, fonts, writing_systems
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.writers.base import Writer
 
 TEXTS = {

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import load_command_class
 from gunicorn.config import Config
 
-from config.connections.connection import ClientConnection
-from config.connections.request import IncomingRequest, RefusedError, refusal
+from config.connections.client_connection import ClientConnection
+from config.connections.request_parser import IncomingRequest, RefusedError, refusal
 from config.connections.wire import ResponseSocket
 from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits

@@ -13,8 +13,8 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
-from config import celery, pools
-from config.core import dispatch, jobs, leases, task_runs, work_queue
+from config import celery, database_connections
+from config.core import dispatcher, jobs, leases, task_runs, work_queue
 from config.core.clock import utc_now
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -63,7 +63,7 @@ def broker(settings, monkeypatch):
     settings.DUE_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
-    dispatch.wake_with(messages.wake)
+    dispatcher.wake_with(messages.wake)
     leases.start_worker()
     leases.note_worker("one", {"tests": 4})
     yield messages
@@ -103,7 +103,7 @@ def waiting(workspace, count=1):
 def round_of(broker):
     """What one round has sent."""
     before = len(broker.sent)
-    assert dispatch.run_round(broker).queued == len(broker.sent) - before
+    assert dispatcher.run_round(broker).queued == len(broker.sent) - before
     return broker.sent[before:]
 
 
@@ -147,7 +147,7 @@ def test_no_more_is_queued_than_slots_and_a_little_ahead(work, broker, workspace
     rows = waiting(WorkspaceFactory(), 5) + waiting(workspace, 5)
     first = round_of(broker)
     assert len(first) == 4 + 2
-    assert dispatch.run_round(broker) == (0, True)
+    assert dispatcher.run_round(broker) == (0, True)
     work_all(first[:3])
     # Whoever ends a task wakes the dispatcher.
     assert broker.wakes == 3
@@ -190,11 +190,11 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     jobs._jobs[JOB] = replace(jobs._jobs[JOB], where={"type": "rss"})
     (row,) = waiting(workspace)
     jobs.register(job)
-    assert {one.name for one in dispatch.due_jobs()} == {JOB}
+    assert {one.name for one in dispatcher.due_jobs()} == {JOB}
     # Its first task gives it on to the other queue, where no worker is yet.
     work.then = lambda row: row.sleep_until(work_queue.database_now(), type="hacker_news", attempts=0)
     assert work_all(round_of(broker)) == [True]
-    assert {one.name for one in dispatch.due_jobs()} == {job.name}
+    assert {one.name for one in dispatcher.due_jobs()} == {job.name}
     assert round_of(broker) == []
     leases.note_worker("one", {"tests": 4, "films": 1})
     messages = round_of(broker)
@@ -247,7 +247,7 @@ def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, works
 def test_nothing_is_queued_where_no_worker_takes_the_queue(work, broker, workspace):
     waiting(workspace)
     leases.end_worker()
-    assert dispatch.run_round(broker) == (0, False)
+    assert dispatcher.run_round(broker) == (0, False)
     assert Source.everywhere.get().lease_token == 0
 
 
@@ -271,31 +271,31 @@ def test_a_job_that_can_t_be_claimed_holds_up_no_other(work, broker, workspace, 
             lease=timedelta(minutes=1),
         )
     )
-    claim = dispatch.claim
+    claim = dispatcher.claim
 
     def broken(job, slots):
         if job.name == JOB:
             raise OperationalError("broken")
         return claim(job, slots)
 
-    monkeypatch.setattr(dispatch, "claim", broken)
+    monkeypatch.setattr(dispatcher, "claim", broken)
     assert [name for name, *_ in round_of(broker)] == ["tests.another"]
 
 
 def test_rounds_end_when_nothing_is_due(work, broker, workspace, monkeypatch):
     waiting(workspace, 3)
-    monkeypatch.setattr(dispatch, "ROUND_PAUSE_SECONDS", 0)
-    assert dispatch.run_rounds(broker) == 3
-    assert dispatch.run_rounds(broker) == 0
+    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", 0)
+    assert dispatcher.run_rounds(broker) == 3
+    assert dispatcher.run_rounds(broker) == 0
     assert broker.wakes == 0
 
 
 def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, broker, workspace, monkeypatch):
     waiting(workspace, 9)
-    monkeypatch.setattr(dispatch, "ROUND_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(dispatch, "LEFT_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(dispatch, "ROUNDS_SECONDS", 0)
-    assert dispatch.run_rounds(broker) == 3
+    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(dispatcher, "LEFT_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(dispatcher, "ROUNDS_SECONDS", 0)
+    assert dispatcher.run_rounds(broker) == 3
     assert broker.wakes == 1
 
 
@@ -305,14 +305,14 @@ def test_one_task_of_a_process_dispatches_and_looks_again_for_the_others(broker,
     def look(_broker):
         looks.append(threading.current_thread().name)
         assert goes_on.wait(10)
-        return dispatch.DispatchRound(0, is_left=False)
+        return dispatcher.DispatchRound(0, is_left=False)
 
-    monkeypatch.setattr(dispatch, "run_round", look)
-    first = threading.Thread(target=dispatch.run_rounds, args=(broker,), name="first")
+    monkeypatch.setattr(dispatcher, "run_round", look)
+    first = threading.Thread(target=dispatcher.run_rounds, args=(broker,), name="first")
     first.start()
     while not looks:
         time.sleep(0.001)
-    assert dispatch.run_rounds(broker) == 0
+    assert dispatcher.run_rounds(broker) == 0
     assert looks == ["first"]
     goes_on.set()
     first.join(10)
@@ -323,7 +323,7 @@ def test_one_task_of_a_process_dispatches_and_looks_again_for_the_others(broker,
 def test_a_wake_is_one_however_often_it_is_asked_for(broker, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(5):
-            dispatch.wake()
+            dispatcher.wake()
     assert broker.wakes == 1
 
 
@@ -481,7 +481,7 @@ def test_a_batch_whose_worker_died_is_queued_again(broker, monkeypatch):
 
 
 def names_of_due_jobs():
-    return {job.name for job in dispatch.due_jobs()}
+    return {job.name for job in dispatcher.due_jobs()}
 
 
 ALWAYS = {
@@ -511,7 +511,7 @@ def test_one_statement_finds_what_is_due_alone(workspace):
 def test_every_statement_of_a_look_reads_an_index():
     """A table that was worked through for years must not be read each second."""
     with connection.cursor() as cursor, CaptureQueriesContext(connection) as captured:
-        dispatch.due_jobs()
+        dispatcher.due_jobs()
         (probe,) = [one["sql"] for one in captured if "UNION ALL" in one["sql"]]
         assert probe.count("wake_at <=") == sum(
             not isinstance(job, jobs.BatchJob) for job in jobs.jobs().values()
@@ -552,7 +552,10 @@ def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connection
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
     worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
-    assert (pools.slots_of(worker), pools.connections_of(worker)) == (slots, connections)
+    assert (database_connections.slots_of(worker), database_connections.connections_of(worker)) == (
+        slots,
+        connections,
+    )
 
 
 @pytest.mark.parametrize(

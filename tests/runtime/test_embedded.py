@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from config import celery
-from config.core import dispatch, jobs, task_runs
+from config.core import dispatcher, jobs, task_runs
 from config.embedded import EmbeddedInstance
 from pipeline.models import Lease, Worker
 
@@ -45,7 +45,7 @@ def work(settings, monkeypatch):
         pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
     settings.DUE_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
-    dispatch.wake_with(celery.broker.wake)
+    dispatcher.wake_with(celery.broker.wake)
     counted = Work()
     job = jobs.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
     jobs.register(job)

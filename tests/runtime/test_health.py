@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from django.db import InternalError, OperationalError, connection
 
-from config.core import dispatch
+from config.core import dispatcher
 from config.core.middleware import exception_response
 from config.operations import health
 
@@ -28,12 +28,12 @@ def _nothing_tried_before(settings, tmp_path):
 
 @pytest.fixture
 def ran():
-    dispatch._ran_at["at"] = time.monotonic()
+    dispatcher._ran_at["at"] = time.monotonic()
 
 
 @pytest.fixture
 def never_ran(monkeypatch):
-    monkeypatch.setattr(dispatch, "seconds_since_rounds", lambda: 86_400.0)
+    monkeypatch.setattr(dispatcher, "seconds_since_rounds", lambda: 86_400.0)
 
 
 def checks_of(response):

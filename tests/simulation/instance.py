@@ -20,7 +20,7 @@ from django.core.cache import caches
 from django.db import connection
 
 import pipeline.outlets.outlet_client
-from config.core import counters, dispatch, leases, task_runs
+from config.core import counters, dispatcher, leases, task_runs
 from config.core import jobs as core_jobs
 from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
@@ -210,7 +210,7 @@ class Instance:
         self.world.spawn(
             self.world.chance.choice(living),
             "dispatch",
-            lambda: dispatch.run_rounds(self),
+            lambda: dispatcher.run_rounds(self),
             dies=0.004,
             ended=lambda: self.world.after(0, self._plan),
         )
@@ -354,7 +354,7 @@ class Instance:
             )
             for patch in (
                 mock.patch.dict(core_jobs._jobs, jobs, clear=True),
-                mock.patch.dict(dispatch._waker, {"it": self.wake}),
+                mock.patch.dict(dispatcher._waker, {"it": self.wake}),
                 mock.patch.dict(task_runs._did_at, {"at": 0.0}),
                 mock.patch.dict(leases._worker),
                 mock.patch.object(task_runs, "_every_second", []),

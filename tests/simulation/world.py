@@ -26,7 +26,7 @@ import greenlet
 import time_machine
 from django.db import connection
 
-from config.core import crash_points, dispatch, ids, leases, work_queue
+from config.core import crash_points, dispatcher, ids, leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -252,7 +252,7 @@ class World:
             self.task is not None
             and not connection.in_atomic_block
             and self.has_faults
-            and not dispatch.one_at_a_time.locked()
+            and not dispatcher.one_at_a_time.locked()
             and not sql.startswith(("BEGIN", "SAVEPOINT"))
             and self.chance.random() < GIVES_WAY
         ):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import subprocess_limits
+from pipeline.render import child_program
 from pipeline.voices import system
 from pipeline.voices.system import PLUGIN, voices_for
 
@@ -172,9 +172,7 @@ def test_the_child_knows_nothing_of_the_service(monkeypatch, tmp_path):
         "import os, sys\nsys.stdout.write(repr((sorted(os.environ), os.getcwd(), os.getsid(0) == os.getpid())))\n"
     )
     monkeypatch.setenv("SECRET_KEY", "x")
-    answer = subprocess_limits.run(
-        subprocess_limits.ours(program), caps=subprocess_limits.Caps(seconds=20, answer=1000)
-    )
+    answer = child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=20, answer=1000))
     names, folder, is_leader = eval(answer)
     assert (set(names) <= {"LC_CTYPE"}, folder, is_leader) == (True, "/", True)
     assert os.environ["SECRET_KEY"] == "x"
@@ -183,8 +181,6 @@ def test_the_child_knows_nothing_of_the_service(monkeypatch, tmp_path):
 def test_a_child_that_talks_without_end_is_ended(tmp_path):
     program = tmp_path / "child.py"
     program.write_text("import sys\nwhile True:\n    sys.stdout.write('x' * 100_000)\n")
-    with pytest.raises(subprocess_limits.ChildEnded) as ended:
-        subprocess_limits.run(
-            subprocess_limits.ours(program), caps=subprocess_limits.Caps(seconds=20, answer=1_000_000)
-        )
+    with pytest.raises(child_program.ChildEnded) as ended:
+        child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=20, answer=1_000_000))
     assert ended.value.how == "flooded"

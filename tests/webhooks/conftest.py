@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.core import dispatch, jobs, leases, task_runs, work_queue
+from config.core import dispatcher, jobs, leases, task_runs, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -128,7 +128,7 @@ class Workers:
 
     def _round(self) -> None:
         try:
-            dispatch.run_round(self, settings.QUEUE_SLOTS)
+            dispatcher.run_round(self, settings.QUEUE_SLOTS)
         finally:
             work_queue.release_connections()
 
@@ -158,7 +158,7 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
         monkeypatch.setattr(jobs, "_jobs", lanes)
         leases.start_worker()
         leases.note_worker("test", settings.QUEUE_SLOTS)
-        dispatch.wake_with(workers.wake)
+        dispatcher.wake_with(workers.wake)
         ticker.start()
 
     yield start

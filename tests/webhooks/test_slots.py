@@ -12,7 +12,7 @@ import pytest
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.core import dispatch, jobs, leases, work_queue
+from config.core import dispatcher, jobs, leases, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks import limits
 from webhooks.deliver import take
@@ -29,7 +29,7 @@ def queue(
     with alone:
         leases.lock()
         now = work_queue.database_now()
-        found = dispatch._claim_lanes(job, room, leases.held(now), now, per_workspace=per_workspace)
+        found = dispatcher._claim_lanes(job, room, leases.held(now), now, per_workspace=per_workspace)
         if found:
             leases.add(job.name, job.queue, found, now=now)
     return found
@@ -69,7 +69,7 @@ def test_a_message_that_was_lost_frees_its_lane():
         make_delivery(endpoint)
     assert len(queue()) == 4
     later = timezone.now() + 2 * leases.QUEUED
-    assert len(dispatch._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
+    assert len(dispatcher._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_what_a_dead_worker_had_counts_no_more():
         assert leases.begin(lane.subject, lane.token, now=now)
     assert queue() == []
     later = now + leases.ALIVE
-    assert len(dispatch._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
+    assert len(dispatcher._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -177,7 +177,7 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
         start.wait()
         for _ in range(6):
             # On SQLite there is one process, in which the dispatcher's own lock counts.
-            with dispatch.one_at_a_time:
+            with dispatcher.one_at_a_time:
                 got = queue(room=2)
             with lock:
                 lanes.extend(got)

@@ -7,7 +7,7 @@ import pytest
 from pipeline.engines.base import PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN as BLOG
 from pipeline.text.normalization import seen_text
-from pipeline.text.sentence_edits import clause_cuts, trim_conjunction
+from pipeline.text.verbatim_edits import clause_cuts, trim_conjunction
 from pipeline.writers.extractive import PLUGIN, find_facts
 
 DECIDED = "The council agreed to pay 2,000 pounds towards the footbridge at Millrace.\n\nThe meeting closed at 20:45 in the hall."

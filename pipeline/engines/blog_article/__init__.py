@@ -50,7 +50,7 @@ from pipeline.engines.shared.verbatim import MAX_HASHTAGS, says_anything
 from pipeline.plugins import Refused
 from pipeline.render.plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import collapse, count_words, is_clean
+from pipeline.text.verbatim_edits import collapse, count_words, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

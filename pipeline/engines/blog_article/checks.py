@@ -12,7 +12,7 @@ from pipeline.engines.checks.allow_list import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
-from pipeline.text.sentence_edits import collapse, count_words
+from pipeline.text.verbatim_edits import collapse, count_words
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText

@@ -13,7 +13,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import clause_cuts, first_words, is_clean, is_wholly_quoted
+from pipeline.text.verbatim_edits import clause_cuts, first_words, is_clean, is_wholly_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from pipeline.render import colour
 from pipeline.render.plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import TextDoesNotFit
+from pipeline.render.typography.text_layout import TextDoesNotFit
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:

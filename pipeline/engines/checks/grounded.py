@@ -25,8 +25,8 @@ from pipeline.grounding.claims import LEAST_COVERED
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.normalization import plain_text
-from pipeline.text.sentence_edits import collapse
 from pipeline.text.sentences import split_sentences
+from pipeline.text.verbatim_edits import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

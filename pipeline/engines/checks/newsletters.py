@@ -13,7 +13,7 @@ from pipeline.engines.short_post import PLUGIN as POST
 from pipeline.text.anaphora import points_back
 from pipeline.text.newsletter import from_content
 from pipeline.text.normalization import markdown_to_text
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,

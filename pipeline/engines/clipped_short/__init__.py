@@ -40,7 +40,7 @@ from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     paragraph_of,
 )
 

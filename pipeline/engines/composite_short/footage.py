@@ -11,7 +11,7 @@ from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.shared.fixed_words import is_span
-from pipeline.render.audio.speech import tokens
+from pipeline.render.audio.spoken_words import tokens
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
 

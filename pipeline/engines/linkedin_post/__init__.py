@@ -20,7 +20,8 @@ from pipeline.engines.shared.verbatim import (
 )
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url, find_links, without_links
-from pipeline.text.sentence_edits import (
+from pipeline.text.sentences import split_sentences
+from pipeline.text.verbatim_edits import (
     collapse,
     drawn_length,
     is_balanced,
@@ -28,7 +29,6 @@ from pipeline.text.sentence_edits import (
     opens_dangling,
     paragraph_of,
 )
-from pipeline.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url
 from pipeline.text.newsletter import NewsletterSection, as_content, body_of, escape_markdown, from_content
-from pipeline.text.sentence_edits import collapse, count_words, paragraph_of
+from pipeline.text.verbatim_edits import collapse, count_words, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -43,7 +43,7 @@ from pipeline.render.video.templates.story import (
     Telling,
 )
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     collapse,
     count_words,
 )

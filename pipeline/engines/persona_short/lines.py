@@ -25,14 +25,14 @@ from pipeline.render.video.templates.story import (
     Telling,
 )
 from pipeline.text.links import find_links
-from pipeline.text.sentence_edits import (
+from pipeline.text.sentences import goes_on, statements_in
+from pipeline.text.verbatim_edits import (
     count_words,
     drawn_length,
     is_clean,
     is_self_contained,
     paragraph_of,
 )
-from pipeline.text.sentences import goes_on, statements_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ from pipeline.render.plan import (
 )
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import TextDoesNotFit, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.weighted_length import LIMIT

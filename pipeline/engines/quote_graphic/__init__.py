@@ -33,7 +33,7 @@ from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
 from pipeline.render.plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     collapse,
     first_words,
 )

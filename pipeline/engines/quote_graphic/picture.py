@@ -17,7 +17,7 @@ from pipeline.engines.shared.picture_parts import (
 )
 from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import TextDoesNotFit
+from pipeline.render.typography.text_layout import TextDoesNotFit
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.shared.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.links import find_links
-from pipeline.text.sentence_edits import (
+from pipeline.text.sentences import signature_in
+from pipeline.text.verbatim_edits import (
     collapse,
     is_clean,
     is_self_contained,
     opens_dangling,
     word_set,
 )
-from pipeline.text.sentences import signature_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

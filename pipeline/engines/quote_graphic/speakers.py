@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding import PAIRED, fold
 from pipeline.text.full_stops import SAYS_IN_CHINESE, TITLE
-from pipeline.text.sentence_edits import collapse, without_gershayim, word_set
 from pipeline.text.sentences import is_title, signature_in, split_sentences
+from pipeline.text.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.language_detection import for_language
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.sentence_edits import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
+from pipeline.text.verbatim_edits import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import list_characters, missing, split
-from pipeline.render.typography.text import TextDoesNotFit, ink, layout, seen
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
 

@@ -11,7 +11,8 @@ from pipeline.engines.checks.allow_list import is_allowed
 from pipeline.engines.checks.persona_rules import count_hashtags
 from pipeline.text.anaphora import points_back
 from pipeline.text.links import find_links
-from pipeline.text.sentence_edits import (
+from pipeline.text.sentences import statements_in
+from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,
@@ -22,7 +23,6 @@ from pipeline.text.sentence_edits import (
     trim_conjunction,
     word_set,
 )
-from pipeline.text.sentences import statements_in
 from pipeline.text.weighted_length import weighted_length
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.text.anaphora import points_back
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.sentence_edits import (
+from pipeline.text.verbatim_edits import (
     collapse,
     drop_asides,
     first_words,

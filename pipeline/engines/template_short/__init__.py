@@ -32,8 +32,8 @@ from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
 from pipeline.render.video.templates.points import POINTS, SLOTS, Values
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.sentence_edits import collapse, drawn_length, is_clean, is_self_contained, trim_conjunction
 from pipeline.text.sentences import statements_in
+from pipeline.text.verbatim_edits import collapse, drawn_length, is_clean, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ from pipeline.engines.shared.verbatim import (
 from pipeline.plugins import Refused
 from pipeline.text.content import PARTS_BETWEEN
 from pipeline.text.links import ascii_url, find_links, is_same_address, without_links
-from pipeline.text.sentence_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
+from pipeline.text.verbatim_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
 from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 
 if TYPE_CHECKING:

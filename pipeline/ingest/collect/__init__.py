@@ -13,8 +13,7 @@ from pipeline.ingest.collect.crud import (
 )
 from pipeline.ingest.collect.entry_log import forget as forget_entries
 from pipeline.ingest.collect.source_preview import Previewed, SourcePreview, preview
-from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
-from pipeline.ingest.collect.validation import (
+from pipeline.ingest.collect.source_validation import (
     SourcesExceeded,
     as_meant,
     check_interval,
@@ -23,6 +22,7 @@ from pipeline.ingest.collect.validation import (
     kind_of,
     written,
 )
+from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
 from pipeline.outlets.references import check_outlets
 from pipeline.switches.host_slots import forget as forget_hosts
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.middleware import request_id
 from pipeline import personas
-from pipeline.ingest.collect.validation import (
+from pipeline.ingest.collect.source_validation import (
     as_meant,
     check_interval,
     check_pool,
@@ -94,7 +94,7 @@ def register(
         source.due_at = source.wake_at = wake_at
         source.save(force_insert=True)
         personas.align_open_slot(source, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return source
 
 
@@ -250,7 +250,7 @@ def change(
         row.refresh_from_db()
         if "config" in values or status is not None:
             personas.align_open_slot(row, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 
@@ -319,7 +319,7 @@ def poll_now(source: Source, *, now: datetime) -> Source:
         if not woken:
             message = f"The source is {source.status}; PATCH its status to active, which polls it at once."
             raise Conflict.because(code="not_active", message=message)
-        dispatch.wake()
+        dispatcher.wake()
     return source
 
 
@@ -364,5 +364,5 @@ def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
         )
         row.refresh_from_db()
         personas.align_open_slot(row, now=now)
-        dispatch.wake()
+        dispatcher.wake()
     return row

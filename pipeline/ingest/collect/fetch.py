@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from config.core.datetimes import as_z, read_moment
 from pipeline import limits
-from pipeline.ingest.collect.validation import kind_of
+from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.models import Source
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Note

@@ -18,7 +18,7 @@ from pipeline.ingest import plans
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.fetch import fetch
-from pipeline.ingest.collect.validation import kind_of
+from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults
 from pipeline.personas.lane_slots import foresee

@@ -28,8 +28,8 @@ from config.core.http_client import shared
 from pipeline import events, limits, payloads
 from pipeline.ingest import websub
 from pipeline.ingest.collect.fetch import fetch, follow, host_of
+from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.ingest.collect.store import take_in
-from pipeline.ingest.collect.validation import kind_of
 from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
 from pipeline.states import POLLED_SOURCES

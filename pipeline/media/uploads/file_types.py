@@ -19,7 +19,7 @@ from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits
 from pipeline.plugins import Refused, TryLater
 from pipeline.render.probe import probe
-from pipeline.render.video import job as jobs
+from pipeline.render.video import film_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -253,9 +253,9 @@ def inspect(file: BinaryIO, found: Sniffed) -> Sniffed:
     """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `UploadBusy`."""
     try:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
-        with jobs.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
+        with film_process.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
-    except jobs.RenderBusy as busy:
+    except film_process.RenderBusy as busy:
         message = "Other files are being looked at; send it again in some seconds."
         raise UploadBusy(message) from busy
     except Refused as refused:

@@ -16,7 +16,7 @@ from config.core.errors import AppError
 from pipeline import plugins
 from pipeline.outlets import oauth_connect
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.outlets import failures
+from pipeline.pages.outlets import connect_failures
 from pipeline.pages.outlets.detail import find_outlet
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     try:
         address = oauth_connect.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
-        return _failed(request, platform, failures.refused(error, platform), place=place)
+        return _failed(request, platform, connect_failures.refused(error, platform), place=place)
     answer = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": address})
     answer["Refresh"] = f"0; url={address}"
     answer["Cache-Control"] = "no-store"
@@ -60,20 +60,20 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
             now=now,
         )
     except AppError as error:
-        return _failed(request, platform, failures.over(error), status=400)
+        return _failed(request, platform, connect_failures.over(error), status=400)
     place = find_place(request, attempt.workspace_id)
     if place is None or not place.may("manage"):
-        return _failed(request, platform, failures.of_role(), status=403)
+        return _failed(request, platform, connect_failures.of_role(), status=403)
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if "code" not in given:
-        failure = failures.without_code(given.get("error", ""), platform)
+        failure = connect_failures.without_code(given.get("error", ""), platform)
         return _failed(request, platform, failure, place=place, attempt=attempt)
     try:
         outlet = oauth_connect.complete(
             attempt, code=given["code"][:CODE_CHARACTERS], by=place.user.email, now=now
         )
     except AppError as error:
-        failure = failures.refused(error, platform, attempt)
+        failure = connect_failures.refused(error, platform, attempt)
         return _failed(request, platform, failure, place=place, attempt=attempt)
     if attempt.outlet is None:
         messages.success(request, _("%(name)s is connected.") % {"name": outlet.name})
@@ -86,7 +86,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
 def _failed(
     request: HttpRequest,
     platform: Platform,
-    failure: failures.OutletFailure,
+    failure: connect_failures.OutletFailure,
     *,
     place: Place | None = None,
     attempt: OAuthAttempt | None = None,

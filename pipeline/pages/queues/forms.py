@@ -17,7 +17,7 @@ from accounts import workspaces
 from config.core.ids import decode, encode
 from pipeline.models import Outlet, OverlapChoice, PublishQueue, SlotGapChoice
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.sources import cadence
+from pipeline.pages.sources import lane_cadence
 from pipeline.publish import workspace_hold
 from pipeline.publish.timing import queue_slots
 from pipeline.schedule import queues
@@ -127,7 +127,7 @@ class QueueForm(forms.Form):
         slots: list[dict[str, Any]] = []
         for weekday in WEEKDAYS:
             name = f"{_DAY}{weekday}"
-            times = cadence.read_times(given.get(name) or "")
+            times = lane_cadence.read_times(given.get(name) or "")
             if times is None:
                 self.add_error(name, _("Write times as 09:00 or 09:00, 17:30."))
                 continue

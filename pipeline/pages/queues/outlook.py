@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from pipeline import labels
-from pipeline.pages.sources import cadence
+from pipeline.pages.sources import lane_cadence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.models import Publication, PublishQueue, Series
     from pipeline.publish.workspace_hold import Coming
 
-_DAYS: Final = tuple(cadence.DAYS)
+_DAYS: Final = tuple(lane_cadence.DAYS)
 
 
 def week_of(queue: PublishQueue | Series) -> str:
@@ -32,7 +32,9 @@ def week_of(queue: PublishQueue | Series) -> str:
     for weekday, times in days.items():
         alike[tuple(times)].append(weekday)
     told = [
-        cadence.describe({"cadence": {"slots": cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}})
+        lane_cadence.describe(
+            {"cadence": {"slots": lane_cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}}
+        )
         for times, some in alike.items()
     ]
     return capfirst("; ".join(told))

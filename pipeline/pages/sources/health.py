@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from pipeline import plugins
 from pipeline.labels import HealthBadge
 from pipeline.models import SourceStatus
-from pipeline.pages.sources import cadence
+from pipeline.pages.sources import lane_cadence
 from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def place_of(source: Source) -> str:
     """The address or the name that it reads; of a brand lane, when it makes something."""
     config: Mapping[str, Any] = source.config
     if source.type == "brand":
-        return cadence.describe(config)
+        return lane_cadence.describe(config)
     for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
         if config.get(name):
             return str(config[name])

@@ -16,8 +16,8 @@ from pipeline import personas
 from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
-from pipeline.pages.sources import cadence
-from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
+from pipeline.pages.sources import lane_cadence
+from pipeline.pages.sources.brand_lane_form import FRESH, LaneForm, values_of
 from pipeline.pages.sources.views import source_head
 from pipeline.personas.lane_slots import foresee
 
@@ -76,7 +76,7 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
         "seen": seen,
-        "cadence": cadence.describe(row.config),
+        "cadence": lane_cadence.describe(row.config),
         "price": choices.credits_label(seen.price),
         "price_of_week": choices.credits_label(seen.price_of_week),
         "persona_id": persona_id,

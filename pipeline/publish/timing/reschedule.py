@@ -10,7 +10,7 @@ import structlog
 from django.db import transaction
 from django.db.models import F
 
-from config.core import dispatch, work_queue
+from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.middleware import request_id
@@ -113,7 +113,7 @@ def retime(
         **work_queue.overtake(),
     )
     refresh_item(row.item, now=now)
-    dispatch.wake()
+    dispatcher.wake()
     moved: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
     return moved
 
@@ -171,5 +171,5 @@ def _set(row: Publication, now: datetime) -> bool:
         if changed:
             refresh_item(item, now=now)
             log.info("clock_set", publication=key_of(row), was=str(former), moment=str(moment))
-            dispatch.wake()
+            dispatcher.wake()
     return bool(changed)

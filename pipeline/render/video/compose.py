@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.render.video import scenes, sprites
 from pipeline.render.video.footage import Reel
-from pipeline.render.video.planes import Planes, blank, copy
 from pipeline.render.video.storyboard import UnusableAsset
+from pipeline.render.video.ycbcr import Planes, blank, copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

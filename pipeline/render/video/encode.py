@@ -12,7 +12,7 @@ import av
 import numpy as np
 from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
 
-from pipeline.render.video.planes import of_frame
+from pipeline.render.video.ycbcr import of_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pipeline.render.video.planes import Planes
+    from pipeline.render.video.ycbcr import Planes
 
 SAMPLE_RATE: Final = 48_000
 """A second of sound."""

@@ -16,16 +16,16 @@ from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import AUDIO_BITS, SAMPLE_RATE, Quality, encode
-from pipeline.render.video.planes import blank, to_rgb
 from pipeline.render.video.storyboard import UnusableAsset
+from pipeline.render.video.ycbcr import blank, to_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from pipeline.render.video.planes import Plane
     from pipeline.render.video.storyboard import Storyboard
+    from pipeline.render.video.ycbcr import Plane
 
 FILM: Final = "film.mp4"
 UPRIGHT: Final = "thumb.jpg"

@@ -15,8 +15,8 @@ from av.video.reformatter import ColorRange, Colorspace
 
 from pipeline.render.audio.filters import SAMPLE_RATE, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
-from pipeline.render.video.planes import Planes, of_frame
 from pipeline.render.video.storyboard import UnusableAsset
+from pipeline.render.video.ycbcr import Planes, of_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

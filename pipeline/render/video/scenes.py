@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from pipeline.render.colour import BLACK, rgb
-from pipeline.render.video.planes import Plane, Planes, blank, copy, fill, of_rgb
 from pipeline.render.video.storyboard import UnusableAsset
+from pipeline.render.video.ycbcr import Plane, Planes, blank, copy, fill, of_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import Refused
-from pipeline.render import subprocess_limits
-from pipeline.render.video.job import RenderBusy, RenderFailed
+from pipeline.render import child_program
+from pipeline.render.video.film_process import RenderBusy, RenderFailed
 from pipeline.render.video.material import Shot
 from pipeline.render.video.storyboard import LONGEST, Crop, UnusableAsset
 
@@ -51,19 +51,19 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
     }
     try:
         with path.open("rb") as file:
-            said = subprocess_limits.run(
-                [*subprocess_limits.ours(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(asked)],
+            said = child_program.run(
+                [*child_program.ours(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(asked)],
                 file=file,
-                caps=subprocess_limits.Caps(seconds=seconds, answer=_ANSWER),
+                caps=child_program.Caps(seconds=seconds, answer=_ANSWER),
                 environment={
                     "OPENBLAS_NUM_THREADS": "1",
                     "OMP_NUM_THREADS": "1",
-                    **subprocess_limits.FEW_ARENAS,
+                    **child_program.FEW_ARENAS,
                 },
             )
     except FileNotFoundError:
         raise UnusableAsset(span.name, "it isn't there.") from None
-    except subprocess_limits.ChildEnded as ended:
+    except child_program.ChildEnded as ended:
         if ended.how == "missing":
             raise RenderBusy from None
         message = "Looking at the video took too long or too much memory; save it again in a usual format."

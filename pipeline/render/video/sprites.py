@@ -14,9 +14,9 @@ from pipeline.render.image import draw_picture
 from pipeline.render.plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.phrases import joined
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.planes import Plane, Planes, halved, of_weighed
+from pipeline.render.video.ycbcr import Plane, Planes, halved, of_weighed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ from pipeline.render.plan import Disc, DrawnText, Panel
 from pipeline.render.typography import fonts
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.phrases import joined, phrases
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Overlay, Word
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.core import dispatch, ids, states, work_queue
+from config.core import dispatcher, ids, states, work_queue
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Invalid
 from pipeline import limits
@@ -136,7 +136,7 @@ def begin(
             states.move(row, "active", **values, **_timed(row, workspace, now), updated_at=now)
             row.refresh_from_db()
         _note("recurrence.begun", row, by, {"every_days": every_days, "time": time})
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 
@@ -177,7 +177,7 @@ def change(
             _lay(row, clean)
             clean |= {"reason": None, **_timed(row, row.workspace, now)}
             states.write_as(row, "active", **clean, updated_at=now)
-            dispatch.wake()
+            dispatcher.wake()
         _note("recurrence.changed", row, by, {"changed": sorted(values)})
         row.refresh_from_db()
     return row

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.core import dispatch, ids, states, work_queue
+from config.core import dispatcher, ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid, NotFound
 from pipeline import limits
@@ -78,7 +78,7 @@ def change(
             clean |= {"due_at": following, "wake_at": following, **work_queue.overtake()}
         Series.everywhere.filter(pk=row.pk).update(**clean, version=F("version") + 1, updated_at=now)
         _note("series.changed", row, by, {"changed": sorted(values)})
-        dispatch.wake()
+        dispatcher.wake()
         row.refresh_from_db()
     return row
 
@@ -112,7 +112,7 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
         following = next_moment(row, after=now)
         _rest(row, now, deleted_at=None, due_at=following, wake_at=following)
         _note("series.restored", row, by)
-        dispatch.wake()
+        dispatcher.wake()
     return row
 
 

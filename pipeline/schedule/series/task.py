@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, NotFound
@@ -174,7 +174,7 @@ def make(
         updated_at=now,
     )
     made = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
-    dispatch.wake()
+    dispatcher.wake()
     crash_point("series.made")
     if generation.credits_reserved:
         # The last statement, so that the balance is locked for as short as can be.

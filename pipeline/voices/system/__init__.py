@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
-from pipeline.render import subprocess_limits
-from pipeline.render.audio.speech import Pause, Speech, SpeechEvent, as_written, is_spoken
+from pipeline.render import child_program
+from pipeline.render.audio.spoken_words import Pause, Speech, SpeechEvent, as_written, is_spoken
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ class SystemVoice(Voice):
             "pitch": min(max(pitch, 0), 100),
         }
         try:
-            library = str(subprocess_limits.folder_of(LIBRARY))
-            answer = subprocess_limits.run(
-                [*subprocess_limits.ours(_PROGRAM), library],
+            library = str(child_program.folder_of(LIBRARY))
+            answer = child_program.run(
+                [*child_program.ours(_PROGRAM), library],
                 given=json.dumps(question).encode(),
-                caps=subprocess_limits.Caps(seconds=SECONDS, answer=ANSWER_BYTES),
+                caps=child_program.Caps(seconds=SECONDS, answer=ANSWER_BYTES),
             )
-        except subprocess_limits.ChildEnded as ended:
+        except child_program.ChildEnded as ended:
             raise _said(ended) from None
         head, _, samples = answer.partition(b"\n")
         told = json.loads(head)
@@ -120,12 +120,12 @@ def voices_for(language: str) -> list[str]:
 @cache
 def _is_installed() -> bool:
     try:
-        return (subprocess_limits.folder_of(LIBRARY) / "libespeak-ng.so").exists()
-    except subprocess_limits.ChildEnded:
+        return (child_program.folder_of(LIBRARY) / "libespeak-ng.so").exists()
+    except child_program.ChildEnded:
         return False
 
 
-def _said(ended: subprocess_limits.ChildEnded) -> Refused | TryLater:
+def _said(ended: child_program.ChildEnded) -> Refused | TryLater:
     if ended.how == "missing":
         return Refused(_MISSING.sentence, code=_MISSING.code)
     if ended.how == "slow":

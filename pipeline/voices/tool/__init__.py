@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
-from pipeline.render import subprocess_limits
-from pipeline.render.audio.speech import Pause, Speech, SpeechEvent, as_written, tokens
+from pipeline.render import child_program
+from pipeline.render.audio.spoken_words import Pause, Speech, SpeechEvent, as_written, tokens
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class VoiceTool(Voice):
         with tempfile.TemporaryDirectory(prefix="voice-tool-") as name:
             folder = Path(name)
             try:
-                subprocess_limits.run(
+                child_program.run(
                     [environment["VOICE_TOOL"]],
                     given=json.dumps(question).encode(),
                     folder=folder,
@@ -84,9 +84,9 @@ class VoiceTool(Voice):
                         "TMPDIR": name,
                         "LANG": "C.UTF-8",
                     },
-                    caps=subprocess_limits.Caps(seconds=SECONDS, answer=WORDS_BYTES),
+                    caps=child_program.Caps(seconds=SECONDS, answer=WORDS_BYTES),
                 )
-            except subprocess_limits.ChildEnded as ended:
+            except child_program.ChildEnded as ended:
                 raise _said(ended) from None
             rate_hz, samples = _read_wave(_read(folder / "speech.wav", WAVE_BYTES))
             spoken = _read_words(_read(folder / "words.json", WORDS_BYTES).read_bytes())
@@ -187,7 +187,7 @@ def _unusable(why: str) -> Refused:
     return Refused(f"The operator's voice can't be used: {why}.", code="voice_failed")
 
 
-def _said(ended: subprocess_limits.ChildEnded) -> Refused | TryLater:
+def _said(ended: child_program.ChildEnded) -> Refused | TryLater:
     if ended.how == "slow":
         return TryLater(f"The operator's voice took more than {SECONDS} seconds.", code="voice_slow")
     if ended.how == "missing":

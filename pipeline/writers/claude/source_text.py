@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.sentence_edits import collapse
+from pipeline.text.verbatim_edits import collapse
 from pipeline.writers.extractive import MAX_CHARACTERS, find_facts, is_boilerplate
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.text.anaphora import points_back
 from pipeline.text.article import find_headings
-from pipeline.text.sentence_edits import (
+from pipeline.text.sentences import signature_in, statements_in
+from pipeline.text.verbatim_edits import (
     collapse,
     is_clean,
     is_question,
@@ -21,8 +22,7 @@ from pipeline.text.sentence_edits import (
     opens_dangling,
     word_set,
 )
-from pipeline.text.sentences import signature_in, statements_in
-from pipeline.writers.approved_lines import approved_drafts
+from pipeline.writers.approved_line_drafts import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
 from pipeline.writers.extractive.topic_sentences import sentences_of, topic_drafts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import EVIDENCE, OF_TOPIC
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
-from pipeline.writers.approved_lines import REPETITION
+from pipeline.writers.approved_line_drafts import REPETITION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,8 +21,7 @@ from pipeline.ingest import plans, raw_content
 from pipeline.media import files, footage, uploads, videos
 from pipeline.models import Asset, GeneratedItem, Generation, RawBody, RawItem, Upload, WorkspaceDefaults
 from pipeline.render.audio.loudness import measure_file
-from pipeline.render.video import job as jobs
-from pipeline.render.video import shot_detection
+from pipeline.render.video import film_process, shot_detection
 from pipeline.render.video.material import Shot
 from pipeline.render.video.storyboard import Crop
 from pipeline.render.video.storyboard_json import from_json
@@ -78,7 +77,7 @@ def folders(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
     # Nobody else is to be spared here.
-    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
+    monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
 
@@ -277,9 +276,9 @@ def test_stored_storyboard_films_again_without_a_writer(workspace, film, unfilme
     there = footage.paths_of(workspace.pk, board.assets)
     assert set(there) == set(board.assets) != set()
     monkeypatch.undo()
-    with jobs.working_folder(tmp_path / "renders") as folder:
-        again = jobs.render(
-            jobs.Job(board, files=there, shrink=4, preset="ultrafast", thumbnails=False), folder
+    with film_process.working_folder(tmp_path / "renders") as folder:
+        again = film_process.render(
+            film_process.Job(board, files=there, shrink=4, preset="ultrafast", thumbnails=False), folder
         )
         with av.open(str(again.files["film.mp4"].path)) as opened:
             first = next(opened.decode(video=0)).to_ndarray()[:480]
@@ -369,7 +368,7 @@ def test_killed_film_looks_at_nothing_again(workspace, film, unfilmed, monkeypat
 
     monkeypatch.setattr(shot_detection, "detect_shots", look)
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "render", die)
+        patch.setattr(film_process, "render", die)
         with pytest.raises(SystemExit):
             run_generations(raw)
     [item] = made(raw)

@@ -15,8 +15,7 @@ from pipeline import generate
 from pipeline.media import footage, videos
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
-from pipeline.render.video import job as jobs
-from pipeline.render.video import shot_detection
+from pipeline.render.video import film_process, shot_detection
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
@@ -40,7 +39,7 @@ def folders(settings, tmp_path, monkeypatch):
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
-    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
+    monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
 

@@ -19,8 +19,7 @@ from pipeline.media import text_to_speech, videos
 from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater
 from pipeline.publish.payload import payload_of
-from pipeline.render.video import job as jobs
-from pipeline.render.video import storyboard_edits, verify
+from pipeline.render.video import film_process, storyboard_edits, verify
 from pipeline.render.video.storyboard import outside
 from pipeline.render.video.storyboard_json import from_json
 from pipeline.review import decisions, storyboards
@@ -65,9 +64,11 @@ def filmed(monkeypatch):
     def render(job, folder, *, limits=None, on_progress=None):
         asked.append(job)
         (folder / "film.mp4").write_bytes(b"film")
-        return jobs.Made({"film.mp4": jobs.MadeFile(folder / "film.mp4", 1080, 1920)}, job.board.duration)
+        return film_process.Made(
+            {"film.mp4": film_process.MadeFile(folder / "film.mp4", 1080, 1920)}, job.board.duration
+        )
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     return asked
 
 
@@ -164,8 +165,8 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     assert balance(workspace) == (4, 0)
     folder = tmp_path / "again"
     folder.mkdir()
-    made = jobs.render(
-        jobs.Job(
+    made = film_process.render(
+        film_process.Job(
             board,
             videos.storyboard_files(item, board, text_to_speech.recalled(item, board.audio.voice)),
             shrink=4,

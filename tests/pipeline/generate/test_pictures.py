@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.ingest import purge
 from pipeline.media import pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
-from pipeline.render.typography.text import TextDoesNotFit
+from pipeline.render.typography.text_layout import TextDoesNotFit
 from pipeline.review import decisions, regenerate
 from pipeline.workspace import provision
 from pipeline.writers.extractive import Extractive

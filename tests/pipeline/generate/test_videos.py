@@ -13,7 +13,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from config.core import dispatch, leases, task_runs
+from config.core import dispatcher, leases, task_runs
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
@@ -22,9 +22,8 @@ from pipeline.models import Asset, Event, GeneratedItem, Generation
 from pipeline.pages.new import outcome
 from pipeline.plugins import Refused
 from pipeline.publish.payload import payload_of
-from pipeline.render.video import job as jobs
-from pipeline.render.video import verify
-from pipeline.render.video.job import NoRoom, RenderFailed
+from pipeline.render.video import film_process, verify
+from pipeline.render.video.film_process import NoRoom, RenderFailed
 from pipeline.render.video.storyboard_json import from_json
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
@@ -79,12 +78,12 @@ def filmed(monkeypatch):
             ("thumb-wide.jpg", (1280, 720)),
         ):
             (folder / name).write_bytes(f"{name} {job.board.meta.title}".encode())
-            made[name] = jobs.MadeFile(folder / name, *size)
+            made[name] = film_process.MadeFile(folder / name, *size)
         if on_progress is not None and not on_progress(0.5):
             raise RenderFailed("Making the film was stopped.", code="render_stopped")
-        return jobs.Made(made, job.board.duration)
+        return film_process.Made(made, job.board.duration)
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     return asked
 
 
@@ -151,7 +150,7 @@ def test_every_variant_has_its_own_film(workspace, filmed):
 def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     seen = []
     monkeypatch.setattr(rendering, "TELL_SECONDS", 0.0)
-    made = jobs.render
+    made = film_process.render
 
     def render(job, folder, *, on_progress, **given):
         for share in (0.25, 0.6):
@@ -161,7 +160,7 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
             seen.append((item.generation.progress, shown.label))
         return made(job, folder, on_progress=on_progress, **given)
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     item = make_film(workspace)
 
     assert seen == [(25, "Is being made: 25 %"), (60, "Is being made: 60 %")]
@@ -194,14 +193,14 @@ def test_progress_is_written_every_two_seconds_and_holds_the_lease(
 def test_a_hand_that_lost_its_lease_stops_the_film_and_writes_nothing(workspace, filmed, folders):
     raw = push_raw(workspace, **GIVEN).raw_item
     late = claimed(Generation.everywhere.get(raw_item=raw))
-    made = jobs.render
+    made = film_process.render
 
     def overtaken(job, folder, **given):
         claimed(Generation.everywhere.get(raw_item=raw))
         return made(job, folder, **given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "render", overtaken)
+        patch.setattr(film_process, "render", overtaken)
         generate.run_generation(late)
 
     item = items_of(raw)[0]
@@ -221,7 +220,7 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
     def render(*_, **__):
         raise error
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     item = make_film(workspace)
 
     assert item.status == "failed"
@@ -235,12 +234,12 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
     written = []
     draft = Extractive.draft
     monkeypatch.setattr(Extractive, "draft", lambda self, *a, **k: written.append(1) or draft(self, *a, **k))
-    made = jobs.render
+    made = film_process.render
 
     def render(*_, **__):
         raise RenderFailed("It ended.", code=code, log="killed")
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     raw = push_raw(workspace, **GIVEN).raw_item
     other = push_raw(workspace, **{**GIVEN, "url": "https://news.example/other"}).raw_item
     for times in range(1, limits.GENERATION_TRIES):
@@ -253,14 +252,14 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
     item = items_of(raw)[0]
     assert item.error == retry_rules.error_of(code, "It ended.", "render", has_model=False)
 
-    monkeypatch.setattr(jobs, "render", made)
+    monkeypatch.setattr(film_process, "render", made)
     run_generations(other)
     assert items_of(other)[0].status == "ready"
     assert len(written) == 2
 
 
 def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
-    monkeypatch.setattr(jobs, "NEEDED", ("no_such_module",))
+    monkeypatch.setattr(film_process, "NEEDED", ("no_such_module",))
 
     item = make_film(workspace)
 
@@ -289,7 +288,7 @@ def begun():
 
     def begin(slots=1):
         messages = Messages()
-        dispatch.run_round(messages, {"render": slots})
+        dispatcher.run_round(messages, {"render": slots})
         return messages.sent
 
     return begin
@@ -401,9 +400,9 @@ def test_a_media_folder_that_fills_up_is_waited_for(workspace, monkeypatch, film
 
 
 def test_nothing_is_begun_where_the_media_folder_has_no_room(workspace, settings, monkeypatch, filmed):
-    usage = jobs.shutil.disk_usage
+    usage = film_process.shutil.disk_usage
     monkeypatch.setattr(
-        jobs.shutil,
+        film_process.shutil,
         "disk_usage",
         lambda path: usage(path)._replace(free=1000) if path == settings.MEDIA_ROOT else usage(path),
     )
@@ -415,14 +414,14 @@ def test_nothing_is_begun_where_the_media_folder_has_no_room(workspace, settings
 
 def test_what_is_deleted_while_it_is_filmed_is_filmed_no_longer(workspace, filmed, settings):
     raw = push_raw(workspace, **GIVEN).raw_item
-    made = jobs.render
+    made = film_process.render
 
     def deleted(job, folder, **given):
         decisions.erase(items_of(raw)[0], now=timezone.now())
         return made(job, folder, **given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "render", deleted)
+        patch.setattr(film_process, "render", deleted)
         run_generations(raw)
     assert [one for one in settings.MEDIA_ROOT.rglob("*") if one.is_file()] == []
     run_generations(raw)
@@ -452,18 +451,18 @@ def test_a_busy_database_stops_no_film_while_the_lease_holds(workspace, filmed, 
 
 
 def test_a_full_disk_waits(workspace, monkeypatch, filmed):
-    made = jobs.render
+    made = film_process.render
 
     def render(*_, **__):
         raise NoRoom
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     raw = push_raw(workspace, **GIVEN).raw_item
     run_generations(raw)
     generation = Generation.everywhere.get(raw_item=raw)
     assert (generation.status, generation.error["code"]) == ("running", "no_space")
 
-    monkeypatch.setattr(jobs, "render", made)
+    monkeypatch.setattr(film_process, "render", made)
     run_generations(raw)
     assert items_of(raw)[0].status == "ready"
 
@@ -529,7 +528,7 @@ def test_an_edit_that_cannot_be_filmed_is_refused_at_once(workspace, filmed):
 
 
 def test_a_portrait_that_cannot_be_shown_is_left_out_with_a_warning(workspace, filmed, monkeypatch):
-    made = jobs.render
+    made = film_process.render
     faces = []
 
     def render(job, folder, **given):
@@ -538,7 +537,7 @@ def test_a_portrait_that_cannot_be_shown_is_left_out_with_a_warning(workspace, f
             raise Refused("The portrait is damaged: it can't be read to its end.", code="unusable_picture")
         return made(job, folder, **given)
 
-    monkeypatch.setattr(jobs, "render", render)
+    monkeypatch.setattr(film_process, "render", render)
     monkeypatch.setattr(videos.pictures, "portrait_of", lambda *_: (b"broken", []))
     item = make_film(workspace)
 

@@ -13,7 +13,7 @@ import pytest
 from accounts import credits
 from pipeline.media import videos
 from pipeline.models import GeneratedItem
-from pipeline.render.video import job as jobs
+from pipeline.render.video import film_process
 from pipeline.text.normalization import seen_text
 from tests.first_day.matrix import ENGINES, spoken
 from tests.first_day.texts import texts
@@ -46,7 +46,7 @@ def folders(settings, tmp_path, monkeypatch):
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr(videos, "SHRINK", 4)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
-    monkeypatch.setattr(jobs, "FilmLimits", partial(jobs.FilmLimits, nice=0))
+    monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,8 @@ from config.core.states import Overtaken
 from pipeline import generate, limits
 from pipeline.media import files
 from pipeline.models import Asset, Generation, ModelCall, Revision
-from pipeline.render.video import job as jobs
-from pipeline.render.video import storyboard_edits, storyboard_timing
-from pipeline.render.video.job import RenderFailed
+from pipeline.render.video import film_process, storyboard_edits, storyboard_timing
+from pipeline.render.video.film_process import RenderFailed
 from pipeline.render.video.storyboard import Audio
 from pipeline.render.video.storyboard_json import as_json
 from pipeline.review import decisions, regenerate, storyboards
@@ -255,14 +254,14 @@ def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed,
 def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, monkeypatch):
     board = storyboard_timing.arranged(board_of(item), range(5), {1: 6.0})
     edit(item, board)
-    made = jobs.render
+    made = film_process.render
 
     def broken(*_, **__):
         raise RenderFailed("It took more memory than it may have.", code="render_memory")
 
-    monkeypatch.setattr(jobs, "render", broken)
+    monkeypatch.setattr(film_process, "render", broken)
     assert film(item).status == "failed"
-    monkeypatch.setattr(jobs, "render", made)
+    monkeypatch.setattr(film_process, "render", made)
     regenerate.retry(reread(item), workspace=item.workspace, now=NOON)
     assert (film(item).status, filmed[-1].board) == ("ready", board)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.render.plan import Disc, DrawnText, Panel
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.storyboard import (
     Caption,
     Crop,

@@ -10,7 +10,7 @@ from PIL import Image
 
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import Quality, encode
-from pipeline.render.video.planes import blank, to_rgb
+from pipeline.render.video.ycbcr import blank, to_rgb
 
 QUICK = Quality("ultrafast", 24)
 

@@ -11,7 +11,7 @@ import pytest
 from pipeline.plugins import Refused
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import PicturePlan
-from pipeline.render.video import planes
+from pipeline.render.video import ycbcr
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode
 from pipeline.render.video.storyboard import (
@@ -151,7 +151,7 @@ def test_colours_are_those_of_the_pictures():
         assert np.abs(pixel.astype(int) - wanted).max() <= 2, colour
 
     # By Rec. ITU-R BT.709, and not by BT.601, which has 81, 90, 240.
-    assert planes.levels("#ff0000") == (63, 102, 240)
+    assert ycbcr.levels("#ff0000") == (63, 102, 240)
 
 
 def test_a_player_shows_the_colours_that_were_drawn(tmp_path):
@@ -322,12 +322,12 @@ def test_any_frame_is_the_same_in_any_order():
     composer = Composer(made, {}.__getitem__, shrink=4)
     in_order = []
     for number in range(60):
-        target = planes.blank(*composer.size)
+        target = ycbcr.blank(*composer.size)
         composer.draw(target, number)
         in_order.append(target.y)
 
     for number in (0, 7, 20, 31, 33, 36, 40, 59):
-        alone = planes.blank(*SMALL)
+        alone = ycbcr.blank(*SMALL)
         Composer(made, {}.__getitem__, shrink=4).draw(alone, number)
         assert np.array_equal(alone.y, in_order[number]), number
 

@@ -15,7 +15,6 @@ from pipeline.render.audio import mix
 from pipeline.render.audio.loudness import TARGET, measure
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.footage import Reel, heard
-from pipeline.render.video.planes import blank, to_rgb
 from pipeline.render.video.storyboard import (
     Audio,
     Crop,
@@ -27,6 +26,7 @@ from pipeline.render.video.storyboard import (
     Zoom,
     storyboard_faults,
 )
+from pipeline.render.video.ycbcr import blank, to_rgb
 from tests.render import footage_files
 from tests.render.footage_files import number_in
 

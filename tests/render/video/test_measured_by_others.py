@@ -20,7 +20,7 @@ from pipeline.render.audio.filters import SAMPLE_RATE
 from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
 from pipeline.render.audio.mix import mix
 from pipeline.render.captions import cards
-from pipeline.render.video.job import Job, render
+from pipeline.render.video.film_process import Job, render
 from pipeline.render.video.storyboard import Audio, Scene, Storyboard, Visual, Zoom
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 from tests.render.video.filming import dot

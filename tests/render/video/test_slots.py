@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.templates import points
 from pipeline.render.video.templates import story as telling
 from pipeline.render.video.templates.parts import TITLE

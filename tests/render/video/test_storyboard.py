@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.render.plan import DrawnText
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import layout
+from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.storyboard import (
     Audio,
     Caption,

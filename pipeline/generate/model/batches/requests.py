@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
 
-from config.core import dispatch, states
+from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.errors import Detail
 from pipeline import limits
@@ -120,7 +120,7 @@ def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> Non
     if runs.filter(
         status=GenerationStatus.RUNNING, attempts=0, wake_at__gt=now, error__code__in=codes
     ).update(wake_at=now):
-        dispatch.wake()
+        dispatcher.wake()
 
 
 def accounting_facts(asked: Mapping[str, Any]) -> dict[str, Any]:

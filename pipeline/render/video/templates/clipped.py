@@ -10,7 +10,7 @@ from pipeline.render import colour
 from pipeline.render.captions import cards
 from pipeline.render.plan import DrawnText, Panel
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import TextDoesNotFit, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     FPS,

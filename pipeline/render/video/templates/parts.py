@@ -13,7 +13,7 @@ from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import split
-from pipeline.render.typography.text import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
 

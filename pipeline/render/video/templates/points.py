@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render.plan import DrawnText, Panel
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import ink, layout
+from pipeline.render.typography.text_layout import ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     FPS,
@@ -38,7 +38,7 @@ from pipeline.render.video.templates.parts import (
     TextBox,
     handle_of,
 )
-from pipeline.text.sentence_edits import too_wide
+from pipeline.text.verbatim_edits import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

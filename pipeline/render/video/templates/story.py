@@ -11,12 +11,12 @@ from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
-from pipeline.render.audio.speech import tokens
+from pipeline.render.audio.spoken_words import tokens
 from pipeline.render.captions import HELD, cards
 from pipeline.render.figures import figures_in
 from pipeline.render.plan import DrawnText
 from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     HOOK,
@@ -47,7 +47,7 @@ from pipeline.render.video.templates.parts import (
     handle_of,
     whole_frames,
 )
-from pipeline.text.sentence_edits import too_wide
+from pipeline.text.verbatim_edits import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,11 +15,10 @@ import pytest
 from PIL import Image
 
 from pipeline.plugins import Refused
-from pipeline.render import subprocess_limits
-from pipeline.render.video import job as jobs
-from pipeline.render.video import verify
+from pipeline.render import child_program
+from pipeline.render.video import film_process, verify
 from pipeline.render.video.film import BadFilm, as_jpeg, make
-from pipeline.render.video.job import (
+from pipeline.render.video.film_process import (
     FilmLimits,
     Job,
     NoRoom,
@@ -108,14 +107,14 @@ def test_a_child_that_takes_too_much_memory_ends_without_a_file(tmp_path):
 
 def test_a_child_that_takes_too_long_is_killed_with_its_group(tmp_path, monkeypatch):
     pids = []
-    started = jobs._start
+    started = film_process._start
 
     def start(folder, log):
         child = started(folder, log)
         pids.append(child.pid)
         return child
 
-    monkeypatch.setattr(jobs, "_start", start)
+    monkeypatch.setattr(film_process, "_start", start)
     with working_folder(tmp_path) as folder:
         with pytest.raises(RenderFailed) as caught:
             render(Job(board()), folder, limits=FilmLimits(seconds=0.1))
@@ -141,7 +140,7 @@ def test_a_child_that_dies_is_told_of(tmp_path, monkeypatch):
     program.write_text(
         "import os, sys\nsys.stderr.write('out of ideas')\nsys.stderr.flush()\nos.kill(os.getpid(), 9)\n"
     )
-    monkeypatch.setattr(jobs, "_PROGRAM", program)
+    monkeypatch.setattr(film_process, "_PROGRAM", program)
 
     with pytest.raises(RenderFailed) as caught:
         render(short(), tmp_path)
@@ -152,7 +151,7 @@ def test_a_child_that_dies_is_told_of(tmp_path, monkeypatch):
 def test_a_child_dies_with_its_parent(tmp_path):
     """Whoever kills a worker kills the film that it makes: nothing goes on for nobody."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom pipeline.render.video.job import *\n"
+        "import sys\nfrom pathlib import Path\nfrom pipeline.render.video.film_process import *\n"
         "from tests.render.video.boards import board\n"
         "def told(share):\n    print('told', flush=True)\n    return True\n"
         f"render(Job(board()), Path({str(tmp_path)!r}), on_progress=told)\n"
@@ -189,7 +188,7 @@ def _is_alive(pid):
 
 def test_a_film_that_came_out_wrong_is_not_kept(tmp_path, monkeypatch):
     one = short()
-    told = jobs._told(one, FilmLimits())
+    told = film_process._told(one, FilmLimits())
     monkeypatch.setattr(verify, "film_faults", lambda *_, **__: ["it has 14 frames instead of 15"])
 
     with pytest.raises(BadFilm) as caught:
@@ -201,8 +200,8 @@ def test_a_film_that_came_out_wrong_is_not_kept(tmp_path, monkeypatch):
 
 def test_nothing_is_begun_where_there_is_no_room(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(jobs.shutil, "disk_usage", lambda _: usage._replace(free=100_000))
-    monkeypatch.setattr(jobs, "_start", lambda *_: pytest.fail("begun"))
+    monkeypatch.setattr(film_process.shutil, "disk_usage", lambda _: usage._replace(free=100_000))
+    monkeypatch.setattr(film_process, "_start", lambda *_: pytest.fail("begun"))
 
     with pytest.raises(NoRoom):
         render(short(), tmp_path)
@@ -221,7 +220,7 @@ def test_a_disk_that_fills_up_meanwhile_passes(tmp_path, monkeypatch, number):
     program = tmp_path / "child.py"
     program.write_text(
         f"""import sys
-sys.path[:0] = [{str(subprocess_limits.PROJECT)!r}]
+sys.path[:0] = [{str(child_program.PROJECT)!r}]
 from pathlib import Path
 from pipeline.render.video import child, film as making
 def make(*_):
@@ -230,7 +229,7 @@ making.make = make
 child.main(Path(sys.argv[1]))
 """
     )
-    monkeypatch.setattr(jobs, "_PROGRAM", program)
+    monkeypatch.setattr(film_process, "_PROGRAM", program)
 
     with pytest.raises(NoRoom):
         render(short(), tmp_path)
@@ -243,7 +242,7 @@ def test_a_machine_that_starts_no_process_is_waited_for(tmp_path, monkeypatch, n
     def no_process(*_, **__):
         raise OSError(number, "no")
 
-    monkeypatch.setattr(jobs.subprocess, "Popen", no_process)
+    monkeypatch.setattr(film_process.subprocess, "Popen", no_process)
     with pytest.raises(kind):
         render(short(), tmp_path)
 
@@ -251,7 +250,7 @@ def test_a_machine_that_starts_no_process_is_waited_for(tmp_path, monkeypatch, n
 def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
-        f"sys.path[:0] = [{str(subprocess_limits.PROJECT)!r}]\n"
+        f"sys.path[:0] = [{str(child_program.PROJECT)!r}]\n"
         "from pipeline.render.video.child import limit\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "limit({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
@@ -273,7 +272,7 @@ def test_what_cannot_be_removed_is_not_counted(tmp_path, monkeypatch):
         if gone.exists():
             gone.rmdir()
 
-    monkeypatch.setattr(jobs.shutil, "rmtree", remove)
+    monkeypatch.setattr(film_process.shutil, "rmtree", remove)
     assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) <= 1
     assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) == 0
 
@@ -323,7 +322,7 @@ def test_a_film_is_looked_at_with_one_thread(tmp_path, monkeypatch):
 
 def test_what_is_missing_is_said_in_words(monkeypatch):
     assert why_not() is None
-    monkeypatch.setattr(jobs, "NEEDED", ("av", "no_such_module"))
+    monkeypatch.setattr(film_process, "NEEDED", ("av", "no_such_module"))
     assert why_not() == "Films can't be made here: no_such_module is not installed."
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import subprocess_limits
+from pipeline.render import child_program
 from pipeline.render.video.storyboard_json import as_json
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=log,
             # Nothing secret is near what reads other people's pictures. A library's threads take address space.
-            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **subprocess_limits.FEW_ARENAS},
+            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **child_program.FEW_ARENAS},
             cwd=folder,
             start_new_session=True,
             bufsize=0,

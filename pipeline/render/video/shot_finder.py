@@ -14,14 +14,14 @@ import cv2
 import numpy as np
 
 from pipeline.render.video.material import Shot
-from pipeline.render.video.planes import Planes
 from pipeline.render.video.storyboard import FPS, SIZE, Crop
+from pipeline.render.video.ycbcr import Planes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from pipeline.render.video.footage import Reel
-    from pipeline.render.video.planes import Plane
+    from pipeline.render.video.ycbcr import Plane
 
 WIDTH: Final = 320
 """Pixels of the small picture that is looked at."""

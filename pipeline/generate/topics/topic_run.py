@@ -27,7 +27,7 @@ from pipeline.models import (
     Topic,
 )
 from pipeline.plugins import Refused
-from pipeline.writers.approved_lines import REPETITION
+from pipeline.writers.approved_line_drafts import REPETITION
 from pipeline.writers.base import Usage
 from pipeline.writers.briefs import brief_of
 

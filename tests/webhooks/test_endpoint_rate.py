@@ -13,16 +13,16 @@ from time import monotonic, sleep
 import pytest
 from django.db import close_old_connections, connections
 
-from config.core import dispatch, leases, work_queue
+from config.core import dispatcher, leases, work_queue
 from config.core.errors import Invalid
 from config.operations import restore_guard
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
-from webhooks import deliver, endpoints, limits, pace
+from webhooks import deliver, endpoint_rate, endpoints, limits
 from webhooks.fan_out import write_deliveries
 from webhooks.models import Delivery, Endpoint, EndpointPace
 from webhooks.tasks import HEALTHY
 
-RATE = pace.EndpointRate()
+RATE = endpoint_rate.EndpointRate()
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def claim(limit=1000):
 def clock(monkeypatch):
     """The clock of the rate, in milliseconds."""
     now = {"at": 1_000_000}
-    monkeypatch.setattr(pace, "_now", lambda: now["at"])
+    monkeypatch.setattr(endpoint_rate, "_now", lambda: now["at"])
     return now
 
 
@@ -98,7 +98,7 @@ def test_a_probe_counts_too(clock):
 
 @pytest.mark.django_db
 def test_what_may_begin_a_little_later_counts_so_much_longer(clock, monkeypatch):
-    monkeypatch.setattr(deliver, "PACE", pace.EndpointRate(lasts=0.1))
+    monkeypatch.setattr(deliver, "PACE", endpoint_rate.EndpointRate(lasts=0.1))
     filled(2)
     assert len(claim()) == 2
     clock["at"] += 1100
@@ -115,7 +115,7 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     sibling = make_endpoint(workspace)
     make_delivery(sibling)
     now = work_queue.database_now()
-    lanes = dispatch._claim_lanes(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
+    lanes = dispatcher._claim_lanes(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
     assert [lane.holder for lane in lanes] == [sibling.pk]
     assert flooded.pk != sibling.pk
 
@@ -168,9 +168,9 @@ def _claim_for(seconds, told):
     connections.close_all()
     until = monotonic() + seconds
     while monotonic() < until:
-        before = pace._now()
+        before = endpoint_rate._now()
         got = claim(limit=3)
-        after = pace._now()
+        after = endpoint_rate._now()
         if got:
             told.put((before, after, [str(row.pk) for row in got]))
         sleep(0.002)

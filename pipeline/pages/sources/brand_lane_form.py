@@ -14,7 +14,7 @@ from accounts.pages.feedback import first_part
 from config.core.ids import encode
 from pipeline.models import Topic
 from pipeline.pages import choices
-from pipeline.pages.sources import cadence
+from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.forms import BasicsForm
 from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS, topics_in
 
@@ -28,7 +28,7 @@ _EVERY_HOURS: Final = DEFAULT_CADENCE["every_hours"]
 FRESH: Final[Mapping[str, Any]] = {
     "scope": "all",
     "rhythm": "days",
-    "days": list(cadence.DAYS),
+    "days": list(lane_cadence.DAYS),
     "times": "09:00",
     "hours": _EVERY_HOURS,
 }
@@ -48,7 +48,7 @@ class LaneForm(BasicsForm):
     days = forms.MultipleChoiceField(
         label=gettext_lazy("On these days"),
         required=False,
-        choices=list(cadence.DAYS.items()),
+        choices=list(lane_cadence.DAYS.items()),
         widget=forms.CheckboxSelectMultiple,
     )
     times = forms.CharField(
@@ -124,8 +124,10 @@ class LaneForm(BasicsForm):
     def _rhythms(self) -> list[tuple[str, Any]]:
         rhythms = [("days", _("At times of the day")), ("hours", _("Every so many hours"))]
         slots = _cadence(self.kept).get("slots")
-        if slots and cadence.grid_of(slots) is None:
-            rhythms.append(("kept", _("As it is: %(cadence)s") % {"cadence": cadence.describe(self.kept)}))
+        if slots and lane_cadence.grid_of(slots) is None:
+            rhythms.append(
+                ("kept", _("As it is: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
+            )
         return rhythms
 
     def _clean_topics(self, given: dict[str, Any]) -> None:
@@ -144,7 +146,7 @@ class LaneForm(BasicsForm):
             self.add_error("topics", message % {"topics": ", ".join(strangers)})
 
     def _clean_days(self, given: dict[str, Any]) -> None:
-        times = cadence.read_times(given.get("times") or "")
+        times = lane_cadence.read_times(given.get("times") or "")
         if not given.get("days"):
             self.add_error("days", _("Tick at least one day."))
         if not times:
@@ -173,7 +175,7 @@ class LaneForm(BasicsForm):
             return {"slots": _cadence(self.kept)["slots"]}
         if given["rhythm"] == "hours":
             return {"every_hours": given["hours"]}
-        grid = cadence.Grid(tuple(given["days"]), cadence.read_times(given["times"]) or ())
+        grid = lane_cadence.Grid(tuple(given["days"]), lane_cadence.read_times(given["times"]) or ())
         return {"slots": grid.slots}
 
 
@@ -181,7 +183,7 @@ def values_of(source: Source) -> dict[str, Any]:
     """What the form of a lane that is there begins with."""
     found = _cadence(source.config)
     slots = found.get("slots")
-    grid = cadence.grid_of(slots) if slots else None
+    grid = lane_cadence.grid_of(slots) if slots else None
     own, some = source.config.get("topics"), source.config.get("pool")
     return {
         **FRESH,
