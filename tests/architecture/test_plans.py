@@ -203,7 +203,12 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
         holders = work_queue.holders_of_due_rows(table, column, datetime.now(UTC), where)
         until = datetime.now(UTC) + timedelta(seconds=60)
         shares = dict.fromkeys(holders[:2], 1)
-        taken = work_queue._take(table, column, shares, datetime.now(UTC), until, begins=False, where=where)
+        sql, parameters = work_queue._take_statement(
+            table, column, shares, datetime.now(UTC), until, begins=False, where=where
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(f"{sql} RETURNING id", parameters)
+            taken = cursor.fetchall()
     assert len(taken) == len(holders[:2]) > 0
     by_holder = f"{table}_wake_by_{column.removesuffix('_id')}"
     # Whether a holder has a due row may also be seen in the other index, where few rows are due at all.
