@@ -25,7 +25,14 @@ from pipeline.models import Event
 from webhooks import limits, signing
 from webhooks.endpoint_rate import EndpointRate
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
-from webhooks.results import AttemptResult, Success, is_healthy, is_open, record_result, record_successes
+from webhooks.results import (
+    AttemptResult,
+    SuccessfulDelivery,
+    is_healthy,
+    is_open,
+    record_result,
+    record_successes,
+)
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -58,26 +65,28 @@ HEADER_CHARACTERS: Final = 500
 HEADERS_LEFT_OUT: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
-# --- Lanes -----------------------------------------------------------------------------------------------------------
+# --- Slots -----------------------------------------------------------------------------------------------------------
 
 
-def lanes_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.Lanes]:
+def slots_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
     """Endpoints whose last attempt succeeded, or that had none yet."""
-    return _lanes(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
+    return _slots(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
 
 
-def lanes_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.Lanes]:
+def slots_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
     """The others, one probe at a time. They have slots of their own, so all of them together delay no healthy one."""
-    return _lanes(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
+    return _slots(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
 
 
-def _lanes(
+def _slots(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
-) -> dict[UUID, jobs.Lanes]:
+) -> dict[UUID, jobs.HolderSlots]:
     endpoints = Endpoint.everywhere.filter(pk__in=endpoint_ids).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
     )
-    return {endpoint.pk: jobs.Lanes(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)}
+    return {
+        endpoint.pk: jobs.HolderSlots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
+    }
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
@@ -94,7 +103,7 @@ def deliver_to_endpoint(endpoint_id: UUID) -> None:
 
 
 def probe_endpoint(endpoint_id: UUID) -> None:
-    """One delivery to an endpoint that fails; once it succeeds the endpoint has its other lanes again."""
+    """One delivery to an endpoint that fails; once it succeeds the endpoint has its other slots again."""
     for delivery in take(endpoint_id, most=1):
         deliver(delivery)
         dispatcher.wake_now()
@@ -125,7 +134,7 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
 def _deliver_some(taken: Sequence[Delivery]) -> float | None:
     """Deliver them in turn; the seconds that one takes, or None where this lane has to end."""
     began = monotonic()
-    sent: list[Success] = []
+    sent: list[SuccessfulDelivery] = []
     left = list(taken)
     fault: Exception | None = None
     is_calm = is_healthy(taken[0].endpoint)

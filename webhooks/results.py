@@ -148,10 +148,10 @@ def _tries(delivery: Delivery) -> int:
     return 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
 
 
-Success = tuple[Delivery, AttemptResult]
+SuccessfulDelivery = tuple[Delivery, AttemptResult]
 
 
-def record_successes(done: Sequence[Success]) -> None:
+def record_successes(done: Sequence[SuccessfulDelivery]) -> None:
     """Of many at once what `record_result()` writes, in one transaction; those that were overtaken are left out and logged.
 
     It raises nothing: whatever befalls one of them, the others are written.
@@ -175,7 +175,7 @@ def record_successes(done: Sequence[Success]) -> None:
             log.exception("work_failed", delivery=encode("dlv", delivery.pk), attempts=delivery.attempts)
 
 
-def _record_together(done: Sequence[Success]) -> bool:
+def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
     """False, and nothing is written, where one of them was overtaken."""
     latest: dict[UUID, datetime] = {}
     for delivery, sent in done:

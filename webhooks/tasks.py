@@ -18,20 +18,20 @@ def fan_out() -> int:
 jobs.register(jobs.BatchJob(name="webhooks.fan_out", work=fan_out, waits=events.NOT_DISPATCHED))
 # Two jobs over the same rows. Endpoints that fail are probed in slots of their own, so that however many of them hang,
 # those that work find a free slot; and no workspace takes all slots of either.
-HEALTHY: Final = jobs.LaneJob(
+HEALTHY: Final = jobs.HolderJob(
     name="webhooks.deliver_to_endpoint",
     model=Delivery,
     column="endpoint_id",
-    lanes=deliver.lanes_of_healthy,
+    slots=deliver.slots_of_healthy,
     work=deliver.deliver_to_endpoint,
     share=0.75,
     pace=deliver.PACE,
 )
-FAILING: Final = jobs.LaneJob(
+FAILING: Final = jobs.HolderJob(
     name="webhooks.probe_endpoint",
     model=Delivery,
     column="endpoint_id",
-    lanes=deliver.lanes_of_failing,
+    slots=deliver.slots_of_failing,
     work=deliver.probe_endpoint,
     share=0.25,
     ahead=0,

@@ -84,7 +84,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
     What is being made, waits or is late is all there is. The number of statements depends on which stages hold
     anything, not on how much.
     """
-    read = _Reading(workspace, now - span, now + span, now)
+    read = _StageQueries(workspace, now - span, now + span, now)
     counts = read.counts()
     entered = read.how_entries_ended()
     stages = (
@@ -117,7 +117,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _StageQueries:
     workspace: Workspace
     since: datetime
     until: datetime
@@ -194,16 +194,16 @@ class _Reading:
         item = rows.order_by("id").first()
         if item is None:
             return None
-        first = _first(explain(item, now=self.now).blockers)
+        first = _first_obstacle(explain(item, now=self.now).blockers)
         why = first.message if first else _("Nobody has decided on it yet.")
         approve = SuggestedCall(
             _("How to approve it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve"
         )
-        call = _called(first.clears if first else None) or approve
+        call = _suggested_call(first.clears if first else None) or approve
         return self._of_item(item, item.title or item.excerpt, item.ready_at, why, call)
 
     def next_due(self) -> Oldest | None:
-        found = self._promised(self._coming())
+        found = self._earliest_with_blocker(self._coming())
         if found is None:
             return None
         row, first = found
@@ -211,7 +211,7 @@ class _Reading:
         return self._of_post(row, row.due_at, why, first)
 
     def latest(self) -> Oldest | None:
-        found = self._promised(self._late())
+        found = self._earliest_with_blocker(self._late())
         if found is None:
             return None
         row, first = found
@@ -232,7 +232,7 @@ class _Reading:
         )
         item = self._failed_items().select_related("raw_item").order_by("updated_at").first()
         if post is not None and (item is None or post.updated_at <= item.updated_at):
-            first = _first(blockers_of(post, self.now))
+            first = _first_obstacle(blockers_of(post, self.now))
             return self._of_post(post, post.updated_at, first.message if first else "", first)
         if item is None:
             return None
@@ -284,7 +284,7 @@ class _Reading:
 
     # --- In words ------------------------------------------------------------------------------------------------
 
-    def _promised(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
+    def _earliest_with_blocker(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
         """The first of them by its promise, and the first of what stands in its way."""
         row = (
             rows.select_related("item__raw_item", "outlet", "workspace", "queue")
@@ -295,7 +295,7 @@ class _Reading:
             return None
         # Of a platform whose plug-in is gone nobody can say more.
         is_known = platform_if_known(row.platform) is not None
-        return row, _first(blockers_of(row, self.now)) if is_known else None
+        return row, _first_obstacle(blockers_of(row, self.now)) if is_known else None
 
     def _of_post(self, row: Publication, at: datetime | None, why: str, first: Blocker | None) -> Oldest:
         item = row.item
@@ -306,7 +306,7 @@ class _Reading:
             at,
             self._ago(at),
             why,
-            _called(first.clears if first else None) or see,
+            _suggested_call(first.clears if first else None) or see,
             row.outlet.name,
         )
 
@@ -331,12 +331,12 @@ class _Reading:
         return timesince(at, self.now, depth=1) if self.now - at >= _MINUTE else _("under a minute")
 
 
-def _first(blockers: Iterable[Blocker]) -> Blocker | None:
+def _first_obstacle(blockers: Iterable[Blocker]) -> Blocker | None:
     """What a person has to know of first; that it is promised for later is no obstacle."""
     return next((one for one in blockers if one.code not in _NO_OBSTACLE), None)
 
 
-def _called(call: Clearing | None) -> SuggestedCall | None:
+def _suggested_call(call: Clearing | None) -> SuggestedCall | None:
     """A call that takes a blocker away, with what a person wants by it."""
     if call is None:
         return None

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 
 from config.core import leases, work_queue
 from config.core.crash_points import crash_point
-from config.core.jobs import BatchJob, Job, LaneJob, RowJob, jobs, release_claim
+from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def due_jobs() -> list[Job]:
     tables = {
         job.name: (job.model._meta.db_table, job.where if isinstance(job, RowJob) else {})
         for job in every.values()
-        if isinstance(job, RowJob | LaneJob)
+        if isinstance(job, RowJob | HolderJob)
     }
     waits = {job.name: job.waits for job in every.values() if isinstance(job, BatchJob) and job.waits}
     found = work_queue.names_with_work(tables, waits)
@@ -213,7 +213,7 @@ def claim(job: Job, slots: int) -> list[leases.QueuedTask]:
 
 def _room(job: Job, slots: int, held: leases.QueueLoad) -> int:
     """How much more of the job may be queued."""
-    if isinstance(job, LaneJob):
+    if isinstance(job, HolderJob):
         room = math.ceil(slots * job.share) + job.ahead - held.jobs[job.name]
     else:
         room = slots + job.ahead - held.queues[job.queue]
@@ -226,9 +226,9 @@ def _claim_some(
 ) -> list[leases.QueuedTask]:
     if isinstance(job, BatchJob):
         return _claim_batch(job, now)
-    if isinstance(job, LaneJob):
+    if isinstance(job, HolderJob):
         share = _share_of(math.ceil(slots * job.share))
-        return _claim_lanes(job, room, held, now, per_workspace=share)
+        return _claim_holders(job, room, held, now, per_workspace=share)
     return _claim_rows(job, room, slots, held, now)
 
 
@@ -253,34 +253,34 @@ def _claim_rows(
     return [leases.QueuedTask(row.pk, row.token, owner=row.workspace_id) for row in rows]
 
 
-def _claim_lanes(
-    job: LaneJob, room: int, held: leases.QueueLoad, now: datetime, *, per_workspace: int
+def _claim_holders(
+    job: HolderJob, room: int, held: leases.QueueLoad, now: datetime, *, per_workspace: int
 ) -> list[leases.QueuedTask]:
     table = job.model._meta.db_table
     waiting = {work_queue.as_uuid(raw): raw for raw in work_queue.holders_of_due_rows(table, job.column, now)}
-    lanes = {holder: lane for holder, lane in job.lanes(waiting).items() if lane.most > held.holders[holder]}
-    if job.pace and lanes:
-        left = job.pace.left(lanes)
-        lanes = {holder: lane for holder, lane in lanes.items() if left.get(holder, 1) > 0}
-    if not lanes:
+    slots = {holder: slot for holder, slot in job.slots(waiting).items() if slot.most > held.holders[holder]}
+    if job.pace and slots:
+        left = job.pace.left(slots)
+        slots = {holder: slot for holder, slot in slots.items() if left.get(holder, 1) > 0}
+    if not slots:
         return []
-    most = max(lane.most for lane in lanes.values())
+    most = max(slot.most for slot in slots.values())
     counted = work_queue.count_due(
-        table, job.column, [waiting[holder] for holder in lanes], now, most=2 * most
+        table, job.column, [waiting[holder] for holder in slots], now, most=2 * most
     )
-    # A lane that is queued will take a row of those that are due.
+    # A task that is queued will take a row of those that are due.
     free = {
-        holder: min(lane.most - held.holders[holder], counted[holder] - held.queued[holder])
-        for holder, lane in lanes.items()
+        holder: min(slot.most - held.holders[holder], counted[holder] - held.queued[holder])
+        for holder, slot in slots.items()
     }
     busy = {owner: count for (name, owner), count in held.owners.items() if name == job.name}
     chosen = work_queue.deal(
-        {holder: (lane.workspace_id, free[holder]) for holder, lane in lanes.items()},
+        {holder: (slot.workspace_id, free[holder]) for holder, slot in slots.items()},
         limit=room,
         per_workspace=per_workspace,
         busy=busy,
     )
-    return [leases.QueuedTask(uuid4(), owner=lanes[holder].workspace_id, holder=holder) for holder in chosen]
+    return [leases.QueuedTask(uuid4(), owner=slots[holder].workspace_id, holder=holder) for holder in chosen]
 
 
 def _claim_batch(job: BatchJob, now: datetime) -> list[leases.QueuedTask]:

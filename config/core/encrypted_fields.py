@@ -25,7 +25,7 @@ else:
     TextField = models.TextField
 
 
-class CannotOpen(AppError):
+class CannotDecrypt(AppError):
     """The key that sealed this is not among `FIELD_KEYS`."""
 
 
@@ -49,11 +49,11 @@ def unseal(sealed: str) -> str:
     key = _keys(tuple(settings.FIELD_KEYS)).get(key_id)
     if key is None:
         message = f"A secret in the database is sealed with key {key_id!r}, which FIELD_KEYS does not hold."
-        raise CannotOpen from LookupError(message)
+        raise CannotDecrypt from LookupError(message)
     try:
         return key.decrypt(token.encode()).decode()
     except InvalidToken as error:
-        raise CannotOpen from error
+        raise CannotDecrypt from error
 
 
 class SealedTextField(TextField):

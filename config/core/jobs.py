@@ -83,7 +83,7 @@ class RowJob(_Job):
 
 
 @dataclass(frozen=True)
-class Lanes:
+class HolderSlots:
     """Of one holder: whose it is, and how many of its tasks may run at once."""
 
     workspace_id: UUID
@@ -98,16 +98,16 @@ class HolderPace(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaneJob(_Job):
+class HolderJob(_Job):
     """Works the due rows of one holder, the row that `column` names, some after another in each task.
 
-    `lanes` says how many of its tasks each of the given holders may have; one that it leaves out is passed by. At most
+    `slots` says how many of its tasks each of the given holders may have; one that it leaves out is passed by. At most
     `share` of the queue's slots is the job's.
     """
 
     model: type[work_queue.DueModel]
     column: str
-    lanes: Callable[[Collection[UUID]], Mapping[UUID, Lanes]]
+    slots: Callable[[Collection[UUID]], Mapping[UUID, HolderSlots]]
     work: Callable[[UUID], None]
     share: float = 1.0
     pace: HolderPace | None = None
@@ -130,7 +130,7 @@ class BatchJob(_Job):
         return uuid5(NAMESPACE_OID, self.name)
 
 
-Job: TypeAlias = RowJob | LaneJob | BatchJob
+Job: TypeAlias = RowJob | HolderJob | BatchJob
 _jobs: Final[dict[str, Job]] = {}
 
 

@@ -14,7 +14,7 @@ from django.db import connection
 from config.core import counters, leases, work_queue
 from config.core.crash_points import crash_point
 from config.core.dispatcher import claim, one_at_a_time, wake_now
-from config.core.jobs import BatchJob, Job, LaneJob, RowJob, jobs, release_claim
+from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
             row = work_queue.begin(job.model, subject, token, lease=job.lease)
             if row is not None:
                 work_row(job, row)
-        elif isinstance(job, LaneJob):
+        elif isinstance(job, HolderJob):
             assert holder is not None  # noqa: S101  for the types; its message names one
             _time(job, lambda: job.work(holder))
         else:

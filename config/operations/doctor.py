@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config import database_connections
-from config.core.encrypted_fields import CannotOpen, SealedTextField, unseal
+from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
 from config.operations import backup, health, media_sweep, platform_checks, queue_stats, restore_guard
@@ -253,7 +253,7 @@ def keys() -> Finding:
     for table, column, sealed in _sealed_values():
         try:
             unseal(sealed)
-        except CannotOpen:
+        except CannotDecrypt:
             return Finding(
                 "keys",
                 "FAIL",

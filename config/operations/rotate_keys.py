@@ -10,7 +10,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection
 
-from config.core.encrypted_fields import CannotOpen, SealedTextField, seal, unseal
+from config.core.encrypted_fields import CannotDecrypt, SealedTextField, seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def _turn(column: Column, key: Any, stored: str) -> str:
     """A statement of its own, which names the value that was read: a write at the same moment is never undone."""
     try:
         fresh = seal(unseal(stored))
-    except CannotOpen:
+    except CannotDecrypt:
         return "shut"
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)

@@ -65,7 +65,7 @@ def save_run(run: Run) -> Run:
         end_run(generation, now)
         items = items_of(generation)
         made: list[GeneratedItem] = []
-        is_flown = _is_on_autopilot(items)
+        is_automatic = _is_on_autopilot(items)
         for item in items:
             if item.status != GeneratedItemStatus.GENERATING:
                 continue
@@ -100,7 +100,7 @@ def save_run(run: Run) -> Run:
                 if drawn is not None:
                     shown += drawn["checks"]
                     pictures.replace_files(item, drawn, now=now)
-                if is_flown:
+                if is_automatic:
                     gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
                     shown += [asdict(gate) for gate in gates]
                 _ready(
@@ -111,7 +111,7 @@ def save_run(run: Run) -> Run:
             conclude(generation, made, now)
         else:
             finish_raw_item(raw, now)
-        if is_flown:
+        if is_automatic:
             publish_automatically(generation, made, now)
         # Credits are locked last, everywhere.
         settle_credits(generation, engine, len(made), now)

@@ -14,7 +14,7 @@ from pipeline.grounding.quantities import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.grounding.parsed_numbers import Parsed, Quantity
+    from pipeline.grounding.parsed_numbers import ParsedText, Quantity
 
 FREE: Final = frozenset({Fraction(1), Fraction(100)})
 """What a sum may use without the source: for a change in percent."""
@@ -48,7 +48,7 @@ def recompute(
     return tuple(_outcome(one.strip(), known, language) for one in declared.split(";") if one.strip())
 
 
-def _outcome(text: str, known: Parsed, language: str) -> DerivedResult:
+def _outcome(text: str, known: ParsedText, language: str) -> DerivedResult:
     if len(text) > _LONGEST or text.count("=") != 1:
         return DerivedResult(
             text, fault="A derived number is declared as `value = sum`, for example `43 % = 92 / 214`."
@@ -90,7 +90,7 @@ _Piece = str | tuple[_Term, ...]
 _WHOLE: Final = _Term(Fraction(100), "free")
 
 
-def _pieces(expression: str, known: Parsed, language: str) -> Iterator[_Piece]:
+def _pieces(expression: str, known: ParsedText, language: str) -> Iterator[_Piece]:
     position, operands = 0, 0
     expression = expression.strip()
     if not expression:
@@ -109,7 +109,7 @@ def _pieces(expression: str, known: Parsed, language: str) -> Iterator[_Piece]:
         yield _operand(match["operand"].strip(), known, language)
 
 
-def _operand(written: str, known: Parsed, language: str) -> tuple[_Term, ...]:
+def _operand(written: str, known: ParsedText, language: str) -> tuple[_Term, ...]:
     """What the number can be: each value that the source gives these figures."""
     found = parse(written, language or known.language).quantities
     if len(found) == 1 and _ENGLISH_DECIMAL.fullmatch(written):
@@ -119,7 +119,7 @@ def _operand(written: str, known: Parsed, language: str) -> tuple[_Term, ...]:
             replace(
                 found[0],
                 readings=[*found[0].readings, NumberMeaning(value, "", value)],
-                said=found[0].said | {value},
+                bare_values=found[0].bare_values | {value},
             )
         ]
     if len(found) != 1 or not found[0].readings:
@@ -144,7 +144,7 @@ def _is_meant(written: Quantity, quantity: Quantity, its: NumberMeaning) -> bool
         if reading.unit == its.unit and reading.value == its.value:
             return True
         # Bare figures stand for whatever the source says with them.
-        if reading.unit == "" and (reading.plain == its.plain or reading.plain in quantity.said):
+        if reading.unit == "" and (reading.plain == its.plain or reading.plain in quantity.bare_values):
             return True
     return False
 

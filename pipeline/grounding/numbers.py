@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from fractions import Fraction
 
-    from pipeline.grounding.parsed_numbers import NumberMeaning, Parsed, Quantity
+    from pipeline.grounding.parsed_numbers import NumberMeaning, ParsedText, Quantity
 
 Reason = Literal["absent", "unit", "counted", "bound"]
 _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
@@ -84,7 +84,7 @@ def ungrounded_numbers(draft: str, source: str) -> tuple[str, ...]:
 
 
 class _Judge:
-    def __init__(self, said: Parsed, known: Parsed) -> None:
+    def __init__(self, said: ParsedText, known: ParsedText) -> None:
         self.said = said
         self.known = known
 
@@ -98,11 +98,13 @@ class _Judge:
 
     def _is_written_in_rest(self, quantity: Quantity) -> bool:
         """Whether the part of a very long source that isn't read has it word for word, its unit included."""
-        if not self.known.rest:
+        if not self.known.unread_text:
             return False
         written = self.said.text[quantity.start : quantity.end].split()
         words = r"\s".join(re.escape(word) for word in written)
-        return re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", self.known.rest, re.IGNORECASE) is not None
+        return (
+            re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", self.known.unread_text, re.IGNORECASE) is not None
+        )
 
     def _reason(self, quantity: Quantity) -> Reason | None:
         if quantity.label:
@@ -165,7 +167,7 @@ class _Judge:
         if said.unit.startswith("cur:"):
             # "14.8 million euros, 1.2 million more than planned".
             return (
-                said.plain not in other.said
+                said.plain not in other.bare_values
                 and not _counted(self.known, other)
                 and _says_unit_nearby(self.known, other, said.unit)
             )
@@ -181,13 +183,13 @@ class _Judge:
             (reading.unit, reading.plain / said)
             for one in self.said.others_in_sentence(quantity)
             for reading in one.readings
-            for said in one.said
+            for said in one.bare_values
             if said and reading.plain != said
         }
         return any(
             (its.unit, its.plain / said) in scaled
             for reading in quantity.readings
-            for other in self.known.by_said.get(reading.plain, ())
+            for other in self.known.by_bare_value.get(reading.plain, ())
             for its in other.readings
             for said in (reading.plain,)
             if said
@@ -289,7 +291,7 @@ def _plain_score(quantity: Quantity) -> Fraction | None:
     return found[0].plain if is_small and found[0].plain.denominator == 1 else None
 
 
-def _says_unit_nearby(parsed: Parsed, quantity: Quantity, unit: str) -> bool:
+def _says_unit_nearby(parsed: ParsedText, quantity: Quantity, unit: str) -> bool:
     """In "from 38 percent to 48" the unit is said once for both."""
     return any(_is_same_unit(one, unit) for one in parsed.units_beside(quantity))
 
@@ -306,7 +308,7 @@ def _is_same_unit(one: str, other: str) -> bool:
 _DOLLARS: Final = frozenset({"cur:USD", "cur:AUD", "cur:CAD", "cur:HKD", "cur:NZD"})
 
 
-def _counted(parsed: Parsed, quantity: Quantity) -> tuple[str, ...]:
+def _counted(parsed: ParsedText, quantity: Quantity) -> tuple[str, ...]:
     """The words after a number that say what it counts, up to the next common word or mark."""
     words: list[str] = []
     position = quantity.end
@@ -328,6 +330,6 @@ def _share(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     )
 
 
-def _bound(parsed: Parsed, quantity: Quantity) -> int:
+def _bound(parsed: ParsedText, quantity: Quantity) -> int:
     match = _BOUND.search(parsed.text[max(0, quantity.start - _LONGEST_BOUND) : quantity.start])
     return 0 if match is None else BOUNDS[(match.lastindex or 1) - 1][0]

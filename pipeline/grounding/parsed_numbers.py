@@ -39,26 +39,26 @@ class Quantity:
     """What it is the number of, where letters stand at it: `a380`, `covid-19`."""
     is_article: bool = False
     """A word for one, which is mostly no number."""
-    said: frozenset[Fraction] = frozenset()
+    bare_values: frozenset[Fraction] = frozenset()
     """The number without scale and unit, for who computes with it."""
 
 
 @dataclass
-class Parsed:
+class ParsedText:
     text: str
     language: str
     quantities: list[Quantity]
     by_plain: dict[Fraction, list[tuple[Quantity, NumberMeaning]]] = field(default_factory=dict)
     by_value: dict[Fraction, list[tuple[Quantity, NumberMeaning]]] = field(default_factory=dict)
-    by_said: dict[Fraction, list[Quantity]] = field(default_factory=dict)
+    by_bare_value: dict[Fraction, list[Quantity]] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
-    rest: str = ""
+    unread_text: str = ""
     """What of a very long text wasn't read: its numbers are looked for as they are written."""
 
     def index(self) -> None:
         for quantity in self.quantities:
-            for said in quantity.said:
-                self.by_said.setdefault(said, []).append(quantity)
+            for value in quantity.bare_values:
+                self.by_bare_value.setdefault(value, []).append(quantity)
             for reading in quantity.readings:
                 self.by_plain.setdefault(reading.plain, []).append((quantity, reading))
                 self.by_value.setdefault(reading.value, []).append((quantity, reading))

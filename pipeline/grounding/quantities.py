@@ -9,7 +9,7 @@ from typing import Final
 from pipeline.grounding.lexicon import (
     language_of,
 )
-from pipeline.grounding.parsed_numbers import Parsed
+from pipeline.grounding.parsed_numbers import ParsedText
 from pipeline.grounding.quantity_reader import Reader
 from pipeline.text.links import find_links
 
@@ -21,30 +21,30 @@ _KEPT_MOST: Final = 50_000
 """Characters of a text that is kept read with others; of longer ones, tens of megabytes when read, only the last."""
 
 
-def parse(text: str, language: str = "") -> Parsed:
+def parse(text: str, language: str = "") -> ParsedText:
     """The numbers of a text in order. What stands in a web address is no number of the text."""
     tongue = language_of(text[:_READ_MOST], language)
     return _parse(text, tongue) if len(text) <= _KEPT_MOST else _parse_long(text, tongue)
 
 
 @lru_cache(maxsize=32)
-def _parse(text: str, language: str) -> Parsed:
+def _parse(text: str, language: str) -> ParsedText:
     return _read(text, language)
 
 
 @lru_cache(maxsize=1)
-def _parse_long(text: str, language: str) -> Parsed:
+def _parse_long(text: str, language: str) -> ParsedText:
     return _read(text, language)
 
 
-def _read(text: str, language: str) -> Parsed:
+def _read(text: str, language: str) -> ParsedText:
     end = len(text)
     if end > _READ_MOST:
         # It ends at a space, so that no number is cut in two.
         end = max(text.rfind(space, _READ_MOST - _LONGEST_WORD, _READ_MOST) for space in " \n")
         end = end if end >= 0 else _READ_MOST
     said = _without_addresses(text[:end])
-    parsed = Parsed(said, language, Reader(said, language).read(), rest=text[end:])
+    parsed = ParsedText(said, language, Reader(said, language).read(), unread_text=text[end:])
     parsed.index()
     return parsed
 

@@ -145,7 +145,7 @@ class Reader(SpecialNumbers):
             if meaning and meaning[0][0] in {"s", "month", "m", "g", "l", "pp", "ratio"}:
                 found += [NumberMeaning(value * factor, unit, value) for unit, factor in meaning]
                 end = unit_end
-        return Quantity(start, end, found, said=frozenset({value}))
+        return Quantity(start, end, found, bare_values=frozenset({value}))
 
     def _pair(self, core: Core, following: Core | None) -> Quantity | None:
         """`3/4`, "one in five", "two thirds"."""
@@ -188,7 +188,7 @@ class Reader(SpecialNumbers):
             core.start,
             following.end,
             [NumberMeaning(small / large, "ratio", small / large)],
-            said=frozenset({small, large}),
+            bare_values=frozenset({small, large}),
         )
 
     def _ordinal(self, core: Core) -> Quantity | None:
@@ -260,7 +260,7 @@ class Reader(SpecialNumbers):
             end,
             found,
             is_article=is_article,
-            said=said,
+            bare_values=said,
         )
 
     def _is_a_while(self, meanings: tuple[tuple[str, Fraction], ...]) -> bool:
@@ -353,16 +353,18 @@ class Reader(SpecialNumbers):
 
     def _share_unit(self, one: Quantity, other: Quantity) -> None:
         more: list[NumberMeaning] = []
-        has_own_scale = any(reading.plain not in one.said for reading in one.readings)
+        has_own_scale = any(reading.plain not in one.bare_values for reading in one.readings)
         for reading in other.readings:
-            for said in other.said:
+            for said in other.bare_values:
                 if not said or reading.unit in {"ord", "times", "clock"}:
                     continue
                 scale = reading.plain / said
                 if has_own_scale and scale != 1:
                     continue
                 factor = reading.value / reading.plain if reading.plain else Fraction(1)
-                more += [NumberMeaning(own * scale * factor, reading.unit, own * scale) for own in one.said]
+                more += [
+                    NumberMeaning(own * scale * factor, reading.unit, own * scale) for own in one.bare_values
+                ]
         _add(one, more)
 
     def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:

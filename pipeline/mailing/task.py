@@ -1,7 +1,7 @@
-"""The hand of an outlet's line of mails: spread what was issued, then send one mail after the other.
+"""The task of an outlet's line of mails: spread what was issued, then send one mail after the other.
 
 Whoever holds the lease of the line is alone. A mail's line is committed as `sending` before its words leave, so one that
-is found so belongs to a killed hand: nobody knows whether it arrived, and it is never sent again.
+is found so belongs to a killed worker: nobody knows whether it arrived, and it is never sent again.
 """
 
 from __future__ import annotations

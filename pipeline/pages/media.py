@@ -47,27 +47,27 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
         "Content-Disposition": "inline",
         "X-Content-Type-Options": "nosniff",
     }
-    if _names(request.META.get("HTTP_IF_NONE_MATCH"), tag):
+    if _etag_matches(request.META.get("HTTP_IF_NONE_MATCH"), tag):
         return HttpResponse(status=304, headers=headers)
-    asked = _asked(request, tag)
+    asked = _requested_range(request, tag)
     start, end = _span(asked, asset.bytes) if asked else (0, asset.bytes)
     if start >= end:
-        return _outside(asset.bytes)
+        return _range_not_satisfiable(asset.bytes)
     if asked:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{asset.bytes}"
     headers["Content-Length"] = str(end - start)
     if request.method == "HEAD":
         return HttpResponse(content_type=asset.mime_type, headers=headers)
-    form: dict[str, Any] = {
+    response_options: dict[str, Any] = {
         "status": 206 if asked else 200,
         "content_type": asset.mime_type,
         "headers": headers,
     }
     span = FileRange(path, start, end)
     if end - start > _PIECE:
-        return FileSpan(span, **form)
+        return FileRangeResponse(span, **response_options)
     with closing(span):
-        return HttpResponse(b"".join(span), **form)
+        return HttpResponse(b"".join(span), **response_options)
 
 
 def _upload(secret: str, name: str) -> Upload | None:
@@ -77,13 +77,13 @@ def _upload(secret: str, name: str) -> Upload | None:
     return found
 
 
-def _names(header: str | None, tag: str) -> bool:
+def _etag_matches(header: str | None, tag: str) -> bool:
     return header is not None and bool(
         {"*", tag} & {one.strip().removeprefix("W/") for one in header.split(",")}
     )
 
 
-def _asked(request: HttpRequest, tag: str) -> tuple[str, str] | None:
+def _requested_range(request: HttpRequest, tag: str) -> tuple[str, str] | None:
     """The one range that is asked for, as it was written.
 
     Several at once, and what isn't a range, are answered with the whole (RFC 9110, 14.2); so is a range of an older
@@ -105,7 +105,7 @@ def _span(asked: tuple[str, str], size: int) -> tuple[int, int]:
     return int(first), min(int(last) + 1, size) if last else size
 
 
-def _outside(size: int) -> HttpResponse:
+def _range_not_satisfiable(size: int) -> HttpResponse:
     message = f"The file has {size} bytes; the range lies outside."
     response = error_response(
         "invalid_request",
@@ -145,12 +145,12 @@ class FileRange:
         self.file.close()
 
 
-class FileSpan(StreamingHttpResponse):
+class FileRangeResponse(StreamingHttpResponse):
     """The server sends the file's bytes by itself, so that a slow client costs neither a thread nor a copy."""
 
     block_size = _PIECE
 
-    def __init__(self, span: FileRange, **form: Any) -> None:
-        super().__init__(span, **form)
+    def __init__(self, span: FileRange, **response_options: Any) -> None:
+        super().__init__(span, **response_options)
         # Django gives it the answer's own `close()`; the file's must stay, or nothing would close it.
         self.file_to_stream = span

@@ -119,7 +119,7 @@ def advance_publication(publication: Publication) -> None:
     try:
         _work(_read(publication), utc_now())
     except states.Overtaken:
-        # Another hand, or a person, has taken it over: nothing of this one was written.
+        # Another worker, or a person, has taken it over: nothing of this one was written.
         log.info("overtaken", publication=ids.encode("pub", publication.pk))
 
 
@@ -128,7 +128,7 @@ def _work(row: Publication, now: datetime) -> None:
         row.sleep_until(None)
         return
     if row.status == PublicationStatus.PUBLISHING:
-        # The hand that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
+        # The worker that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         row = _read(row)
     step = _step_of(row)

@@ -135,7 +135,7 @@ def _jobs() -> str:
             share = str(job.per_workspace or ("all slots" if job.computes else "¾ of the slots"))
             works = f"a row of `{job.model._meta.db_table}`"
             rows.append((f"`{name}`", works, said(job.lease), str(job.max_attempts), share))
-        elif isinstance(job, jobs.LaneJob):
+        elif isinstance(job, jobs.HolderJob):
             works = (
                 f"due rows of `{job.model._meta.db_table}` of one endpoint, for {deliver.LANE_SECONDS:.0f} s"
             )

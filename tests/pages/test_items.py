@@ -464,7 +464,9 @@ def test_each_claim_leads_to_its_sentence_of_the_source(editor, item):
     seen = answer.context["map"]
     assert [(one.number, one.quote, one.is_placed) for one in seen.claims] == [(1, claim["quote"], True)]
     marked = [piece for piece in seen.pieces if piece.numbers]
-    assert [(piece.text, piece.numbers, piece.begins) for piece in marked] == [(claim["quote"], (1,), (1,))]
+    assert [(piece.text, piece.numbers, piece.starting_here) for piece in marked] == [
+        (claim["quote"], (1,), (1,))
+    ]
     assert "".join(piece.text for piece in seen.pieces) == TEXT
     page = text_of(answer)
     assert ['href="#quote-1"' in page, 'id="quote-1"' in page, 'data-claim="1"' in page] == [True, True, True]
@@ -477,7 +479,9 @@ def test_claims_that_rest_on_the_same_words_share_them(editor, item):
     part = {"text": "340 people", "quote": "about 340 people", "start": part_at, "end": part_at + 16}
     change(item, claims=[whole, part])
     marked = [
-        (piece.text, piece.numbers, piece.begins) for piece in claim_map(editor, item).pieces if piece.numbers
+        (piece.text, piece.numbers, piece.starting_here)
+        for piece in claim_map(editor, item).pieces
+        if piece.numbers
     ]
     assert marked == [
         (TEXT[start:part_at], (1,), (1,)),

@@ -154,7 +154,7 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
 
     def start() -> None:
         # The lanes alone: a test writes the deliveries itself, and must not meet the task that does.
-        lanes = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.LaneJob)}
+        lanes = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.HolderJob)}
         monkeypatch.setattr(jobs, "_jobs", lanes)
         leases.start_worker()
         leases.note_worker("test", settings.QUEUE_SLOTS)

@@ -115,7 +115,7 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     sibling = make_endpoint(workspace)
     make_delivery(sibling)
     now = work_queue.database_now()
-    lanes = dispatcher._claim_lanes(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
+    lanes = dispatcher._claim_holders(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
     assert [lane.holder for lane in lanes] == [sibling.pk]
     assert flooded.pk != sibling.pk
 

@@ -22,14 +22,14 @@ from webhooks.tasks import FAILING, HEALTHY
 
 
 def queue(
-    job: jobs.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
+    job: jobs.HolderJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
 ) -> list[leases.QueuedTask]:
     """Lanes that the dispatcher would queue with so much room."""
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
         leases.lock()
         now = work_queue.database_now()
-        found = dispatcher._claim_lanes(job, room, leases.held(now), now, per_workspace=per_workspace)
+        found = dispatcher._claim_holders(job, room, leases.held(now), now, per_workspace=per_workspace)
         if found:
             leases.add(job.name, job.queue, found, now=now)
     return found
@@ -69,7 +69,7 @@ def test_a_message_that_was_lost_frees_its_lane():
         make_delivery(endpoint)
     assert len(queue()) == 4
     later = timezone.now() + 2 * leases.QUEUED
-    assert len(dispatcher._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
+    assert len(dispatcher._claim_holders(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_what_a_dead_worker_had_counts_no_more():
         assert leases.begin(lane.subject, lane.token, now=now)
     assert queue() == []
     later = now + leases.ALIVE
-    assert len(dispatcher._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
+    assert len(dispatcher._claim_holders(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db

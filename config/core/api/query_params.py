@@ -71,7 +71,7 @@ _NUMBERED: Final = frozenset({"page", "offset", "skip", "page_number"})
 
 
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
-    """What is meant by a parameter that isn't known, where its value says more than its name; else empty."""
+    """A hint which parameter was probably meant by an unknown one; empty if none fits."""
     if name in _NUMBERED:
         if "cursor" in parameters:
             return "Pages have no numbers: give cursor, with the next_cursor of the page before."
@@ -80,16 +80,16 @@ def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
         wanted = ("from", "created_after") if name in _AFTER else ("to", "created_before")
         own = next((one for one in wanted if one in parameters), None)
         return f"Did you mean {own}?" if own else ""
-    words = {one: _words_of(parameter) for one, parameter in parameters.items()}
-    taking = [one for one, its in words.items() if text in its]
+    words = {one: _allowed_values(parameter) for one, parameter in parameters.items()}
+    taking = [one for one, values in words.items() if text in values]
     if len(taking) == 1:
         return f"Did you mean {taking[0]}={text}?"
     near = nearest(name, parameters)
     return f"Did you mean {near}? It is one of: {', '.join(words[near])}." if near and words[near] else ""
 
 
-def _words_of(parameter: Parameter) -> Sequence[str]:
-    """The words of which it takes one; none where it takes others too."""
+def _allowed_values(parameter: Parameter) -> Sequence[str]:
+    """The allowed values of a choice; empty for free text."""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
     words: Sequence[str] = schema.get("items", schema).get("enum", ())
     return words

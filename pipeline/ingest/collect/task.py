@@ -117,7 +117,7 @@ def _poll(source: Source, now: datetime) -> None:
         return
     workspace = _workspace_of(source)
     if not workspace.is_at_work:
-        # The sources of a workspace that was delisted, or is to be deleted, pause without losing their place.
+        # The sources of a workspace that was delisted, or is to be deleted, aren't polled, and keep their place.
         source.sleep_until(now + DELISTED_WAIT, attempts=0)
         return
     host = host_of(source)

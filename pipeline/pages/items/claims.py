@@ -36,15 +36,15 @@ class ShownClaim:
 
 @dataclass(frozen=True)
 class SourcePassage:
-    """A run of the source's text. `numbers` are the claims that rest on it, `begins` those whose quote begins here."""
+    """A run of the source's text. `numbers` are the claims that rest on it, `starting_here` those whose quote begins here."""
 
     text: str
     numbers: tuple[int, ...] = ()
-    begins: tuple[int, ...] = ()
+    starting_here: tuple[int, ...] = ()
     is_gap: bool = False
 
     @property
-    def listed(self) -> str:
+    def numbers_text(self) -> str:
         return " ".join(map(str, self.numbers))
 
 
@@ -54,15 +54,15 @@ class ClaimMap:
     pieces: tuple[SourcePassage, ...]
     """Empty where the source's words aren't kept, or there were none."""
     title: str = ""
-    gone: int = 0
+    dropped_count: int = 0
     """Claims of the words as they were made that the edited ones no longer say."""
 
 
 def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
-    return [(number, str(one.get("text", ""))) for number, one in enumerate(_said(item), start=1)]
+    return [(number, str(one.get("text", ""))) for number, one in enumerate(_remaining_claims(item), start=1)]
 
 
-def _said(item: GeneratedItem) -> list[Mapping[str, Any]]:
+def _remaining_claims(item: GeneratedItem) -> list[Mapping[str, Any]]:
     """The claims that its words still make: those that a person has written anew claim nothing of the source."""
     claims: list[Mapping[str, Any]] = item.claims
     if item.revision <= 1:
@@ -73,7 +73,7 @@ def _said(item: GeneratedItem) -> list[Mapping[str, Any]]:
 
 def map_of(item: GeneratedItem) -> ClaimMap:
     """One statement at most; none for an item that claimed nothing."""
-    claims = _said(item)
+    claims = _remaining_claims(item)
     if not item.claims:
         return ClaimMap((), ())
     body = _body_of(item)
@@ -90,9 +90,9 @@ def map_of(item: GeneratedItem) -> ClaimMap:
         for number, one in enumerate(claims, start=1)
     )
     placed = {number: span for number, span in spans.items() if span is not None}
-    gone = len(item.claims) - len(claims)
-    pieces = tuple(_pieces(text, placed)) if placed or not gone else tuple(_beginning(text))
-    return ClaimMap(told, pieces, body.title if body is not None else "", gone)
+    dropped_count = len(item.claims) - len(claims)
+    pieces = tuple(_pieces(text, placed)) if placed or not dropped_count else tuple(_beginning(text))
+    return ClaimMap(told, pieces, body.title if body is not None else "", dropped_count)
 
 
 def _beginning(text: str) -> list[SourcePassage]:
@@ -143,8 +143,8 @@ def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[SourcePassa
             numbers = tuple(
                 number for number, (first, last) in spans.items() if first < finish and begin < last
             )
-            begins = tuple(number for number in numbers if spans[number][0] == begin)
-            found.append(SourcePassage(text[begin:finish], numbers, begins))
+            starting_here = tuple(number for number in numbers if spans[number][0] == begin)
+            found.append(SourcePassage(text[begin:finish], numbers, starting_here))
     if _windows(text, spans)[-1][1] < len(text):
         found.append(SourcePassage("", is_gap=True))
     return found

@@ -73,7 +73,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "siblings": siblings,
         "sent": sent,
         "sent_leads": any(one.needs_somebody for one in sent),
-        "returns": returns.returns_of(place, row),
+        "returns": returns.recurrence_of(place, row),
         "obstacles": next_actions.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
         "angle": summary.angle_of(row),

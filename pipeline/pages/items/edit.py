@@ -50,7 +50,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             overtaken = True
             row = find_item(place, gen)
             form = ItemEditForm(form.data, item=row, assets=_assets(place, row))
-            form.take_over()
+            form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
     context = {

@@ -95,24 +95,26 @@ class ItemEditForm(VersionedForm):
                 max_length=_ALT_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2}),
             )
-        self.initial["began"] = json.dumps({name: _sum_of(self._newest(name)) for name in self._written()})
+        self.initial["began"] = json.dumps(
+            {name: _hash_of(self._newest(name)) for name in self._editable_fields()}
+        )
 
-    def _written(self) -> list[str]:
+    def _editable_fields(self) -> list[str]:
         return [name for name in self.fields if name not in _HIDDEN]
 
     def _newest(self, name: str) -> str:
         return str(self.initial.get(name) or "")
 
-    def take_over(self) -> None:
+    def merge_with_newest(self) -> None:
         """Of a form that was overtaken: what was typed stays, and every other field has the newest words.
 
         Else the next save would take back what somebody else wrote in fields that this person never touched.
         """
         sent: Any = self.data
         again = sent.copy()
-        began = _read_sums(again.get("began", ""))
-        for name in self._written():
-            if name not in again or _sum_of(again[name]) == began.get(name):
+        began = _read_hashes(again.get("began", ""))
+        for name in self._editable_fields():
+            if name not in again or _hash_of(again[name]) == began.get(name):
                 again[name] = self._newest(name)
         again["version"], again["began"] = str(self.item.version), self.initial["began"]
         self.data = again
@@ -120,7 +122,7 @@ class ItemEditForm(VersionedForm):
     @property
     def differing(self) -> Iterator[tuple[str, tuple[DiffSegment, ...]]]:
         """Label and differences of each field in which something else was typed than stands there now."""
-        for name in self._written():
+        for name in self._editable_fields():
             typed, newest = _lines(str(self[name].value() or "")), _lines(self._newest(name))
             if typed != newest:
                 yield str(self[name].label), differences(typed, newest)
@@ -177,9 +179,9 @@ class ItemEditForm(VersionedForm):
         if given["title"] != item.title.strip():
             found["title"] = given["title"]
         content = self._content(given)
-        if "body" in given and (body := _written(given["body"], item.body)) != item.body:
+        if "body" in given and (body := _unless_only_newlines_differ(given["body"], item.body)) != item.body:
             found["body"] = body
-        if "body" in found or _leads(item, _FOLLOWS_BODY):
+        if "body" in found or _follows_body(item, _FOLLOWS_BODY):
             # It is made of the body anew.
             content.pop(_FOLLOWS_BODY, None)
         if not _are_alike(item.content, content):
@@ -187,7 +189,7 @@ class ItemEditForm(VersionedForm):
         alt_texts = {
             asset.pk: written
             for name, asset in self.described.items()
-            if (written := _written(given[name], asset.alt_text)) != asset.alt_text
+            if (written := _unless_only_newlines_differ(given[name], asset.alt_text)) != asset.alt_text
         }
         if alt_texts:
             found["alt_texts"] = alt_texts
@@ -198,16 +200,19 @@ class ItemEditForm(VersionedForm):
         former = _parts(self.item)
         if former:
             names = [name for name in self.fields if name.startswith(_PART)]
-            written = [_written(given[name], old) for name, old in zip_longest(names, former, fillvalue="")]
+            written = [
+                _unless_only_newlines_differ(given[name], old)
+                for name, old in zip_longest(names, former, fillvalue="")
+            ]
             parts = [part for part in written if part.strip()]
             if parts != former:
                 content["parts"] = parts
         for name, kind in FIELDS[self.item.bucket].items():
             typed = f"{_CONTENT}{name}"
-            if kind == OBJECTS and name in content and not _leads(self.item, name):
+            if kind == OBJECTS and name in content and not _follows_body(self.item, name):
                 content[name] = [
                     {
-                        key: _written(given[field], value)
+                        key: _unless_only_newlines_differ(given[field], value)
                         if (field := f"{typed}_{place}_{key}") in given
                         else value
                         for key, value in member.items()
@@ -219,7 +224,9 @@ class ItemEditForm(VersionedForm):
                 is_same = given[typed] == _joined(old)
                 content |= _unless_empty(name, old if is_same else _listed(given[typed]), content)
             elif typed in given:
-                content |= _unless_empty(name, _written(given[typed], content.get(name, "")), content)
+                content |= _unless_empty(
+                    name, _unless_only_newlines_differ(given[typed], content.get(name, "")), content
+                )
         return content
 
     def _content_field(self, path: str) -> str:
@@ -248,11 +255,11 @@ def _are_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return {**old, _FOLLOWS_BODY: None} == {**new, _FOLLOWS_BODY: None}
 
 
-def _sum_of(text: str) -> str:
+def _hash_of(text: str) -> str:
     return blake2b(_lines(text).encode(), digest_size=6).hexdigest()
 
 
-def _read_sums(told: str) -> Mapping[str, Any]:
+def _read_hashes(told: str) -> Mapping[str, Any]:
     """Of what a browser sent; empty where it is nothing that a form of ours said."""
     try:
         found = json.loads(told)
@@ -271,7 +278,7 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _written(given: str, old: str) -> str:
+def _unless_only_newlines_differ(given: str, old: str) -> str:
     """The old words where they differ from them in nothing that a browser keeps."""
     return old if _lines(given) == _lines(old) else _lines(given)
 
@@ -290,7 +297,7 @@ def _parts(item: GeneratedItem) -> list[str]:
     return [str(part) for part in item.content.get("parts") or [item.body]]
 
 
-def _leads(item: GeneratedItem, name: str) -> bool:
+def _follows_body(item: GeneratedItem, name: str) -> bool:
     """Whether the body leads and this member follows it by itself."""
     return name == _FOLLOWS_BODY and item.body_format == "markdown"
 
@@ -305,7 +312,7 @@ def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     # What follows the body has no field: no platform is sent what would be written there.
     left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, ItemWords(item.body, content=item.content))}
     for name, kind in FIELDS[item.bucket].items():
-        if kind in {NUMBER, OBJECT} or name in left_out or _leads(item, name):
+        if kind in {NUMBER, OBJECT} or name in left_out or _follows_body(item, name):
             continue
         if kind == OBJECTS:
             yield from _members(item, name)

@@ -20,7 +20,7 @@ LISTED: Final = 250
 _TURNS: Final = 3
 
 
-def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
+def recurrence_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
     """For the item's page; None where it can't come back, and there is nothing to tell."""
     row = Recurrence.objects.of(place.workspace).filter(item=item).first()
     if row is not None:

@@ -48,7 +48,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             row = find_item(place, gen)
             kept = storyboards.stored_storyboard(row) or kept
             form = StoryboardForm(form.data, board=kept.board, version=row.version)
-            form.take_over()
+            form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
     context = {

@@ -123,7 +123,7 @@ class StoryboardForm(VersionedForm):
             if is_words and self.data[name] != began.get(name):
                 yield self.data[name]
 
-    def take_over(self) -> None:
+    def merge_with_newest(self) -> None:
         """Of a form that was overtaken: what was typed stays, and every other field has what it says now."""
         sent: Any = self.data
         again = sent.copy()

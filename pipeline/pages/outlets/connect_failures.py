@@ -20,7 +20,7 @@ _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 @dataclass(frozen=True)
-class OutletFailure:
+class ConnectFailure:
     """`code` is the platform's own name for it. Where `is_for_operator`, the page says who that is."""
 
     message: str
@@ -31,17 +31,17 @@ class OutletFailure:
     """False where that would end in the same way."""
 
 
-def without_code(error: str, platform: Platform) -> OutletFailure:
+def without_code(error: str, platform: Platform) -> ConnectFailure:
     """RFC 6749, section 4.1.2.1; LinkedIn has words of its own for a person who says no."""
     label = {"platform": platform.label}
     code = error if _CODE.fullmatch(error) else ""
     if error in _NO:
-        return OutletFailure(
+        return ConnectFailure(
             _("You didn't allow it at %(platform)s, so nothing was connected or changed.") % label,
             _("Begin again, and allow at %(platform)s all that it asks for: posting needs it.") % label,
         )
     if error in _OF_THE_APP:
-        return OutletFailure(
+        return ConnectFailure(
             _("%(platform)s doesn't let this service ask for all that it needs.") % label,
             _(
                 "Tell the operator of this service, who has to apply for it there. Until then it ends the same."
@@ -51,12 +51,12 @@ def without_code(error: str, platform: Platform) -> OutletFailure:
             can_begin_again=False,
         )
     if error in {"server_error", "temporarily_unavailable"}:
-        return OutletFailure(
+        return ConnectFailure(
             _("%(platform)s couldn't answer at this moment.") % label,
             _("Wait some minutes, then begin again."),
             code,
         )
-    return OutletFailure(
+    return ConnectFailure(
         _("%(platform)s sent you back without its permission.") % label,
         _("Begin again. Where it ends in the same way, tell the operator of this service what stands here."),
         code,
@@ -64,33 +64,33 @@ def without_code(error: str, platform: Platform) -> OutletFailure:
     )
 
 
-def over(error: AppError) -> OutletFailure:
+def over(error: AppError) -> ConnectFailure:
     """A way back that isn't good, or no longer."""
     advice = _("Open the outlets of your workspace and begin there, in the browser that you stay in.")
-    return OutletFailure(str(error), advice)
+    return ConnectFailure(str(error), advice)
 
 
-def of_role() -> OutletFailure:
-    return OutletFailure(
+def of_role() -> ConnectFailure:
+    return ConnectFailure(
         _("You no longer may connect outlets of that workspace."),
         _("Ask one of its owners to connect it, or to make you an owner."),
     )
 
 
-def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = None) -> OutletFailure:
+def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = None) -> ConnectFailure:
     """What the platform, or the workspace itself, has against the account."""
     message, code = str(error), error.detail[0].code if error.detail else ""
     label = {"platform": platform.label}
     if code in _FOR_THE_OPERATOR:
         advice = _("Tell the operator of this service. Until then it ends the same.")
-        return OutletFailure(message, advice, is_for_operator=True, can_begin_again=False)
+        return ConnectFailure(message, advice, is_for_operator=True, can_begin_again=False)
     if code == "already_connected":
         advice = _("For another account, log in as that one at %(platform)s first, then begin again.")
-        return OutletFailure(message, advice % label)
+        return ConnectFailure(message, advice % label)
     if code == "another_account" and attempt is not None and attempt.outlet is not None:
         advice = _("Log in at %(platform)s as the account of %(name)s, then begin again.")
-        return OutletFailure(message, advice % {**label, "name": attempt.outlet.name})
+        return ConnectFailure(message, advice % {**label, "name": attempt.outlet.name})
     advice = _(
         "Begin again. Where it ends in the same way, tell the operator of this service what stands here."
     )
-    return OutletFailure(message, advice, is_for_operator=True)
+    return ConnectFailure(message, advice, is_for_operator=True)

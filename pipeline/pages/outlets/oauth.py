@@ -86,7 +86,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
 def _failed(
     request: HttpRequest,
     platform: Platform,
-    failure: connect_failures.OutletFailure,
+    failure: connect_failures.ConnectFailure,
     *,
     place: Place | None = None,
     attempt: OAuthAttempt | None = None,

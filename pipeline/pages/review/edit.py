@@ -93,7 +93,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             said, status = meanwhile(place, row), error.status
             row = find_item(place, gen)
             form = CardForm(form.data, item=row, assets=files_of(place, row))
-            form.take_over()
+            form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
             status = error.status

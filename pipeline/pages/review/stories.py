@@ -179,7 +179,7 @@ def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
         # It stands beyond the newest that are shown.
         lead = fields_of(all_of(place)).get(pk=row.pk)
         found.append(lead)
-    return _told(lead, found)
+    return _build_story(lead, found)
 
 
 def waiting_count(place: Place, narrowed: QueueFilter) -> CappedCount:
@@ -215,10 +215,10 @@ def _story(lead: dict[str, Any], beside: dict[Any, list[dict[str, Any]]]) -> Rev
     there = beside[_key(lead)][:STACKED_MOST]
     if all(one["id"] != lead["id"] for one in there):
         there.append(lead)
-    return _told(lead, there)
+    return _build_story(lead, there)
 
 
-def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> ReviewStory:
+def _build_story(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> ReviewStory:
     ordered = sorted(there, key=lambda one: (one["engine_output"], one["variant_index"], one["id"]))
     return ReviewStory(
         lead=lead["id"],

@@ -31,10 +31,10 @@ from pipeline.platforms.ghost.drafts import (
     SUBJECT_MOST,
     TITLE_MOST,
     after_collision,
-    draft_one,
+    find_draft,
+    find_public_post,
     next_step,
     own_slug,
-    public_one,
 )
 from pipeline.platforms.ghost.site import KEY, GhostSite, clean_address, find_site, is_collision, post_of
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
@@ -235,7 +235,7 @@ class Ghost(Platform):
             if "post" in state:
                 found = site.read_post(state["post"])
             else:
-                found = draft_one(site, key) or public_one(site, post, key)
+                found = find_draft(site, key) or find_public_post(site, post, key)
         except PluginError as error:
             return CannotTell(error.message)
         if found is None:

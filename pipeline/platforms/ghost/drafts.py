@@ -49,7 +49,7 @@ def own_slug(post: Adapted, key: str) -> str:
     return _UNSAFE.sub("-", ascii_only).strip("-")[:SLUG_MOST].strip("-") or draft_slug(key)
 
 
-def mark(key: str) -> str:
+def key_comment(key: str) -> str:
     """Stands in the head of the post's page, where the API gives it back and readers don't see it."""
     return f"<!-- {key} -->"
 
@@ -60,32 +60,32 @@ def next_step(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str
     former = state if state.get("root") == site.root else {}
     kept = {"media": {}, **former, "root": site.root}
     if "post" in kept:
-        return _still_there(site, kept)
+        return _reuse_draft(site, kept)
     for asset in post.payload.assets:
         if asset.url not in kept["media"]:
             media = {**kept["media"], asset.url: _upload(site, asset, len(kept["media"]), key)}
             return Prepared({**kept, "media": media}, is_done=False)
     if not kept.get("is_searched"):
-        found = public_one(site, post, key)
+        found = find_public_post(site, post, key)
         if found is None:
             return Prepared({**kept, "is_searched": True}, is_done=False)
         return _done({**kept, "is_searched": True}, found)
     return _draft(site, post, kept, key)
 
 
-def public_one(site: GhostSite, post: Adapted, key: str) -> dict[str, Any] | None:
+def find_public_post(site: GhostSite, post: Adapted, key: str) -> dict[str, Any] | None:
     """The post that carries the key's mark under the slug or title that it was to have; None where there is none."""
     title = post.payload.title.replace("\\", "\\\\").replace("'", "\\'")
     rows = site.find(f"slug:~^'{own_slug(post, key)}',title:'{title}'")
-    return next((row for row in rows if mark(key) in str(row.get("codeinjection_head") or "")), None)
+    return next((row for row in rows if key_comment(key) in str(row.get("codeinjection_head") or "")), None)
 
 
-def draft_one(site: GhostSite, key: str) -> dict[str, Any] | None:
+def find_draft(site: GhostSite, key: str) -> dict[str, Any] | None:
     rows = site.find(f"slug:'{draft_slug(key)}'")
     return rows[0] if rows else None
 
 
-def _still_there(site: GhostSite, state: Mapping[str, Any]) -> Prepared:
+def _reuse_draft(site: GhostSite, state: Mapping[str, Any]) -> Prepared:
     """A retry goes on with its draft as it is now; where somebody threw that away, the post is prepared anew."""
     found = site.read_post(state["post"])
     if found is None:
@@ -108,7 +108,7 @@ def _upload(site: GhostSite, asset: PayloadAsset, index: int, key: str) -> str:
 
 def _draft(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """Make the draft, or bring the one that is there already to the newest words."""
-    found = draft_one(site, key)
+    found = find_draft(site, key)
     if found is not None and found["status"] != "draft":
         return _done(state, found)
     values = _values(post, state["media"], key)
@@ -153,7 +153,7 @@ def _values(post: Adapted, media: Mapping[str, str], key: str) -> dict[str, Any]
         "slug": draft_slug(key),
         "title": payload.title,
         "html": _html(html, assets, media),
-        "codeinjection_head": mark(key),
+        "codeinjection_head": key_comment(key),
         "custom_excerpt": summary or None,
         "tags": [{"name": name[:TAG_MOST]} for name in names(content.get("tags"))],
         "feature_image": media[first.url] if first else None,

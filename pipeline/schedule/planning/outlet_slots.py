@@ -1,4 +1,4 @@
-"""An outlet as the planner takes it: its free slots, what stands in it, and the rules that hold there."""
+"""Reads each outlet for the planner: its free slots, the posts scheduled or published there, its rate limits and blackouts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.text.wall_clock import Slot
 
-BESIDE: Final = timedelta(days=7)
+NEIGHBOUR_REACH: Final = timedelta(days=7)
 """How far around the plan's stretch its neighbours are looked for."""
-_ITEM: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
+_TRAIT_COLUMNS: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def traits_of(item: Mapping[str, Any]) -> Traits:
 
 
 def traits_of_row(item: Any) -> Traits:
-    return traits_of({name: getattr(item, name) for name in _ITEM})
+    return traits_of({name: getattr(item, name) for name in _TRAIT_COLUMNS})
 
 
 def timelines_of(
@@ -61,11 +61,13 @@ def timelines_of(
 ) -> list[OutletTimeline]:
     """In the order of the outlets; one whose queue is paused has no slots. A few statements, however many there are."""
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
-    usual = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(workspace)
+    default_queue = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(
+        workspace
+    )
     posts = _posts(outlets, starts_at, ends_at)
     found = []
     for outlet in outlets:
-        queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or usual
+        queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or default_queue
         is_open = not queue.is_paused and publish.has_zone(queue)
         slots = _slots(queue, max(starts_at, now), ends_at) if is_open else {}
         found.append(
@@ -107,15 +109,15 @@ def _posts(
     outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
 ) -> defaultdict[UUID, list[PlannerPost]]:
     """What is promised or was made around the stretch, by outlet; a gap may reach further than a week."""
-    reach = max([BESIDE, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
+    reach = max([NEIGHBOUR_REACH, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)
     rows = Publication.everywhere.filter(outlet__in=outlets).filter(
         Q(status__in=sorted(OPEN_PUBLICATIONS), due_at__range=between) | Q(published_at__range=between)
     )
-    columns = [f"item__{name}" for name in _ITEM]
+    columns = [f"item__{name}" for name in _TRAIT_COLUMNS]
     found: defaultdict[UUID, list[PlannerPost]] = defaultdict(list)
     for row in rows.values("pk", "outlet_id", "due_at", "published_at", *columns):
-        traits = traits_of({name: row[f"item__{name}"] for name in _ITEM})
+        traits = traits_of({name: row[f"item__{name}"] for name in _TRAIT_COLUMNS})
         found[row["outlet_id"]].append(
             PlannerPost(row["published_at"] or row["due_at"], str(row["pk"]), traits)
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DAY: Final = timedelta(hours=24)
 # Each weighs more than all below it together, and the least of them more than the whole range of worths, 0 to 1.
-ALIKE: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
+SIMILARITY_WEIGHTS: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
 """What two posts next to each other should not have in common, and how bad it is; one story is never told twice in a row."""
 SWAP_ROUNDS: Final = 3
 
@@ -124,7 +124,7 @@ def plan(
     outlets: Iterable[PlannerOutlet],
     *,
     a_day: int | None = None,
-    most: int = 100,
+    max_placements: int = 100,
 ) -> PlacementPlan:
     """Fill the outlets' free slots with the best, so that neighbours differ and the days fill evenly.
 
@@ -135,10 +135,13 @@ def plan(
     placements: list[Placement] = []
     for outlet in sorted(outlets, key=lambda one: one.key):
         found = _fill(
-            outlet, [one for one in pool if outlet.key in one.outlets], a_day, most - len(placements)
+            outlet,
+            [one for one in pool if outlet.key in one.outlets],
+            a_day,
+            max_placements - len(placements),
         )
         _swap_alike(outlet, found, traits)
-        placements += _told(outlet, found, traits)
+        placements += _placements_of(outlet, found, traits)
     placed = {one.candidate for one in placements}
     left = tuple(
         (one.key, "no_slot" if one.outlets else "no_outlet") for one in pool if one.key not in placed
@@ -154,14 +157,14 @@ def _fill(
     # The best only, but enough of them that neighbours can differ.
     left = pool[: 3 * len(chosen)]
     standing = list(outlet.posts)
-    told: Counter[str] = Counter()
+    bucket_counts: Counter[str] = Counter()
     new: list[PlannerPost] = []
     for slot in chosen:
-        best = _best_for(slot.moment, standing, left, told)
+        best = _best_for(slot.moment, standing, left, bucket_counts)
         if best is None:
             continue
         left.remove(best)
-        told[best.traits.bucket] += 1
+        bucket_counts[best.traits.bucket] += 1
         post = PlannerPost(slot.moment, best.key, best.traits)
         insort(standing, post)
         new.append(post)
@@ -207,15 +210,18 @@ def _next_slot(
 
 
 def _best_for(
-    moment: datetime, standing: Sequence[PlannerPost], left: Sequence[PlanCandidate], told: Counter[str]
+    moment: datetime,
+    standing: Sequence[PlannerPost],
+    left: Sequence[PlanCandidate],
+    bucket_counts: Counter[str],
 ) -> PlanCandidate | None:
     neighbours = list(_beside(moment, standing))
     sources = Counter(one.traits.source for one in left if one.traits.source)
-    total = sum(told.values()) or 1
+    total = sum(bucket_counts.values()) or 1
 
     def badness(one: PlanCandidate) -> tuple[float, float, str]:
         cost = sum(_cost(one.traits, other.traits) for other in neighbours)
-        share = told[one.traits.bucket] / total
+        share = bucket_counts[one.traits.bucket] / total
         # Where a source has more than its share left, it has to be told now, or it stands beside itself in the end.
         is_pressing = 2 * sources[one.traits.source] > len(left)
         return cost - is_pressing, share - one.worth, one.key
@@ -234,14 +240,14 @@ def _beside(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerP
 
 
 def _common(one: Traits, other: Traits) -> Iterator[str]:
-    for name in ALIKE:
+    for name in SIMILARITY_WEIGHTS:
         value = getattr(one, name)
         if value and value == getattr(other, name):
             yield name
 
 
 def _cost(one: Traits, other: Traits) -> float:
-    return sum(ALIKE[name] for name in _common(one, other))
+    return sum(SIMILARITY_WEIGHTS[name] for name in _common(one, other))
 
 
 def _is_same_story(one: Traits, other: Traits) -> bool:
@@ -297,7 +303,7 @@ def _neighbours(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int) -
         yield min(after)
 
 
-def _told(
+def _placements_of(
     outlet: PlannerOutlet, new: Sequence[PlannerPost], traits: dict[str, Traits]
 ) -> Iterator[Placement]:
     for place, post in enumerate(new):
@@ -306,4 +312,6 @@ def _told(
             for other in _neighbours(outlet, new, place)
             for name in _common(traits[post.key], other.traits)
         }
-        yield Placement(post.key, outlet.key, post.moment, tuple(name for name in ALIKE if name in found))
+        yield Placement(
+            post.key, outlet.key, post.moment, tuple(name for name in SIMILARITY_WEIGHTS if name in found)
+        )

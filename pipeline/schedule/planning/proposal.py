@@ -111,7 +111,7 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
         a_day=asked.a_day,
-        most=limits.PLAN_ENTRIES,
+        max_placements=limits.PLAN_ENTRIES,
     )
     left += [*refused, *(_left(by_key[key], code) for key, code in made.left)]
     return Proposal(asked, _entries(made, by_key, timelines), tuple(left), _free(timelines, made))

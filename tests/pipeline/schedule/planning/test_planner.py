@@ -143,7 +143,7 @@ def test_an_item_goes_to_each_of_its_outlets():
 
 
 def test_no_more_than_the_most():
-    made = plan([candidate(str(n)) for n in range(9)], [PlannerOutlet("a", daily(9, 9))], most=4)
+    made = plan([candidate(str(n)) for n in range(9)], [PlannerOutlet("a", daily(9, 9))], max_placements=4)
     assert len(made.placements) == 4
 
 
