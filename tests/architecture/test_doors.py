@@ -40,8 +40,7 @@ ROWS = frozenset({"row", "obj", "instance", "item", "workspace", "thing"})
 MAY_WRITE: dict[str, str] = {}
 """`path:function` and the reason; a door that needs one is a stage in the wrong place."""
 MAY_NAME_EVERYWHERE = {
-    "pipeline/api/generated_answers.py:assets_by_item": "by keys found for the caller",
-    "pipeline/api/generated_answers.py:publications_by_item": "by keys found for the caller",
+    "pipeline/api/generated_answers.py:": "prepared lists of publications and assets, by keys found for the caller",
     "pipeline/api/generated_answers.py:item_rows": "a subquery on rows that are the caller's already",
     "pipeline/api/generated_answers.py:alt_texts_of": "by the key of the item that was found for the caller",
     "pipeline/api/generated_answers.py:progress_of": "by keys found for the caller",
