@@ -26,4 +26,4 @@ def test_a_check_loads_nothing_that_only_workers_use():
 
 
 def test_the_first_wake_loads_celery():
-    assert "config.celery" in loaded_by("from config.core import dispatch; dispatch.wake_now()")
+    assert "config.celery" in loaded_by("from config.core import dispatcher; dispatcher.wake_now()")

@@ -49,4 +49,4 @@ class FakeSite:
         etag = found.headers.get("ETag")
         if etag and options["headers"].get("If-None-Match") == etag:
             found = reply(status=304, kind="", ETag=etag)
-        return Response(found.status, found.headers, found.body, url, 0.0, truncated=False, redirects=())
+        return Response(found.status, found.headers, found.body, url, truncated=False, redirects=())

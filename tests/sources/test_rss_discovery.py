@@ -34,7 +34,7 @@ class Site:
             raise found
         status, body, headers = found
         limit = options["max_bytes"]
-        return Response(status, Headers(list(headers.items())), body[:limit], url, 0.1, len(body) > limit, ())
+        return Response(status, Headers(list(headers.items())), body[:limit], url, len(body) > limit, ())
 
 
 def page(head="", body=""):

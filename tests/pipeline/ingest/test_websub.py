@@ -41,7 +41,7 @@ class FakeHub:
         answer = self.answers.pop(0) if self.answers else 202
         if isinstance(answer, Exception):
             raise answer
-        return Response(answer, Headers([]), b"no such topic", url, 0.1, truncated=False, redirects=())
+        return Response(answer, Headers([]), b"no such topic", url, truncated=False, redirects=())
 
 
 @pytest.fixture
@@ -444,9 +444,7 @@ def test_what_a_hub_says_is_kept_without_what_no_database_holds(hub, row, monkey
     monkeypatch.setattr(
         hub,
         "post",
-        lambda url, **_: Response(
-            400, Headers([]), b"no\x00 \x1bwhy", url, 0.1, truncated=False, redirects=()
-        ),
+        lambda url, **_: Response(400, Headers([]), b"no\x00 \x1bwhy", url, truncated=False, redirects=()),
     )
     work()
     assert kept().error["message"] == "The hub refused (status 400): no why"
