@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
@@ -14,7 +12,7 @@ from rest_framework.response import Response
 from accounts.api.base import answers, documented
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
-from config.core.api.pagination import PAGING, InvalidCursor, page_by
+from config.core.api.pagination import PAGING, page_by
 from config.core.api.query_params import (
     LEAVES_DAY_OUT,
     Parameter,
@@ -29,8 +27,8 @@ from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from config.core.states import Overtaken
-from pipeline import limits, payloads, publish, search
-from pipeline.api import documents
+from pipeline import payloads, publish, search
+from pipeline.api import documents, item_search
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
     COLUMNS,
@@ -102,25 +100,9 @@ def _variant_group() -> Parameter:
     return Parameter(read, schema={"type": "string", "pattern": "^[0-9a-f]{32}$"})
 
 
-def _words() -> Parameter:
-    plain = plain_text(limits.SEARCH_CHARACTERS)
-
-    def read(text: str) -> str:
-        if not search.has_words(plain.read(text)):
-            message = "Give at least one word to look for."
-            raise ValueError(message)
-        return text
-
-    description = (
-        "Words of title and text, the last one also as the beginning of a word. Best first unless `order` is given; "
-        f"the best {limits.SEARCH_RESULTS:,}, with cursors that last an hour."
-    )
-    return Parameter(read, description=description, schema=plain.schema)
-
-
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
-    "q": _words(),
+    "q": item_search.words(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),
@@ -141,8 +123,6 @@ FILTERS: Final[Mapping[str, Parameter]] = {
 }
 _SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
 """As `GET /analytics` says it."""
-_PLACES: Final = 4096
-"""More than a search has results."""
 _ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
 """Filters by what other tables know of an item."""
 
@@ -159,24 +139,6 @@ def _in_full(query: dict[str, Any]) -> dict[str, Any]:
                 raise Invalid.one(field=short, code="conflict", message=message)
             query[name] = query.pop(short)
     return query
-
-
-def _place_after(asked_at: datetime, place: int) -> int:
-    """When a search was first asked, in milliseconds, and how many of its results were shown, as one number."""
-    return math.ceil(asked_at.timestamp() * 1000) * _PLACES + place
-
-
-def _read_place(after: UUID | int | None) -> tuple[datetime, int]:
-    now = utc_now()
-    if after is None:
-        return now, 0
-    if not isinstance(after, int):
-        raise InvalidCursor
-    milliseconds, place = divmod(after, _PLACES)
-    asked_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    if now - asked_at > timedelta(seconds=limits.SEARCH_SECONDS):
-        raise InvalidCursor
-    return asked_at, place
 
 
 class GeneratedItemView(PipelineResource):
@@ -233,12 +195,12 @@ class GeneratedItemView(PipelineResource):
 
         def ask_best(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
             del is_ascending
-            asked_at, place = _read_place(after)
+            asked_at, place = item_search.read_place(after)
             # What came after the first page would move the others.
             earlier = rows.filter(created_at__lte=asked_at) if place else rows
             keys = find_keys(earlier if place or filters else None)[place : place + most]
             positions.update(
-                (key, _place_after(asked_at, place + number)) for number, key in enumerate(keys, 1)
+                (key, item_search.place_after(asked_at, place + number)) for number, key in enumerate(keys, 1)
             )
             return items_by_key(rows, keys, include=include)
 
