@@ -52,7 +52,7 @@ def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_c
         "We write about trams.",
         "alice@example.test",
     )
-    assert sent() == [(["op@example.test"], "Alice's newsroom asks to be let in")]
+    assert sent() == [(["op@example.test"], "Alice's newsroom requests access")]
     assert "We write about trams." in mail.outbox[0].body
     assert f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/" in mail.outbox[0].body
     assert not is_in(outside)
@@ -75,7 +75,7 @@ def test_approving_lets_in_and_tells_the_owners(request_, outside, django_captur
     with django_capture_on_commit_callbacks(execute=True):
         whitelisting.approve(request_, "op")
     assert is_in(outside)
-    assert sent() == [(["alice@example.test"], "Alice's newsroom is let in")]
+    assert sent() == [(["alice@example.test"], "Alice's newsroom is approved")]
     kept = WhitelistRequest.everywhere.get()
     assert (kept.status, kept.decided_by, kept.decided_at is not None) == ("approved", "op", True)
     assert actions() == [
@@ -89,7 +89,7 @@ def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_c
     with django_capture_on_commit_callbacks(execute=True):
         whitelisting.refuse(request_, "Spam, sadly.", "op")
     assert not is_in(outside)
-    assert sent() == [(["alice@example.test"], "Alice's newsroom is not let in")]
+    assert sent() == [(["alice@example.test"], "Access for Alice's newsroom was refused")]
     assert "Spam, sadly." in mail.outbox[0].body
 
 

@@ -44,7 +44,7 @@ def totp(secret):
 
 def test_log_in_by_a_code(page, alice):
     page.goto("/account/login/")
-    page.get_by_role("link", name="Mail me a code instead").click()
+    page.get_by_role("link", name="Send me a code instead").click()
     fine(page)
     page.get_by_label("Email").fill("alice@example.test")
     page.get_by_role("button").filter(has_text=re.compile("code", re.IGNORECASE)).click()

@@ -59,7 +59,7 @@ def test_a_form_whose_cookie_is_gone_says_what_to_do(at_settings, complaints):
     page.get_by_label("Name").fill("Harbour newsroom")
     page.context.clear_cookies(name="csrftoken")
     page.get_by_role("button", name="Save").first.click()
-    page.get_by_role("heading", name="This form was open too long").wait_for()
+    page.get_by_role("heading", name="This form has expired").wait_for()
     assert Workspace.everywhere.get().name == "Newsroom"
-    page.get_by_role("link", name="Open the page again").click()
+    page.get_by_role("link", name="Reload the page").click()
     page.get_by_label("Name").wait_for()

@@ -121,11 +121,11 @@ def test_an_old_log_in_types_its_password_and_finds_the_key_made(page, at):
     page.get_by_label("Read only").check()
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16)):
         page.get_by_role("button", name="Make the key").click()
-        page.get_by_role("heading", name="Type your password again").wait_for()
+        page.get_by_role("heading", name="Confirm your password").wait_for()
         look_over(page, "reauthenticate")
         assert ApiToken.everywhere.count() == 0
         page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name="Copy your key now").wait_for()
     token = ApiToken.everywhere.get()
     assert (token.name, token.scopes) == ("Website", list(tokens.PRESETS["read-only"]))

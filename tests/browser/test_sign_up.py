@@ -26,7 +26,7 @@ def sign_up(page, email="alice@example.test"):
     page.get_by_label("Your name").fill("Alice Example")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    page.get_by_text("The code works for 15 minutes.").wait_for()
+    page.get_by_text("It expires in 15 minutes.").wait_for()
     page.get_by_label("Code").fill(code_of_last_mail())
     page.get_by_role("button", name="Confirm").click()
 

@@ -67,7 +67,7 @@ def test_delete_and_undo(page, newsroom):
         page.get_by_role("link", name="Delete").click()
         page.get_by_label("Password").fill(PASSWORD)
         look_over(page, "reauthenticate")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name="Delete Newsroom?").wait_for()
     look_over(page, "workspace-delete")
     page.get_by_label("Its name").fill("newsroom")

@@ -84,7 +84,7 @@ def test_nothing_in_a_name_becomes_markup_or_a_header():
         "reason": "No <i>",
     }
     message = mails.render("refused", "a@example.test", context)
-    assert message.subject == "A <b> Bcc: x@example.test B is not let in"
+    assert message.subject == "Access for A <b> Bcc: x@example.test B was refused"
     ((html, _),) = message.alternatives
     assert "<b>" not in html
     assert "No &lt;i&gt;" in html
@@ -102,4 +102,4 @@ def test_the_sign_up_code_is_easy_to_find_in_development(settings, tmp_path, cli
     # In the text, on a line of its own, before the HTML begins.
     head, _, _ = written.read_text().partition("text/html")
     assert re.search(r"^[A-Z0-9]{3,8}(-[A-Z0-9]{3,8})?$", head, re.MULTILINE)
-    assert "Subject: Content pipeline: Your code to sign up" in head
+    assert "Subject: Content pipeline: Your sign-up code" in head

@@ -16,17 +16,17 @@ def test_it_says_how_long_the_code_works(client, settings):
     settings.EMAIL_FILE_PATH = None
     shown = words_of_sign_up(client)
     assert "ann@example.test" in shown
-    assert "The code works for 15 minutes." in shown
+    assert "It expires in 15 minutes." in shown
     assert "is a file in" not in shown
 
 
 def test_it_says_where_mails_are_that_are_not_sent(client, settings):
     settings.EMAIL_FILE_PATH = "/srv/mails"
-    assert "each is a file in <code>/srv/mails</code>, and yours is the newest." in words_of_sign_up(client)
+    assert "Open the newest file in <code>/srv/mails</code>." in words_of_sign_up(client)
 
 
 def test_a_code_that_is_asked_for_too_often_is_refused_in_words(client):
     words_of_sign_up(client)
     answer = client.post("/account/confirm-email/", {"action": "resend"})
     assert (answer.status_code, answer.headers["content-type"]) == (429, "text/html; charset=utf-8")
-    assert "Wait a minute, go back and try again." in answer.content.decode()
+    assert "Wait a minute and try again." in answer.content.decode()

@@ -111,7 +111,7 @@ def test_a_form_without_the_token_of_its_page_is_told_in_words(alice):
     client.force_login(alice)
     answer = client.post("/new", {"name": "Ferry news", "timezone": "UTC"})
     assert answer.status_code == 403
-    assert "This form was open too long" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
