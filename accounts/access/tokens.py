@@ -18,7 +18,7 @@ from accounts import audit, limits
 from accounts.models import ApiToken, AuditEntry
 from config.core import limits as core_limits
 from config.core.clock import utc_now
-from config.core.database.prepared import Prepared
+from config.core.database.prepared_queries import Prepared
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode
 

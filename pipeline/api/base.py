@@ -13,7 +13,7 @@ from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
 from config.core import ids
 from config.core.clock import utc_now
-from config.core.database.prepared import Prepared
+from config.core.database.prepared_queries import Prepared
 from config.core.errors import Conflict, NotFound
 from pipeline.models import WorkspaceDefaults
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from config.core import ids
 from config.core.api.etags import strong_tag
 from config.core.clock import utc_now
-from config.core.database.prepared import Prepared
+from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Detail, Invalid
 from pipeline import payloads, publish

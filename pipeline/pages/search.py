@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.apps import apps
 from django.db.models import Q, Value
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
@@ -59,17 +60,17 @@ _PAGES: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
     (_("Workspace"), "workspace", "manage", "settings"),
 )
 _BY_ID: Final = {
-    "gen": ("item_page", "gen", "look"),
-    "raw": ("made", "raw", "look"),
-    "src": ("source_page", "src", "look"),
-    "out": ("outlet_page", "out", "look"),
-    "ser": ("series_one", "ser", "look"),
-    "que": ("queue_edit", "que", "edit"),
-    "per": ("persona", "per", "edit"),
-    "whe": ("webhook", "whe", "manage"),
-    "tok": ("key", "token_id", "manage"),
+    "gen": ("pipeline.GeneratedItem", "item_page", "gen", "look"),
+    "raw": ("pipeline.RawItem", "made", "raw", "look"),
+    "src": ("pipeline.Source", "source_page", "src", "look"),
+    "out": ("pipeline.Outlet", "outlet_page", "out", "look"),
+    "ser": ("pipeline.Series", "series_one", "ser", "look"),
+    "que": ("pipeline.PublishQueue", "queue_edit", "que", "edit"),
+    "per": ("pipeline.Persona", "persona", "per", "edit"),
+    "whe": ("webhooks.Endpoint", "webhook", "whe", "manage"),
+    "tok": ("accounts.ApiToken", "key", "token_id", "manage"),
 }
-"""The page of an object, the name of its id in the address, and the act that it asks for."""
+"""The model of an object, its page, the name of its id in the address, and the act that it asks for."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ def _by_id(place: Place, text: str) -> Iterator[Found]:
     if prefix == "pub":
         prefix = "gen"
         key = Publication.objects.of(place.workspace).filter(pk=key).values_list("item_id", flat=True).first()
-    name, argument, act = _BY_ID[prefix]
-    if key is not None and place.may(act):
+    model, name, argument, act = _BY_ID[prefix]
+    rows: Any = apps.get_model(model)
+    if key is not None and place.may(act) and rows.objects.of(place.workspace).filter(pk=key).exists():
         yield Found(text, place.address(name, **{argument: key}), "search")
 
 

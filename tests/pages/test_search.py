@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts import workspaces
+from accounts.access import tokens
 from config.core.ids import encode, uuid7
 from pipeline.models import GeneratedItem, Outlet, Source
 from tests.pipeline.steps import make_items, make_stage, promise
@@ -62,9 +63,13 @@ def test_an_id_leads_to_its_page(newsroom, alice, vera, ask):
     assert ask(vera, encode("src", source.pk))["Go to"][0][1] == address(
         newsroom, "source_page", src=source.pk
     )
-    assert "Go to" not in ask(vera, encode("pub", uuid7()))
+    for prefix in ("gen", "pub", "src", "que", "tok"):
+        assert "Go to" not in ask(alice, encode(prefix, uuid7())), "a page that isn't there"
+    other = workspaces.create("Others")
+    workspaces.whitelist(other, "operator@example.test")
+    assert "Go to" not in ask(alice, encode("src", add_zeppelins(other, "Rome")[1].pk))
     # A key's page is its owner's.
-    key = encode("tok", uuid7())
+    key = encode("tok", tokens.mint(newsroom, name="Integration", actor="test").token.pk)
     assert ("Go to" in ask(alice, key), "Go to" in ask(vera, key)) == (True, False)
 
 

@@ -12,7 +12,7 @@ from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken
 from accounts.tenancy import NoWorkspace
-from config.core.database.prepared import Prepared
+from config.core.database.prepared_queries import Prepared
 from pipeline.models import Source, WorkspaceDefaults
 
 pytestmark = pytest.mark.django_db
@@ -185,7 +185,7 @@ def test_value_that_is_no_operand_is_refused(alices):
 
 
 def test_forms_are_bounded(alices, monkeypatch):
-    monkeypatch.setattr("config.core.database.prepared._FORMS_KEPT", 3)
+    monkeypatch.setattr("config.core.database.prepared_queries._FORMS_KEPT", 3)
     prepared = Prepared(lambda most: chosen()[:most])
     for most in range(1, 8):
         prepared.ask(most=most)

@@ -2,7 +2,7 @@
 
 Django spends several times longer on building a statement of forty columns than the database on answering it:
 `benchmarks/api.py`. So it is for the hottest routes alone. It reads the compiler's `as_sql`, `select` and `klass_info`,
-which Django doesn't promise to keep: tests/core/test_prepared.py compares each answer with the queryset's own.
+which Django doesn't promise to keep: tests/core/test_prepared_queries.py compares each answer with the queryset's own.
 """
 
 from __future__ import annotations
