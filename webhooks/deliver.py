@@ -1,4 +1,4 @@
-"""A lane of an endpoint: it takes due deliveries a few at a time, sends them one after another, and records them.
+"""Delivers to an endpoint: a task takes due deliveries a few at a time, sends them one after another, and records them.
 
 Take, then POST without a transaction, then one transaction that writes the attempts, the deliveries and the endpoint's
 health under their leases. A worker that dies between a POST and that transaction leaves the row to the next one: the
@@ -46,15 +46,15 @@ LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 FAILING_SLOTS: Final = 1
 MAX_ATTEMPTS: Final = 10
 """Tries that ended without a record; after so many the delivery is given up."""
-LANE_SECONDS: Final = 5.0
-"""A lane ends after this long, so that every endpoint gets its turn."""
+TASK_SECONDS: Final = 5.0
+"""A task ends after this long, so that every endpoint gets its turn."""
 TAKEN_AT_ONCE: Final = 10
 TAKEN_AT_FIRST: Final = 5
 """Before it is known how fast the endpoint answers."""
 SENT_WITHIN_SECONDS: Final = 0.2
 """What was taken longer ago is given back, because the endpoint's rate counts it at its taking; `pace` knows that."""
 SLOW_SECONDS: Final = 2.0
-"""A lane ends at an answer that took longer, and leaves its place to another endpoint."""
+"""A task ends at an answer that took longer, and leaves its place to another endpoint."""
 PACE: Final = EndpointRate(lasts=SENT_WITHIN_SECONDS)
 READ_LASTS_SECONDS: Final = 1.0
 """What was read of an endpoint longer ago is read again: it may have been paused, or moved, while the row waited."""
@@ -90,8 +90,8 @@ def _slots(
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
-    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the lane's time is up."""
-    until = monotonic() + LANE_SECONDS
+    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the task's time is up."""
+    until = monotonic() + TASK_SECONDS
     most = TAKEN_AT_FIRST
     while taken := take(endpoint_id, most=most):
         seconds = _deliver_some(taken)
@@ -132,7 +132,7 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
 
 
 def _deliver_some(taken: Sequence[Delivery]) -> float | None:
-    """Deliver them in turn; the seconds that one takes, or None where this lane has to end."""
+    """Deliver them in turn; the seconds that one takes, or None where this task has to end."""
     began = monotonic()
     sent: list[SuccessfulDelivery] = []
     left = list(taken)

@@ -1,6 +1,6 @@
 """What came of an attempt, and what is written about it: the attempt, the delivery, the endpoint's health, the next try.
 
-All of it in one transaction, under the delivery's lease. The successes of a lane are written together.
+All of it in one transaction, under the delivery's lease. The successes of a task are written together.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _tell(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None
         counters.add("webhook_first_wait_seconds", "all", max(waited, 0.0))
     log.info(
         "delivery_attempted",
-        # Of the call that led to it: a lane sends those of many.
+        # Of the call that led to it: a task sends those of many.
         request_id=delivery.request_id,
         delivery=encode("dlv", delivery.pk),
         endpoint=encode("whe", delivery.endpoint_id),

@@ -37,7 +37,7 @@ _worker: Final = {"id": uuid4()}
 
 @dataclass(frozen=True)
 class QueuedTask:
-    """What the dispatcher queues. `owner` is the workspace, `holder` the endpoint of a lane of deliveries."""
+    """What the dispatcher queues. `owner` is the workspace, `holder` the endpoint of a task of deliveries."""
 
     subject: UUID
     token: int = 0

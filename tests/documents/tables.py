@@ -137,7 +137,7 @@ def _jobs() -> str:
             rows.append((f"`{name}`", works, said(job.lease), str(job.max_attempts), share))
         elif isinstance(job, jobs.HolderJob):
             works = (
-                f"due rows of `{job.model._meta.db_table}` of one endpoint, for {deliver.LANE_SECONDS:.0f} s"
+                f"due rows of `{job.model._meta.db_table}` of one endpoint, for {deliver.TASK_SECONDS:.0f} s"
             )
             rows.append(
                 (f"`{name}`", works, said(deliver.LEASE), str(deliver.MAX_ATTEMPTS), "¾ of its slots")

@@ -153,9 +153,9 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
     ticker = threading.Thread(target=tick, daemon=True)
 
     def start() -> None:
-        # The lanes alone: a test writes the deliveries itself, and must not meet the task that does.
-        lanes = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.HolderJob)}
-        monkeypatch.setattr(jobs, "_jobs", lanes)
+        # The deliveries alone: a test writes the deliveries itself, and must not meet the task that does.
+        delivering = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.HolderJob)}
+        monkeypatch.setattr(jobs, "_jobs", delivering)
         leases.start_worker()
         leases.note_worker("test", settings.QUEUE_SLOTS)
         dispatcher.wake_with(workers.wake)

@@ -32,7 +32,7 @@ def the_rate_alone(monkeypatch):
 
 
 def claim(limit=1000):
-    """As the lanes of each endpoint take them."""
+    """As the tasks of each endpoint take them."""
     return [
         row for pk in Endpoint.everywhere.values_list("pk", flat=True) for row in deliver.take(pk, most=limit)
     ]
@@ -115,8 +115,8 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     sibling = make_endpoint(workspace)
     make_delivery(sibling)
     now = work_queue.database_now()
-    lanes = dispatcher._claim_holders(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
-    assert [lane.holder for lane in lanes] == [sibling.pk]
+    tasks = dispatcher._claim_holders(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
+    assert [task.holder for task in tasks] == [sibling.pk]
     assert flooded.pk != sibling.pk
 
 

@@ -1,4 +1,4 @@
-"""Lanes of an endpoint: no more than its slots in all processes together, and no endpoint waits for another's."""
+"""Tasks of an endpoint: no more than its slots in all processes together, and no endpoint waits for another's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webhooks.tasks import FAILING, HEALTHY
 def queue(
     job: jobs.HolderJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
 ) -> list[leases.QueuedTask]:
-    """Lanes that the dispatcher would queue with so much room."""
+    """Tasks that the dispatcher would queue with so much room."""
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
         leases.lock()
@@ -35,8 +35,8 @@ def queue(
     return found
 
 
-def of(lanes: list[leases.QueuedTask], endpoint: Endpoint) -> int:
-    return sum(lane.holder == endpoint.pk for lane in lanes)
+def of(tasks: list[leases.QueuedTask], endpoint: Endpoint) -> int:
+    return sum(task.holder == endpoint.pk for task in tasks)
 
 
 @pytest.mark.django_db
@@ -44,10 +44,10 @@ def test_four_lanes_of_one_endpoint_and_no_more_until_one_ends():
     endpoint = make_endpoint()
     for _ in range(16):
         make_delivery(endpoint)
-    lanes = queue()
-    assert len(lanes) == 4
+    tasks = queue()
+    assert len(tasks) == 4
     assert queue() == []
-    leases.end(lanes[0].subject, lanes[0].token)
+    leases.end(tasks[0].subject, tasks[0].token)
     assert of(queue(), endpoint) == 1
 
 
@@ -80,8 +80,8 @@ def test_what_a_dead_worker_had_counts_no_more():
     leases.start_worker()
     leases.note_worker("one", {"webhooks": 16})
     now = work_queue.database_now()
-    for lane in queue():
-        assert leases.begin(lane.subject, lane.token, now=now)
+    for task in queue():
+        assert leases.begin(task.subject, task.token, now=now)
     assert queue() == []
     later = now + leases.ALIVE
     assert len(dispatcher._claim_holders(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
@@ -112,11 +112,11 @@ def test_lanes_that_still_run_when_it_begins_to_fail_count_as_the_probe():
     endpoint = make_endpoint()
     for _ in range(6):
         make_delivery(endpoint)
-    lanes = queue()
+    tasks = queue()
     Endpoint.everywhere.update(failures=1)
     assert queue(FAILING) == []
-    for lane in lanes:
-        leases.end(lane.subject, lane.token)
+    for task in tasks:
+        leases.end(task.subject, task.token)
     assert len(queue(FAILING)) == 1
 
 
@@ -137,8 +137,8 @@ def test_busy_endpoint_leaves_the_others_their_turn():
         make_delivery(flooded)
     make_delivery(quiet)
     make_delivery(foreign)
-    lanes = [lane for _ in range(6) for lane in queue(room=1)]
-    assert (of(lanes, flooded), of(lanes, quiet), of(lanes, foreign)) == (4, 1, 1)
+    tasks = [task for _ in range(6) for task in queue(room=1)]
+    assert (of(tasks, flooded), of(tasks, quiet), of(tasks, foreign)) == (4, 1, 1)
 
 
 @pytest.mark.django_db
@@ -171,7 +171,7 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
     for endpoint in endpoints:
         for _ in range(20):
             make_delivery(endpoint)
-    start, lanes, lock = threading.Barrier(8), [], threading.Lock()
+    start, tasks, lock = threading.Barrier(8), [], threading.Lock()
 
     def work():
         start.wait()
@@ -180,7 +180,7 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
             with dispatcher.one_at_a_time:
                 got = queue(room=2)
             with lock:
-                lanes.extend(got)
+                tasks.extend(got)
         close_old_connections()
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -188,8 +188,8 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
         thread.start()
     for thread in threads:
         thread.join()
-    assert [of(lanes, endpoint) for endpoint in endpoints] == [4, 4, 4]
-    assert len({lane.subject for lane in lanes}) == 12
+    assert [of(tasks, endpoint) for endpoint in endpoints] == [4, 4, 4]
+    assert len({task.subject for task in tasks}) == 12
 
 
 # --- With real sockets -----------------------------------------------------------------------------------------------
