@@ -1,6 +1,6 @@
 """Items by words of their title and text, best first: PostgreSQL's text search and SQLite's FTS5 behind one function.
 
-Triggers of the database keep `generated_item_words` as the items are: migration 0010.
+Triggers of the database keep `generated_item_words` as the items are: migration 0002.
 """
 
 from __future__ import annotations

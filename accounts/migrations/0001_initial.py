@@ -1,6 +1,6 @@
 import config.core.clock
-import config.core.ids
 import config.core.encrypted_fields
+import config.core.ids
 import django.db.models.deletion
 import django.db.models.functions.text
 import django.db.models.manager
@@ -13,15 +13,10 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    # What a database of before the first release has applied; `migrate` knows by it that nothing is left to do.
+    # What a checkout of before the first release has applied; `migrate` knows by it that nothing is left to do.
     replaces = [
-        ('accounts', '0001_ground'),
-        ('accounts', '0002_whitelisting'),
-        ('accounts', '0003_own_model_key'),
-        ('accounts', '0004_model_key_last_four'),
-        ('accounts', '0005_invitations'),
-        ('accounts', '0006_workspace_deletion'),
-        ('accounts', '0007_notices'),
+        ('accounts', '0002_sample_data'),
+        ('accounts', '0003_shared_counts_and_deleting_keys'),
     ]
 
     dependencies = [
@@ -29,6 +24,35 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name='Workspace',
+            fields=[
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('name', models.CharField(max_length=120)),
+                ('timezone', models.CharField(default='UTC', max_length=64)),
+                ('credits_per_month', models.PositiveIntegerField(blank=True, null=True)),
+                ('active_sources_most', models.PositiveIntegerField(blank=True, null=True)),
+                ('poll_interval_minutes_least', models.PositiveIntegerField(blank=True, null=True)),
+                ('is_unlimited', models.BooleanField(default=False)),
+                ('whitelisted_at', models.DateTimeField(blank=True, null=True)),
+                ('requires_approval', models.BooleanField(default=False)),
+                ('model_key', config.core.encrypted_fields.ClosedTextField(blank=True, null=True)),
+                ('model_key_last_four', models.CharField(blank=True, db_default='', default='', max_length=4)),
+                ('model_cap_micro_usd', models.PositiveBigIntegerField(blank=True, null=True)),
+                ('samples', models.CharField(blank=True, choices=[('', 'None'), ('filling', 'Filling'), ('filled', 'Filled'), ('removing', 'Removing'), ('removed', 'Removed')], db_default='', default='', max_length=10)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('deletes_at', models.DateTimeField(blank=True, null=True)),
+                ('deleted_at', models.DateTimeField(blank=True, null=True)),
+                ('erased_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'db_table': 'workspace',
+                'base_manager_name': 'everywhere',
+            },
+            managers=[
+                ('everywhere', django.db.models.manager.Manager()),
+            ],
+        ),
         migrations.CreateModel(
             name='Plan',
             fields=[
@@ -41,8 +65,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'plan',
-                'constraints': [models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('is_default',), name='plan_one_default')],
             },
+        ),
+        migrations.CreateModel(
+            name='WhitelistRequest',
+            fields=[
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('message', models.TextField(blank=True)),
+                ('status', models.CharField(choices=[('pending', 'pending'), ('approved', 'approved'), ('refused', 'refused')], default='pending', max_length=10)),
+                ('reason', models.CharField(blank=True, max_length=1000)),
+                ('asked_by', models.CharField(max_length=200)),
+                ('decided_by', models.CharField(blank=True, max_length=200)),
+                ('decided_at', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+            ],
+            options={
+                'db_table': 'whitelist_request',
+                'base_manager_name': 'everywhere',
+            },
+            managers=[
+                ('everywhere', django.db.models.manager.Manager()),
+            ],
         ),
         migrations.CreateModel(
             name='User',
@@ -61,60 +104,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'user_account',
-                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_once')],
             },
-        ),
-        migrations.CreateModel(
-            name='Workspace',
-            fields=[
-                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=120)),
-                ('timezone', models.CharField(default='UTC', max_length=64)),
-                ('credits_per_month', models.PositiveIntegerField(blank=True, null=True)),
-                ('active_sources_most', models.PositiveIntegerField(blank=True, null=True)),
-                ('poll_interval_minutes_least', models.PositiveIntegerField(blank=True, null=True)),
-                ('is_unlimited', models.BooleanField(default=False)),
-                ('whitelisted_at', models.DateTimeField(blank=True, null=True)),
-                ('requires_approval', models.BooleanField(default=False)),
-                ('model_key', config.core.encrypted_fields.ClosedTextField(blank=True, null=True)),
-                ('model_key_last_four', models.CharField(blank=True, db_default='', default='', max_length=4)),
-                ('model_cap_micro_usd', models.PositiveBigIntegerField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('deletes_at', models.DateTimeField(blank=True, null=True)),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('erased_at', models.DateTimeField(blank=True, null=True)),
-                ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workspaces', to='accounts.plan')),
-            ],
-            options={
-                'db_table': 'workspace',
-                'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('deletes_at__isnull', False), ('erased_at__isnull', True)), fields=['deletes_at'], name='workspace_to_erase')],
-            },
-            managers=[
-                ('everywhere', django.db.models.manager.Manager()),
-            ],
-        ),
-        migrations.CreateModel(
-            name='WhitelistRequest',
-            fields=[
-                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('message', models.TextField(blank=True)),
-                ('status', models.CharField(choices=[('pending', 'pending'), ('approved', 'approved'), ('refused', 'refused')], default='pending', max_length=10)),
-                ('reason', models.CharField(blank=True, max_length=1000)),
-                ('asked_by', models.CharField(max_length=200)),
-                ('decided_by', models.CharField(blank=True, max_length=200)),
-                ('decided_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='whitelist_requests', to='accounts.workspace')),
-            ],
-            options={
-                'db_table': 'whitelist_request',
-                'base_manager_name': 'everywhere',
-                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('workspace',), name='whitelist_request_one_pending')],
-            },
-            managers=[
-                ('everywhere', django.db.models.manager.Manager()),
-            ],
         ),
         migrations.CreateModel(
             name='CreditBalance',
@@ -128,7 +118,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'credit_balance',
-                'constraints': [models.CheckConstraint(condition=models.Q(('reserved__gte', 0)), name='credit_balance_reserved_not_negative')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -164,7 +153,6 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'audit entries',
                 'db_table': 'audit_entry',
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(fields=['workspace', '-created_at'], name='audit_entry_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -194,7 +182,21 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'API tokens',
                 'db_table': 'api_token',
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(fields=['workspace', '-created_at'], name='api_token_list')],
+            },
+            managers=[
+                ('everywhere', django.db.models.manager.Manager()),
+            ],
+        ),
+        migrations.CreateModel(
+            name='GuardCount',
+            fields=[
+                ('key', models.CharField(max_length=250, primary_key=True, serialize=False)),
+                ('value', models.TextField()),
+                ('ends_micros', models.BigIntegerField()),
+            ],
+            options={
+                'db_table': 'guard_count',
+                'indexes': [models.Index(fields=['ends_micros'], name='guard_count_age')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -215,8 +217,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'idempotency_key',
-                'indexes': [models.Index(fields=['created_at'], name='idempotency_key_age')],
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'test', 'key'), name='idempotency_key_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -241,7 +241,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'invitation',
                 'base_manager_name': 'everywhere',
-                'constraints': [models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Lower('email'), condition=models.Q(('accepted_at', None), ('withdrawn_at', None)), name='invitation_one_pending')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -265,8 +264,6 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'ledger entries',
                 'db_table': 'ledger_entry',
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(fields=['workspace', '-id'], name='ledger_entry_list')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'reserve')), fields=('subject',), name='ledger_entry_reserved_once'), models.UniqueConstraint(condition=models.Q(('kind__in', ['settle', 'release'])), fields=('subject',), name='ledger_entry_settled_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -277,6 +274,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('role', models.CharField(choices=[('owner', 'Owner'), ('editor', 'Editor'), ('viewer', 'Viewer')], max_length=10)),
+                ('is_sample', models.BooleanField(db_default=False, default=False)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='accounts.workspace')),
@@ -284,7 +282,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'membership',
                 'base_manager_name': 'everywhere',
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'user'), name='membership_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -311,8 +308,6 @@ class Migration(migrations.Migration):
                 'db_table': 'notice',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='notice_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='notice_wake_by_workspace'), models.Index(fields=['created_at'], name='notice_age')],
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'kind', 'key'), name='notice_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -335,7 +330,6 @@ class Migration(migrations.Migration):
                 'db_table': 'notice_choice',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'user'), name='notice_choice_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -355,8 +349,6 @@ class Migration(migrations.Migration):
                 'db_table': 'digest',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='digest_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='digest_wake_by_workspace')],
-                'constraints': [models.UniqueConstraint(fields=('workspace',), name='digest_one')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -384,11 +376,127 @@ class Migration(migrations.Migration):
                 'db_table': 'message',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='message_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='message_wake_by_workspace'), models.Index(fields=['workspace', 'user', '-id'], name='message_of_person')],
-                'constraints': [models.UniqueConstraint(fields=('notice', 'user', 'channel'), name='message_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
             ],
+        ),
+        migrations.AddField(
+            model_name='workspace',
+            name='plan',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workspaces', to='accounts.plan'),
+        ),
+        migrations.AddConstraint(
+            model_name='plan',
+            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('is_default',), name='plan_one_default'),
+        ),
+        migrations.AddField(
+            model_name='whitelistrequest',
+            name='workspace',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='whitelist_requests', to='accounts.workspace'),
+        ),
+        migrations.AddConstraint(
+            model_name='user',
+            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='creditbalance',
+            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0)), name='credit_balance_reserved_not_negative'),
+        ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['workspace', '-created_at'], name='audit_entry_list'),
+        ),
+        migrations.AddIndex(
+            model_name='apitoken',
+            index=models.Index(fields=['workspace', '-created_at'], name='api_token_list'),
+        ),
+        migrations.AddIndex(
+            model_name='idempotencykey',
+            index=models.Index(fields=['created_at'], name='idempotency_key_age'),
+        ),
+        migrations.AddConstraint(
+            model_name='idempotencykey',
+            constraint=models.UniqueConstraint(fields=('workspace', 'test', 'key'), name='idempotency_key_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='invitation',
+            constraint=models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Lower('email'), condition=models.Q(('accepted_at', None), ('withdrawn_at', None)), name='invitation_one_pending'),
+        ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(fields=['workspace', '-id'], name='ledger_entry_list'),
+        ),
+        migrations.AddConstraint(
+            model_name='ledgerentry',
+            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'reserve')), fields=('subject',), name='ledger_entry_reserved_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='ledgerentry',
+            constraint=models.UniqueConstraint(condition=models.Q(('kind__in', ['settle', 'release'])), fields=('subject',), name='ledger_entry_settled_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='membership',
+            constraint=models.UniqueConstraint(fields=('workspace', 'user'), name='membership_once'),
+        ),
+        migrations.AddIndex(
+            model_name='notice',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='notice_wake'),
+        ),
+        migrations.AddIndex(
+            model_name='notice',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='notice_wake_by_workspace'),
+        ),
+        migrations.AddIndex(
+            model_name='notice',
+            index=models.Index(fields=['created_at'], name='notice_age'),
+        ),
+        migrations.AddConstraint(
+            model_name='notice',
+            constraint=models.UniqueConstraint(fields=('workspace', 'kind', 'key'), name='notice_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='noticechoice',
+            constraint=models.UniqueConstraint(fields=('workspace', 'user'), name='notice_choice_once'),
+        ),
+        migrations.AddIndex(
+            model_name='noticedigest',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='digest_wake'),
+        ),
+        migrations.AddIndex(
+            model_name='noticedigest',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='digest_wake_by_workspace'),
+        ),
+        migrations.AddConstraint(
+            model_name='noticedigest',
+            constraint=models.UniqueConstraint(fields=('workspace',), name='digest_one'),
+        ),
+        migrations.AddIndex(
+            model_name='noticemessage',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='message_wake'),
+        ),
+        migrations.AddIndex(
+            model_name='noticemessage',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='message_wake_by_workspace'),
+        ),
+        migrations.AddIndex(
+            model_name='noticemessage',
+            index=models.Index(fields=['workspace', 'user', '-id'], name='message_of_person'),
+        ),
+        migrations.AddConstraint(
+            model_name='noticemessage',
+            constraint=models.UniqueConstraint(fields=('notice', 'user', 'channel'), name='message_once'),
+        ),
+        migrations.AddIndex(
+            model_name='workspace',
+            index=models.Index(condition=models.Q(('deletes_at__isnull', False), ('erased_at__isnull', True)), fields=['deletes_at'], name='workspace_to_erase'),
+        ),
+        migrations.AddIndex(
+            model_name='workspace',
+            index=models.Index(condition=models.Q(('samples', 'removing')), fields=['id'], name='workspace_to_clear'),
+        ),
+        migrations.AddConstraint(
+            model_name='whitelistrequest',
+            constraint=models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('workspace',), name='whitelist_request_one_pending'),
         ),
     ]

@@ -9,16 +9,6 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    # What a database of before the first release has applied; `migrate` knows by it that nothing is left to do.
-    replaces = [
-        ('analytics', '0001_ground'),
-        ('analytics', '0002_rollups'),
-        ('analytics', '0003_mark_days_of_facts'),
-        ('analytics', '0004_roll_hits_up'),
-        ('analytics', '0005_mark_days_of_hits'),
-        ('analytics', '0006_monthly_summaries'),
-    ]
-
     dependencies = [
         ('accounts', '0001_initial'),
         ('pipeline', '0001_initial'),

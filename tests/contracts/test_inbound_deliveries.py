@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
 from accounts.models import IdempotencyKey
@@ -350,13 +348,3 @@ def test_a_secret_that_is_kept_for_a_replay_is_sealed(alice, bridge, act):
     assert secret
     assert secret.encode() not in bytes(kept.body)
     assert (again.content, again["Idempotency-Replayed"]) == (first.content, "true")
-
-
-def test_the_condition_of_a_source_is_dropped_and_its_other_settings_stay(bridge):
-    source, other = row_of(bridge(mapping={"title": "headline"})), row_of(bridge())
-    Source.everywhere.filter(pk=source.pk).update(config={**source.config, "only_if": "type == 'article'"})
-    import_module("pipeline.migrations.0009_without_conditions").drop_conditions(apps, None)
-    assert [Source.everywhere.get(pk=one.pk).config for one in (source, other)] == [
-        source.config,
-        other.config,
-    ]

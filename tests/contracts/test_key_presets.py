@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from accounts.access import tokens
-from accounts.models import ApiToken
 from tests.contracts.conftest import never_existed, problem
 from tests.contracts.routes import DELIVERY
 from tests.documents.tables import routes
@@ -112,14 +108,7 @@ def clients(alice):
     alice.workspace.is_unlimited = True
     alice.workspace.save(update_fields=["is_unlimited"])
     made = {name: alice.client(scopes=tokens.PRESETS[name]) for name in ("full", "read-only", "push-only")}
-    made["former"] = alice.client(scopes=tokens.PRESETS["push-only"])
-    former = ApiToken.everywhere.latest("created_at")
-    migration = import_module("accounts.migrations.0003_shared_counts_and_deleting_keys")
-    others = ApiToken.everywhere.exclude(pk=former.pk)
-    kept = dict(others.values_list("pk", "scopes"))
-    migration.let_them_delete(apps, None)
-    for pk, scopes in kept.items():
-        ApiToken.everywhere.filter(pk=pk).update(scopes=scopes)
+    made["former"] = alice.client(scopes=[*tokens.PRESETS["push-only"], "raw:delete"])
     return made
 
 
@@ -152,22 +141,3 @@ def test_a_push_only_key_erases_nothing(alice, clients):
     )
     assert alice.api.read(f"/raw/{raw}")["title"]
     assert clients["former"].call("DELETE", f"/raw/{raw}").status_code == 204
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (["raw:write"], ["raw:write", "raw:delete"]),
-        (
-            [scope for scope in tokens.SCOPES if scope != "raw:delete"],
-            list(tokens.SCOPES),
-        ),
-        (["raw:read", "analytics:read"], ["raw:read", "analytics:read"]),
-        (["raw:write", "raw:delete"], ["raw:write", "raw:delete"]),
-    ],
-)
-def test_keys_that_could_delete_still_can(alice, before, after):
-    token = tokens.mint(alice.workspace, name="Bridge", scopes=before).token
-    import_module("accounts.migrations.0003_shared_counts_and_deleting_keys").let_them_delete(apps, None)
-    token.refresh_from_db()
-    assert token.scopes == after

@@ -294,10 +294,11 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from config.operations import migration_state
 recorder = MigrationRecorder(connection)
-for (app, name), former in migration_state.replaced().items():
-    # Django marks the former ones too where it applies the one that replaces them.
-    for one in (name, *(former_name for _, former_name in former)):
-        recorder.record_unapplied(app, one)
+recorder.record_unapplied("pipeline", "0002_item_words")
+# Django marks the former ones too where it applies the one that replaces them.
+for former in migration_state.replaced().values():
+    for one in former:
+        recorder.record_unapplied(*one)
     for one in sorted(former)[:{upto}]:
         recorder.record_applied(*one)
 """
@@ -316,7 +317,7 @@ def test_a_backup_of_half_the_former_migrations_is_refused(one, tmp_path):
     one.shell(UNSQUASHED.format(upto="5"))
     one.does("backup", str(tmp_path / "old.tar.gz"))
     done = one.manage("restore", str(tmp_path / "old.tar.gz"), "--wipe")
-    assert (done.code, "Check out commit 4431311" in done.err) == (1, True), done.err
+    assert (done.code, "Check out commit f15c1bd3" in done.err) == (1, True), done.err
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 import config.core.clock
-import config.core.ids
 import config.core.encrypted_fields
+import config.core.ids
 import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
@@ -10,14 +10,9 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    # What a database of before the first release has applied; `migrate` knows by it that nothing is left to do.
+    # What a checkout of before the first release has applied; `migrate` knows by it that nothing is left to do.
     replaces = [
-        ('webhooks', '0001_ground'),
-        ('webhooks', '0002_names_for_people'),
-        ('webhooks', '0003_attempt_url'),
-        ('webhooks', '0004_delivery_log_by_status'),
-        ('webhooks', '0005_rate_of_an_endpoint'),
-        ('webhooks', '0006_recovery'),
+        ('webhooks', '0002_sample_data'),
     ]
 
     dependencies = [
@@ -43,6 +38,7 @@ class Migration(migrations.Migration):
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('failing_since', models.DateTimeField(null=True)),
                 ('last_success_at', models.DateTimeField(null=True)),
+                ('is_sample', models.BooleanField(db_default=False, default=False)),
                 ('deleted_at', models.DateTimeField(null=True)),
                 ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
@@ -52,7 +48,6 @@ class Migration(migrations.Migration):
                 'db_table': 'endpoint',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('deleted_at__isnull', True)), fields=['workspace'], name='endpoint_live')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -83,8 +78,6 @@ class Migration(migrations.Migration):
                 'db_table': 'delivery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='delivery_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['endpoint_id', 'wake_at'], name='delivery_wake_by_endpoint'), models.Index(fields=['endpoint', '-id'], name='delivery_log'), models.Index(fields=['endpoint', 'status', '-id'], name='delivery_log_by_status')],
-                'constraints': [models.UniqueConstraint(fields=('endpoint', 'event'), name='delivery_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -134,8 +127,6 @@ class Migration(migrations.Migration):
                 'db_table': 'recovery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
-                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recovery_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recovery_wake_by_workspace'), models.Index(fields=['endpoint', '-id'], name='recovery_newest')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('endpoint',), name='recovery_one_at_a_time')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -168,5 +159,45 @@ class Migration(migrations.Migration):
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
             ],
+        ),
+        migrations.AddIndex(
+            model_name='endpoint',
+            index=models.Index(condition=models.Q(('deleted_at__isnull', True)), fields=['workspace'], name='endpoint_live'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='delivery_wake'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['endpoint_id', 'wake_at'], name='delivery_wake_by_endpoint'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(fields=['endpoint', '-id'], name='delivery_log'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(fields=['endpoint', 'status', '-id'], name='delivery_log_by_status'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.UniqueConstraint(fields=('endpoint', 'event'), name='delivery_once'),
+        ),
+        migrations.AddIndex(
+            model_name='recovery',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recovery_wake'),
+        ),
+        migrations.AddIndex(
+            model_name='recovery',
+            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recovery_wake_by_workspace'),
+        ),
+        migrations.AddIndex(
+            model_name='recovery',
+            index=models.Index(fields=['endpoint', '-id'], name='recovery_newest'),
+        ),
+        migrations.AddConstraint(
+            model_name='recovery',
+            constraint=models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('endpoint',), name='recovery_one_at_a_time'),
         ),
     ]

@@ -146,8 +146,13 @@ class Migration(migrations.Migration):
     # Each batch is committed by itself, so that writers of a running service wait for none of the others.
     atomic = False
 
+    # A checkout of before the first release called it so.
+    replaces = [
+        ('pipeline', '0010_item_words'),
+    ]
+
     dependencies = [
-        ('pipeline', '0009_without_conditions'),
+        ('pipeline', '0001_initial'),
     ]
 
     operations = [
