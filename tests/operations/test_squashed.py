@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import SimpleNamespace
+
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from config.operations import migration_state
+from tests.factories import GeneratedItemFactory
 
 FORMER = {"accounts": 2, "pipeline": 9, "webhooks": 1}
 """How many migrations an app's two or one of today stand for, besides the initial one of the same name."""
@@ -72,3 +77,14 @@ def test_a_database_of_before_the_search_gets_its_words(unsquashed):
     unsquashed.record_unapplied("pipeline", "0010_item_words")
     assert migration_state.why_not(unsquashed.applied_migrations()) is None
     assert [migration.name for migration, _ in plan()] == ["0002_item_words"]
+
+
+def test_one_that_was_killed_while_it_filled_the_words_runs_again(db):
+    GeneratedItemFactory(title="A bridge of glass")
+    migration = import_module(".".join(["pipeline.migrations", WORDS[1]]))
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM generated_item_words")
+        for again in (migration.create, migration.fill):
+            again(apps, SimpleNamespace(connection=connection))
+        cursor.execute("SELECT count(*) FROM generated_item_words")
+        assert cursor.fetchone() == (1,)
