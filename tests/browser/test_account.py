@@ -11,7 +11,7 @@ from allauth.mfa.totp.internal.auth import hotp_value, yield_hotp_counters_from_
 from django.core import mail
 
 from accounts.models import User
-from tests.browser.people import violations
+from tests.browser.people import follow, violations
 from tests.browser.test_sign_up import PASSWORD, code_of_last_mail
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("newsroom")]
@@ -21,7 +21,7 @@ def log_in(page, password=PASSWORD):
     page.goto("/account/login/")
     page.get_by_label("Email").fill("alice@example.test")
     page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Log in").click()
+    follow(page, page.get_by_role("button", name="Log in"))
 
 
 def is_at_home(page):
@@ -44,10 +44,10 @@ def totp(secret):
 
 def test_log_in_by_a_code(page, alice):
     page.goto("/account/login/")
-    page.get_by_role("link", name="Send me a code instead").click()
+    follow(page, page.get_by_role("link", name="Send me a code instead"))
     fine(page)
     page.get_by_label("Email").fill("alice@example.test")
-    page.get_by_role("button").filter(has_text=re.compile("code", re.IGNORECASE)).click()
+    follow(page, page.get_by_role("button").filter(has_text=re.compile("code", re.IGNORECASE)))
     fine(page)
     page.get_by_label("Code").fill(code_of_last_mail())
     page.get_by_role("button", name="Confirm").click()
@@ -60,12 +60,11 @@ def test_a_forgotten_password_is_replaced(page, alice):
     page.get_by_label("Email").fill("alice@example.test")
     page.get_by_role("button", name="Reset My Password").click()
     page.get_by_label("Code").fill(code_of_last_mail())
-    page.get_by_role("button", name="Confirm").click()
+    follow(page, page.get_by_role("button", name="Confirm"))
     fine(page)
     page.get_by_label("New Password", exact=True).fill("quite another phrase 7")
     page.get_by_label("New Password (again)").fill("quite another phrase 7")
-    page.get_by_role("button", name="Change Password").click()
-    page.wait_for_load_state()
+    follow(page, page.get_by_role("button", name="Change Password"))
     assert User.objects.get().check_password("quite another phrase 7")
     log_in(page, "quite another phrase 7")
     assert is_at_home(page)
@@ -76,9 +75,9 @@ def test_a_second_factor_and_its_recovery_codes(page, alice):
     assert is_at_home(page)
     page.goto("/account/profile")
     fine(page)
-    page.get_by_role("link", name="Set up").click()
+    follow(page, page.get_by_role("link", name="Set up"))
     fine(page)
-    page.get_by_role("link", name="Activate").click()
+    follow(page, page.get_by_role("link", name="Activate"))
     fine(page)
     secret = page.get_by_label("Authenticator secret").input_value()
     page.get_by_label("Authenticator code").fill(totp(secret))
@@ -115,8 +114,7 @@ def test_other_sessions_are_signed_out(open_window, alice):
         assert is_at_home(page)
     here.goto("/account/sessions/")
     fine(here)
-    here.get_by_role("button", name="Sign Out Other Sessions").click()
-    here.wait_for_load_state()
+    follow(here, here.get_by_role("button", name="Sign Out Other Sessions"))
     there.goto("/account/profile")
     assert there.url.endswith("/account/login/?next=/account/profile")
     here.goto("/account/profile")
@@ -132,8 +130,7 @@ def test_another_address_holds_when_it_is_proven(page, alice):
     page.get_by_label("Code").wait_for()
     assert User.objects.get().email == "alice@example.test"
     page.get_by_label("Code").fill(code_of_last_mail())
-    page.get_by_role("button", name="Confirm").click()
-    page.wait_for_load_state()
+    follow(page, page.get_by_role("button", name="Confirm"))
     time.sleep(0.2)
     assert User.objects.get().email == "new@example.test"
     # Whoever holds the old address is told.
@@ -153,8 +150,7 @@ def test_the_theme_is_chosen_and_kept(page, alice):
 def test_the_theme_is_chosen_without_a_script_too(open_window, alice):
     page = open_window(scripts=False)
     page.goto("/account/login/")
-    page.get_by_role("button", name="Dark theme").click()
-    page.wait_for_load_state()
+    follow(page, page.get_by_role("button", name="Dark theme"))
     assert page.locator("html").get_attribute("data-theme") == "dark"
     log_in(page)
     assert is_at_home(page)
