@@ -173,8 +173,8 @@ def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int,
     if left.available <= 0 < before:
         tell_used_up(workspace, month, left.granted, now=now)
     elif left.available * 5 <= left.granted < before * 5:
-        title = _("80 %% of this month's credits of %(workspace)s are used") % {"workspace": workspace.name}
-        text = _("%(left)d of %(granted)d credits are left; the next ones come at %(at)s.") % {
+        title = _("80 %% of %(workspace)s's credits are used") % {"workspace": workspace.name}
+        text = _("%(left)d of %(granted)d credits left. They renew at %(at)s.") % {
             "left": left.available,
             "granted": left.granted,
             "at": _said(next_month(month)),
@@ -184,11 +184,13 @@ def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int,
 
 def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
     """Once for a month and its allowance; call it in the transaction of what found none left."""
-    title = _("The credits of %(workspace)s are used up") % {"workspace": workspace.name}
+    title = _("Credits of %(workspace)s are used up") % {"workspace": workspace.name}
     text = _(
-        "What is pushed from now on is refused, and what sources bring waits until %(at)s. "
-        "The operator can give more: %(contact)s."
-    ) % {"at": _said(next_month(month)), "contact": settings.OPERATOR_CONTACT}
+        "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."
+    ) % {
+        "at": _said(next_month(month)),
+        "contact": settings.OPERATOR_CONTACT,
+    }
     _tell(workspace, f"{month}:{granted}:100", title, text, now)
 
 

@@ -88,25 +88,28 @@ GENERATED_ITEMS: Final = _badges(
         "removed": "x",
     },
 )
-TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("Waits for review"))
-HELD: Final = Badge("warn", "circle-pause", gettext_lazy("Held back"))
-"""It was approved, and something has changed since."""
+TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("To review"))
+HELD: Final = Badge("warn", "circle-pause", gettext_lazy("On hold"))
 APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
 """What is ready, told apart by whether somebody has decided on it."""
 
 
+def of_status(status: str, *, is_approved: bool, is_held: bool) -> Badge:
+    """That of an item's status; what is ready is on hold, approved or still to review."""
+    if status != GeneratedItemStatus.READY:
+        return GENERATED_ITEMS[status]
+    return HELD if is_held else APPROVED if is_approved else TO_REVIEW
+
+
 def of_item(item: GeneratedItem) -> Badge:
-    """That of an item's status; of one that is being filmed with how far it is."""
-    badge = GENERATED_ITEMS[item.status]
+    """That of an item; of one whose video is rendering with its percentage."""
+    badge = of_status(item.status, is_approved=item.approved_at is not None, is_held=bool(item.held))
     percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
-    return (
-        badge._replace(label=_("Is being made: %(percent)s %%") % {"percent": percent}) if percent else badge
-    )
+    return badge._replace(label=_("Generating: %(percent)s %%") % {"percent": percent}) if percent else badge
 
 
-def of_spread(status: str, spread: Mapping[str, int]) -> Badge:
-    """That of an item by how many of its outlets are how far; `spread` as `publications.spread_of` gives it."""
-    badge = GENERATED_ITEMS[status]
+def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
+    """`badge`, or that of an item by how far its outlets are; `spread` is that of `publications.spread_of`."""
     out, count = spread.get("published", 0), sum(spread.values())
     needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
     if status in SPREADING and 0 < out < count:
@@ -116,35 +119,38 @@ def of_spread(status: str, spread: Mapping[str, int]) -> Badge:
         return Badge(
             "warn",
             "circle-alert",
-            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
+            _("Post manually") if spread.get("by_hand") else _("Outcome unknown"),
         )
     return badge
 
 
 HOLDS: Final[Mapping[str, _StrPromise]] = {
-    "approval_stale": gettext_lazy("It was edited after it was approved; approve it again."),
-    "source_changed": gettext_lazy("Its source has changed since it was made; look at it again."),
-    "source_withdrawn": gettext_lazy("Its source was withdrawn; approve it to publish it all the same."),
-    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
+    "approval_stale": gettext_lazy("Edited after approval. Approve it again."),
+    "source_changed": gettext_lazy("Source changed. Check it, then approve."),
+    "source_withdrawn": gettext_lazy("Source withdrawn. Approve to publish anyway."),
+    "instructions_in_source": gettext_lazy(
+        "Possible prompt injection in the source. Check it, then approve."
+    ),
 }
 """Why an item is held back, in words, by what holds it."""
 
 FLAGS: Final[Mapping[str, _StrPromise]] = {
     "source_changed": gettext_lazy(
-        "Its source was edited after it was published. Compare the two, correct the post where it stands if it is wrong, "
-        "then approve the item: the mark goes."
+        "Source edited after publishing. Compare, correct the post if needed, then approve to clear this notice."
     ),
     "source_withdrawn": gettext_lazy(
-        "Its source took the entry back after it was published. Decide whether the post may stay, and remove it where it "
-        "stands if not. The mark goes when the source lists the entry again."
+        "Source withdrawn after publishing. Decide whether to delete the post. This notice clears if the source lists it "
+        "again."
     ),
 }
 """What is to be done about what is published, in words, by what befell its source."""
 HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
-    "approval_stale": gettext_lazy("It was edited after its approval; approve it to send it."),
-    "source_changed": gettext_lazy("Its source has changed since; approve it to send it as it is."),
-    "source_withdrawn": gettext_lazy("Its source took it back; approve it to send it as it is."),
-    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
+    "approval_stale": gettext_lazy("Edited after approval. Approve to publish."),
+    "source_changed": gettext_lazy("Source changed. Approve to publish."),
+    "source_withdrawn": gettext_lazy("Source withdrawn. Approve to publish."),
+    "instructions_in_source": gettext_lazy(
+        "Possible prompt injection in the source. Check it, then approve."
+    ),
 }
 """The same beside a publication that may go on."""
 BUCKET_ICONS: Final[Mapping[str, str]] = {
@@ -163,10 +169,10 @@ BUCKETS: Final[Mapping[str, _StrPromise]] = {
 }
 """Several of a bucket."""
 STAGES: Final[Mapping[str, _StrPromise]] = {
-    GenerationStage.BRIEF: gettext_lazy("The source is read for what may be said."),
-    GenerationStage.DRAFT: gettext_lazy("The words are being written."),
-    GenerationStage.RENDER: gettext_lazy("The pictures are being made."),
-    GenerationStage.WRITE: gettext_lazy("It is put together."),
+    GenerationStage.BRIEF: gettext_lazy("Reading source"),
+    GenerationStage.DRAFT: gettext_lazy("Writing"),
+    GenerationStage.RENDER: gettext_lazy("Rendering"),
+    GenerationStage.WRITE: gettext_lazy("Assembling"),
 }
 """How far a run is, by its stage."""
 CHECKS: Final[Mapping[str, _StrPromise]] = {
@@ -182,15 +188,15 @@ CHECKS: Final[Mapping[str, _StrPromise]] = {
     "hashtags": gettext_lazy("Hashtags"),
     "mentions": gettext_lazy("Mentions"),
     "contacts": gettext_lazy("Contacts"),
-    "instructions": gettext_lazy("Orders in the source"),
-    "thread_mark": gettext_lazy("Thread sign"),
+    "instructions": gettext_lazy("Prompt injection"),
+    "thread_mark": gettext_lazy("Thread marker"),
     "banned_words": gettext_lazy("Banned words"),
     "repetition": gettext_lazy("Repetition"),
     "portrait": gettext_lazy("Portrait"),
     "photo": gettext_lazy("Photo"),
     "film": gettext_lazy("Film"),
     "derived": gettext_lazy("Derived numbers"),
-    "attribution": gettext_lazy("Who said it"),
+    "attribution": gettext_lazy("Attribution"),
     "support": gettext_lazy("Statements"),
     "language": gettext_lazy("Language"),
 }
@@ -219,26 +225,26 @@ ATTEMPTS: Final[Mapping[str, Badge]] = {
 """A call is called as a publication is that has come so far."""
 CALENDAR: Final[Mapping[str, Badge]] = {
     "scheduled": Badge("", "", gettext_lazy("Scheduled")),
-    "publishing": Badge("info", "", gettext_lazy("Going out")),
+    "publishing": Badge("info", "", gettext_lazy("Publishing")),
     "published": Badge("good", "", gettext_lazy("Published")),
     "failed": Badge("bad", "", gettext_lazy("Failed")),
     "unknown": Badge("warn", "", gettext_lazy("Unknown")),
-    "held": Badge("warn", "", gettext_lazy("Held")),
+    "held": Badge("warn", "", gettext_lazy("On hold")),
     "late": Badge("warn", "", gettext_lazy("Late")),
 }
 """Publications in the calendar, whose cards are narrow."""
 AT_RELEASE: Final[Mapping[str, Badge]] = {
-    "publishes": Badge("info", "", gettext_lazy("Goes out at once")),
-    "waits": Badge("", "", gettext_lazy("Waits for its time")),
-    "next_slot": Badge("warn", "", gettext_lazy("Moves to a later slot")),
-    "held": Badge("warn", "", gettext_lazy("Stays back")),
+    "publishes": Badge("info", "", gettext_lazy("Publishes now")),
+    "waits": Badge("", "", gettext_lazy("At its time")),
+    "next_slot": Badge("warn", "", gettext_lazy("Moves to next slot")),
+    "held": Badge("warn", "", gettext_lazy("Stays unpublished")),
 }
 """What the end of a workspace's hold does with a publication, by `Coming.what`."""
 FAILURE_CLASSES: Final[Mapping[str, Badge]] = {
-    "retry": Badge("warn", "", gettext_lazy("Tried again by itself")),
-    "account": Badge("bad", "", gettext_lazy("The account")),
-    "content": Badge("bad", "", gettext_lazy("The content")),
-    "unknown": Badge("warn", "", gettext_lazy("Not known")),
+    "retry": Badge("warn", "", gettext_lazy("Retrying")),
+    "account": Badge("bad", "", gettext_lazy("Account")),
+    "content": Badge("bad", "", gettext_lazy("Content")),
+    "unknown": Badge("warn", "", gettext_lazy("Unknown")),
 }
 """Whose a failure is, by its `class`."""
 
@@ -291,14 +297,14 @@ MAILINGS: Final = _badges(
 )
 DASHBOARD: Final[Mapping[str, Badge]] = {
     "queued": Badge("", "", gettext_lazy("Queued")),
-    "processing": Badge("info", "", gettext_lazy("Being made")),
-    "waiting_quota": Badge("warn", "", gettext_lazy("Waits for credits")),
+    "processing": Badge("info", "", gettext_lazy("Generating")),
+    "waiting_quota": Badge("warn", "", gettext_lazy("Waiting for credits")),
     "skipped": Badge("", "", gettext_lazy("Skipped")),
     "failed": Badge("bad", "", gettext_lazy("Failed")),
     "deleted": Badge("", "", gettext_lazy("Deleted")),
     "unknown": Badge("warn", "", gettext_lazy("Outcome unknown")),
-    "publishing": Badge("info", "", gettext_lazy("Being published")),
-    "failing": Badge("warn", "", gettext_lazy("Fails")),
+    "publishing": Badge("info", "", gettext_lazy("Publishing")),
+    "failing": Badge("warn", "", gettext_lazy("Failing")),
     "gone": Badge("bad", "", gettext_lazy("Gone")),
 }
 """On the first page, whatever the model; a status that needs no word, such as that of what waits for review under that

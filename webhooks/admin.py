@@ -81,7 +81,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
     def public_id(self, endpoint: Endpoint) -> str:
         return encode("whe", endpoint.pk)
 
-    @admin.action(description=_("Switch on and send what was held"), permissions=["act"])
+    @admin.action(description=_("Switch on and send held events"), permissions=["act"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
         _act(request, queryset, lambda one, actor: endpoints.switch_on(one, actor=actor), "Switched on")
 
@@ -89,7 +89,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
     def switch_off(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
         _act(request, queryset, lambda one, actor: endpoints.switch_off(one, actor=actor), "Switched off")
 
-    @admin.action(description=_("Send a test event"), permissions=["act"])
+    @admin.action(description=_("Send test event"), permissions=["act"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
         _act(request, queryset, lambda one, actor: endpoints.send_test(one, actor=actor), "Queued")
 

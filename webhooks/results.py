@@ -274,10 +274,10 @@ def _tell_people(endpoint: Endpoint, sent: AttemptResult, now: datetime) -> None
     words = {"host": endpoint.address, "failures": endpoint.failures}
     if endpoint.status == EndpointStatus.DISABLED:
         title = _("The webhook endpoint at %(host)s was switched off") % words
-        text = _("Its events are held until you switch it on again.")
+        text = _("Events are held until you switch it on.")
     else:
         title = _("The webhook endpoint at %(host)s fails") % words
-        text = _("%(failures)d deliveries in a row failed; they are tried again with longer waits.") % words
+        text = _("%(failures)d deliveries failed in a row. Retrying more slowly.") % words
     notices.record(
         "webhook",
         workspace_id=endpoint.workspace_id,

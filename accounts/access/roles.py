@@ -30,9 +30,9 @@ ACTS: Final[Mapping[str, frozenset[_Role]]] = {
 }
 
 TOLD: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
-    _Role.OWNER: (_("Owner"), _("Everything: keys, webhooks, members, the workspace itself.")),
+    _Role.OWNER: (_("Owner"), _("Full access, including keys, webhooks and members.")),
     _Role.EDITOR: (_("Editor"), _("Content: sources, personas, items, outlets, publishing.")),
-    _Role.VIEWER: (_("Viewer"), _("Sees everything but keys and webhooks, changes nothing.")),
+    _Role.VIEWER: (_("Viewer"), _("Read only, without keys and webhooks.")),
 }
 """What people are told of each role: its name and what it allows."""
 

@@ -27,9 +27,9 @@ else:
 CAP_USD_MOST: Final = 1_000_000
 """More is a slip of the finger, not a cap."""
 LIMIT_LABELS: Final = {
-    "credits_per_month": _("Credits a month"),
-    "active_sources_most": _("Active sources, at most"),
-    "poll_interval_minutes_least": _("Minutes between polls, at least"),
+    "credits_per_month": _("Credits per month"),
+    "active_sources_most": _("Maximum active sources"),
+    "poll_interval_minutes_least": _("Minimum minutes between polls"),
 }
 
 
@@ -37,12 +37,12 @@ class WorkspaceAdminForm(ModelFormBase):
     """What has no field of its own in the row is written by `take_over` and by what the admin calls after it."""
 
     model_cap_usd = DecimalField(
-        label=_("Cap in US dollars a month"),
+        label=_("Monthly cap (USD)"),
         required=False,
         min_value=0,
         max_value=CAP_USD_MOST,
         decimal_places=2,
-        help_text=_("What its calls to the model may cost in a calendar month (UTC). Empty: no cap."),
+        help_text=_("Per calendar month (UTC). Leave empty for no cap."),
     )
     new_model_key = CharField(
         label=_("New key"),
@@ -50,12 +50,12 @@ class WorkspaceAdminForm(ModelFormBase):
         strip=True,
         # Chromium fills in a person's own password unless it is told that this is somebody's new one.
         widget=PasswordInput(attrs={"autocomplete": "new-password", "size": "60"}),
-        help_text=_("Takes the place of the key above. It is kept sealed and never shown again."),
+        help_text=_("Replaces the current key. Stored encrypted; not shown again."),
     )
     is_key_removed = BooleanField(
-        label=_("Remove the key"),
+        label=_("Remove key"),
         required=False,
-        help_text=_("The operator's key holds from the next call on."),
+        help_text=_("The operator's key is used from the next call."),
     )
 
     class Meta:

@@ -102,19 +102,23 @@ class UserAdmin(UserAdminBase):
         fields = super().get_readonly_fields(request, obj)
         return fields if request.user.is_superuser else (*fields, *RIGHTS)
 
-    @admin.action(description=_("Take the address as proven"), permissions=["change"])
+    @admin.action(description=_("Confirm address"), permissions=["change"])
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         for user in chosen:
             workspaces.vouch_for(user, actor_of(request))
-        said = ngettext("%d address is taken as proven.", "%d addresses are taken as proven.", len(chosen))
+        said = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
         self.message_user(request, said % len(chosen), messages.SUCCESS)
 
-    @admin.action(description=_("Remove the second factor"), permissions=["change"])
+    @admin.action(description=_("Remove two-factor authentication"), permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         removed = sum(workspaces.remove_second_factor(user, actor_of(request)) for user in chosen)
-        said = ngettext("%d second factor removed.", "%d second factors removed.", removed)
+        said = ngettext(
+            "Two-factor authentication removed for %d user.",
+            "Two-factor authentication removed for %d users.",
+            removed,
+        )
         self.message_user(request, said % removed, messages.SUCCESS if removed else messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -47,7 +47,7 @@ class WorkspaceAdmin(WorkspaceSearch):
     list_filter = ("plan", "is_unlimited", ("whitelisted_at", admin.EmptyFieldListFilter))
     list_select_related = ("plan",)
     search_fields = ("name",)
-    search_help_text = _("Name, or the id that starts with ws_")
+    search_help_text = _("Name or ws_… id")
     ordering = ("-created_at",)
     actions = ("whitelist", "delist", "lift_limits", "restore_limits", "revoke_tokens")
     readonly_fields = (
@@ -62,7 +62,7 @@ class WorkspaceAdmin(WorkspaceSearch):
     fieldsets = (
         (None, {"fields": ("name", "timezone", "plan", "requires_approval")}),
         (
-            _("Instead of the plan's numbers"),
+            _("Overrides"),
             {
                 "fields": (
                     "what_holds",
@@ -70,23 +70,21 @@ class WorkspaceAdmin(WorkspaceSearch):
                     "active_sources_most",
                     "poll_interval_minutes_least",
                 ),
-                "description": _("Empty: the plan holds. Other credits hold for the current month already."),
+                "description": _("Leave empty for the plan's value. New credits apply to the current month."),
             },
         ),
         (
             _("Model"),
             {
                 "fields": ("key_in_use", "new_model_key", "is_key_removed", "model_cap_usd"),
-                "description": _(
-                    "Without a key of its own the workspace's runs ask with the operator's, if there is one."
-                ),
+                "description": _("Without its own key, the operator's key is used."),
             },
         ),
         (
             _("State"),
             {
                 "fields": ("public_id", "whitelisted_at", "is_unlimited", "created_at", "deleted_at"),
-                "description": _("Whitelist, delist, lift and restore limits with the actions of the list."),
+                "description": _("Use the list's actions to change access and limits."),
             },
         ),
     )
@@ -100,7 +98,7 @@ class WorkspaceAdmin(WorkspaceSearch):
         page = reverse("workspace_overview", args=[workspace.public_id])
         return format_html('<a href="{}">{}</a>', page, _("Open"))
 
-    @admin.display(description=_("what holds"))
+    @admin.display(description=_("limits"))
     def what_holds(self, workspace: Workspace) -> str:
         # A workspace that is being added has no plan yet.
         return table_of_limits(workspace) if workspace.plan_id else "-"
@@ -109,7 +107,7 @@ class WorkspaceAdmin(WorkspaceSearch):
     def key_in_use(self, workspace: Workspace) -> str:
         return workspace.model_key_told
 
-    @admin.display(description=_("whitelisted"), boolean=True, ordering="whitelisted_at")
+    @admin.display(description=_("approved"), boolean=True, ordering="whitelisted_at")
     def is_in(self, workspace: Workspace) -> bool:
         return workspace.is_whitelisted
 
@@ -129,11 +127,11 @@ class WorkspaceAdmin(WorkspaceSearch):
         elif form.cleaned_data["is_key_removed"]:
             workspaces.remove_model_key(obj, actor_of(request))
 
-    @admin.action(description=_("Whitelist for the API"), permissions=["change"])
+    @admin.action(description=_("Approve for the API"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
         self._each(request, queryset, workspaces.whitelist)
 
-    @admin.action(description=_("Delist from the API"), permissions=["change"])
+    @admin.action(description=_("Revoke API access"), permissions=["change"])
     def delist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
         self._each(request, queryset, workspaces.delist)
 
@@ -244,10 +242,7 @@ class PlanAdmin(ModelAdmin):
                     "poll_interval_minutes_least",
                     "is_default",
                 ),
-                "description": _(
-                    "Other credits hold with the next month, other limits at once; a workspace whose page names "
-                    "numbers of its own keeps those. New workspaces get the plan that the list's action chose."
-                ),
+                "description": _("Credits change next month, limits at once. Overrides of a workspace stay."),
             },
         ),
     )
@@ -261,14 +256,14 @@ class PlanAdmin(ModelAdmin):
         del change
         workspaces.keep_plan(obj, written_fields(form), actor_of(request))
 
-    @admin.action(description=_("Give to new workspaces"), permissions=["change"])
+    @admin.action(description=_("Use for new workspaces"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:
         chosen = list(queryset[:2])
         if len(chosen) != 1:
             self.message_user(request, _("Choose one plan: new workspaces get one."), messages.ERROR)
             return
         workspaces.make_default(chosen[0], actor_of(request))
-        self.message_user(request, _("New workspaces get this plan now."), messages.SUCCESS)
+        self.message_user(request, _("New workspaces now get this plan."), messages.SUCCESS)
 
 
 @admin.register(ApiToken)

@@ -16,18 +16,18 @@ from config.core.work_queue import DueModel, claim_indexes
 
 class NoticeKind(models.TextChoices):
     POST_FAILED = "post_failed", _("A post failed")
-    POST_HANDED_OVER = "post_handed_over", _("A post is yours to publish")
-    REVIEWS_WAITING = "reviews_waiting", _("Items wait for review")
+    POST_HANDED_OVER = "post_handed_over", _("A post needs manual publishing")
+    REVIEWS_WAITING = "reviews_waiting", _("Items to review")
     ITEM_FLAGGED = "item_flagged", _("A published item’s source changed")
-    SOURCE_FAILING = "source_failing", _("A source fails or is gone")
-    RECURRENCE_STOPPED = "recurrence_stopped", _("An item doesn’t come back any more")
-    FEW_TOPICS = "few_topics", _("A brand lane runs out of topics")
-    OUTLET_RECONNECT = "outlet_reconnect", _("An outlet has to be reconnected")
+    SOURCE_FAILING = "source_failing", _("A source fails")
+    RECURRENCE_STOPPED = "recurrence_stopped", _("Repeat stopped")
+    FEW_TOPICS = "few_topics", _("Topics run low")
+    OUTLET_RECONNECT = "outlet_reconnect", _("An outlet needs reconnecting")
     WEBHOOK = "webhook", _("A webhook endpoint fails")
     QUOTA = "quota", _("Credits run out")
-    MONTHLY = "monthly", _("A month in numbers")
-    DIGEST = "digest", _("The daily digest")
-    TEST = "test", _("A test")
+    MONTHLY = "monthly", _("Monthly report")
+    DIGEST = "digest", _("Daily digest")
+    TEST = "test", _("Test")
 
 
 class NoticeChannel(models.TextChoices):
@@ -38,8 +38,8 @@ class NoticeChannel(models.TextChoices):
 
 class NoticeMessageStatus(models.TextChoices):
     PENDING = "pending", _("Pending")
-    GATHERED = "gathered", _("Waits for the digest")
-    TOLD = "told", _("Told in a digest")
+    GATHERED = "gathered", _("In the next digest")
+    TOLD = "told", _("Sent in a digest")
     SENT = "sent", _("Sent")
     FAILED = "failed", _("Failed")
     DROPPED = "dropped", _("Dropped")

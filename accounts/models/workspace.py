@@ -92,8 +92,8 @@ class Workspace(models.Model):
     def model_key_told(self) -> str:
         """What people are told of the key."""
         if self.model_key is None:
-            return str(_("None of its own."))
-        return str(_("Its own, which ends in %s.") % self.model_key_last_four)
+            return str(_("No own key"))
+        return str(_("Own key ending in %s") % self.model_key_last_four)
 
 
 class Membership(models.Model):

@@ -98,7 +98,7 @@ def _write(
     lines += [_told(notice) for notice in notices.values()]
     if lines:
         on = (row.due_at or now).astimezone(ZoneInfo(row.workspace.timezone)).date()
-        count = ngettext("%(count)d thing", "%(count)d things", len(lines)) % {"count": len(lines)}
+        count = ngettext("%(count)d event", "%(count)d events", len(lines)) % {"count": len(lines)}
         record(
             NoticeKind.DIGEST,
             workspace_id=row.workspace_id,

@@ -36,51 +36,48 @@ class NoticeKindOption:
 
 KINDS: Final[Mapping[str, NoticeKindOption]] = {
     "post_failed": NoticeKindOption(
-        _("It was not published, and is not tried again by itself."),
+        _("Not published and not retried."),
         _OWNERS_AT_ONCE,
     ),
     "post_handed_over": NoticeKindOption(
-        _("Its place has no interface for programs: its words and files are ready to copy."),
+        _("Copy its text and files, then post it."),
         {_Role.OWNER: NOW, _Role.EDITOR: NOW},
     ),
     "reviews_waiting": NoticeKindOption(
-        _("How many, and for how long the oldest has waited."),
+        _("Number of items and age of the oldest."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
         is_counted=True,
     ),
     "item_flagged": NoticeKindOption(
-        _("The entry that it was made of was edited or withdrawn after it was published."),
+        _("Its source was edited or withdrawn after publishing."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
     "source_failing": NoticeKindOption(
-        _("Three polls in a row failed, or its server says that it is gone."),
+        _("Three polls in a row failed, or it answered 410 Gone."),
         _OWNERS_AT_ONCE,
     ),
     "recurrence_stopped": NoticeKindOption(
-        _("Its source is gone or paused, or what it was made of was erased; it says why."),
+        _("Its source is gone, paused or deleted."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
     "few_topics": NoticeKindOption(
-        _("Fewer than seven topics of its pool may be taken; told once a week."),
+        _("Fewer than seven topics available. Sent weekly."),
         _OWNERS_AT_ONCE,
     ),
     "outlet_reconnect": NoticeKindOption(
-        _("Its platform refuses the log-in, so nothing is published there."),
+        _("Log-in expired. Posts are waiting."),
         _OWNERS_AT_ONCE,
     ),
     "webhook": NoticeKindOption(
-        _("It was slowed down after failures, or switched off."),
+        _("Slowed or switched off after failures."),
         _OWNERS_AT_ONCE,
     ),
     "quota": NoticeKindOption(
-        _("80 % of the month's credits are used, and when all of them are."),
+        _("At 80 % and 100 % of the monthly credits."),
         _OWNERS_AT_ONCE,
     ),
     "monthly": NoticeKindOption(
-        _(
-            "On the first of the month: what was published, what became of it, and how punctual it was. Left out when "
-            "nothing was published."
-        ),
+        _("Posts, results and delays. Sent on the 1st if anything was published."),
         {_Role.OWNER: NOW, _Role.EDITOR: NOW},
         is_monthly=True,
     ),

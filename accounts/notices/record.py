@@ -86,8 +86,8 @@ def send_test(workspace: Workspace, user: User, once: str) -> None:
             NoticeKind.TEST,
             workspace_id=workspace.pk,
             key=f"{user.pk.hex}:{once or uuid7().hex}"[:120],
-            title=_("This is how a notice from %(workspace)s looks") % {"workspace": workspace.name},
-            text=_("You asked for this test. Nothing has happened, and nothing is to be done."),
+            title=_("Test notification from %(workspace)s") % {"workspace": workspace.name},
+            text=_("You requested this test. No action needed."),
             path="settings/notices",
             user_id=user.pk,
         )

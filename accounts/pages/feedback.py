@@ -65,9 +65,7 @@ def first_part(path: str) -> str:
 
 
 def changed_meanwhile() -> str:
-    return _(
-        "Somebody or something changed it meanwhile. This is how it is now: look at it, then do it again."
-    )
+    return _("Changed since you opened it. This is the current version.")
 
 
 def offer_undo(

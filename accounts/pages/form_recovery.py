@@ -100,7 +100,7 @@ def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) 
             prefixed = form.add_prefix(name)
             if not field.widget.value_omitted_from_data(data, {}, prefixed):
                 form.initial[name] = field.widget.value_from_datadict(data, {}, prefixed)
-        messages.info(request, _("You had been signed out. What you typed is still here: send it again."))
+        messages.info(request, _("You were logged out. Your changes are kept: send again."))
     return form
 
 

@@ -51,12 +51,12 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
             email = self.fields["email"]
             email.initial = self._vouched
             email.widget.attrs["readonly"] = True
-            email.help_text = _("Your invitation was sent to this address.")
+            email.help_text = _("Invited address")
 
     def clean_email(self) -> str:
         email = str(super().clean_email())
         if self._vouched and email.lower() != self._vouched.lower():
-            message = _("Your invitation was sent to %(email)s; sign up with that address.")
+            message = _("Sign up with the invited address, %(email)s.")
             raise forms.ValidationError(message % {"email": self._vouched})
         return email
 
@@ -64,7 +64,7 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         # For known addresses too: whoever signs up can't tell which are.
         if not self.errors and not self._vouched and _are_too_many():
-            message = _("Too many people are signing up just now. Try again in an hour.")
+            message = _("Too many sign-ups. Try again in an hour.")
             raise forms.ValidationError(message)
         return cleaned
 

@@ -40,8 +40,8 @@ class RoleForm(forms.Form):
 
 class InviteForm(RoleForm):
     email = forms.EmailField(
-        label=gettext_lazy("E-mail address"),
-        help_text=gettext_lazy("The invitation works for this address alone."),
+        label=gettext_lazy("Email address"),
+        help_text=gettext_lazy("The invitation works only for this address."),
         widget=forms.EmailInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     field_order = ("email", "role")
@@ -75,7 +75,7 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
         email = form.cleaned_data["email"]
         with report_errors(request, form):
             members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
-            messages.success(request, _("The invitation is on its way to %(email)s.") % {"email": email})
+            messages.success(request, _("Invitation sent to %(email)s.") % {"email": email})
             return redirect(place.address("members"))
     return render(request, "pages/members/invite.html", {"form": form})
 
@@ -85,7 +85,7 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
     found = _invitation(place, invitation)
     with report_errors(request):
         members.resend(found, by=place.user)
-        said = _("A new link is on its way to %(email)s; the one before no longer works.")
+        said = _("New link sent to %(email)s. The old one no longer works.")
         messages.success(request, said % {"email": found.email})
     return redirect(place.address("members"))
 
@@ -94,7 +94,7 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
 def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
     if members.withdraw(found, actor=place.user.email):
-        said = _("The invitation of %(email)s is withdrawn.") % {"email": found.email}
+        said = _("Invitation of %(email)s withdrawn.") % {"email": found.email}
         offer_undo(request, said, place.address("member_reinstate", invitation=found.pk))
     return redirect(place.address("members"))
 
@@ -103,7 +103,7 @@ def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpRespon
 def reinstate(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
     if members.reinstate(found, actor=place.user.email):
-        messages.success(request, _("The invitation of %(email)s holds again.") % {"email": found.email})
+        messages.success(request, _("Invitation restored.") % {"email": found.email})
     return redirect(place.address("members"))
 
 
@@ -115,7 +115,7 @@ def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
         chosen = form.cleaned_data["role"]
         with report_errors(request, form):
             members.change_role(place.workspace, user, chosen, actor=place.user.email)
-            said = _("%(person)s is now: %(role)s.")
+            said = _("%(person)s is now %(role)s.")
             told = roles.TOLD[Membership.Role(chosen)][0]
             messages.success(request, said % {"person": membership.user.email, "role": told})
             return redirect(place.address("members"))
@@ -130,7 +130,7 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
         with report_errors(request, form):
             removed = members.remove(place.workspace, user, actor=place.user.email)
             if removed is not None:
-                said = _("%(person)s is out.") % {"person": membership.user.email}
+                said = _("%(person)s was removed.") % {"person": membership.user.email}
                 offer_undo(request, said, place.address("member_restore"), {"removed": removed})
             return redirect(place.address("members"))
     return render(request, "pages/members/remove.html", {"form": form, "member": membership})
@@ -139,9 +139,9 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
 @page("manage", methods=("POST",))
 def restore(request: HttpRequest, place: Place) -> HttpResponse:
     if members.restore(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
-        messages.success(request, _("They are in again, with the role that they had."))
+        messages.success(request, _("Member restored."))
     else:
-        messages.error(request, _("That can no longer be undone. Invite them again."))
+        messages.error(request, _("Can't be undone any more. Invite them again."))
     return redirect(place.address("members"))
 
 
@@ -151,7 +151,7 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             members.leave(place.workspace, place.user)
-            said = _("You have left %(workspace)s.") % {"workspace": place.workspace.name}
+            said = _("You left %(workspace)s.") % {"workspace": place.workspace.name}
             messages.success(request, said)
             return redirect("front")
     is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from accounts.notices import NoticePreferences
     from accounts.notices.kinds import NoticeKindOption
 
-_WHEN: Final = {NOW: gettext_lazy("At once"), DAILY: gettext_lazy("Once a day"), OFF: gettext_lazy("Never")}
-_KEPT: Final = gettext_lazy("One is saved; leave this empty to keep it.")
+_WHEN: Final = {
+    NOW: gettext_lazy("Immediately"),
+    DAILY: gettext_lazy("Once a day"),
+    OFF: gettext_lazy("Never"),
+}
+_KEPT: Final = gettext_lazy("Saved. Leave empty to keep it.")
 # Nothing on the page names what was saved before, so the browser must not offer it either.
 _SECRET: Final = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -38,22 +42,19 @@ class NoticesForm(forms.Form):
     by_mail = forms.BooleanField(label=gettext_lazy("Mail"), required=False)
     by_slack = forms.BooleanField(label=gettext_lazy("Slack"), required=False)
     slack_secret = forms.CharField(
-        label=gettext_lazy("Incoming webhook of Slack"),
+        label=gettext_lazy("Slack incoming webhook"),
         max_length=core_limits.URL_CHARACTERS,
         required=False,
-        help_text=gettext_lazy(
-            "In Slack: Apps, Incoming Webhooks, choose a channel, copy the address that begins with "
-            "https://hooks.slack.com/."
-        ),
+        help_text=gettext_lazy("In Slack: Apps › Incoming Webhooks. Copy the https://hooks.slack.com/ URL."),
         widget=forms.URLInput(attrs=_SECRET),
     )
     by_telegram = forms.BooleanField(label=gettext_lazy("Telegram"), required=False)
     telegram_secret = forms.RegexField(
         r"^\d+:[A-Za-z0-9_-]{20,100}$",
-        label=gettext_lazy("Token of your Telegram bot"),
+        label=gettext_lazy("Telegram bot token"),
         required=False,
-        help_text=gettext_lazy("Write to @BotFather, send /newbot, and copy the token that it answers."),
-        error_messages={"invalid": gettext_lazy("A bot's token looks like 123456789:AAE… Copy all of it.")},
+        help_text=gettext_lazy("Send /newbot to @BotFather and copy the token."),
+        error_messages={"invalid": gettext_lazy("Enter a full token, such as 123456789:AAE…")},
         widget=forms.TextInput(attrs=_SECRET),
     )
     telegram_chat = forms.RegexField(
@@ -61,10 +62,8 @@ class NoticesForm(forms.Form):
         label=gettext_lazy("Chat"),
         max_length=64,
         required=False,
-        help_text=gettext_lazy(
-            "The chat's number, or a channel's @name. Write to the bot once, so that it may answer."
-        ),
-        error_messages={"invalid": gettext_lazy("A chat is a number such as -1001234, or a name with @.")},
+        help_text=gettext_lazy("Chat number or channel @name. Message the bot once first."),
+        error_messages={"invalid": gettext_lazy("Enter a number such as -1001234 or an @name.")},
     )
 
     def __init__(self, *arguments: Any, choice: NoticePreferences, **named: Any) -> None:
@@ -94,18 +93,18 @@ class NoticesForm(forms.Form):
     def clean_slack_secret(self) -> str:
         given: str = self.cleaned_data["slack_secret"].strip()
         if given and (urlsplit(given).scheme not in {"http", "https"} or not urlsplit(given).hostname):
-            raise forms.ValidationError(_("Copy the whole address; it begins with https://."))
+            raise forms.ValidationError(_("Enter the full https:// URL."))
         return given
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if data.get("by_slack") and not (data.get("slack_secret") or self.choice.slack_url):
-            self._ask_for("slack_secret", _("Paste the address, or untick Slack."))
+            self._ask_for("slack_secret", _("Enter the URL or clear Slack."))
         if data.get("by_telegram"):
             if not (data.get("telegram_secret") or self.choice.telegram_token):
-                self._ask_for("telegram_secret", _("Paste the token, or untick Telegram."))
+                self._ask_for("telegram_secret", _("Enter the token or clear Telegram."))
             if not data.get("telegram_chat"):
-                self._ask_for("telegram_chat", _("Say which chat the bot writes to."))
+                self._ask_for("telegram_chat", _("Enter a chat."))
         return data
 
     def _ask_for(self, name: str, message: str) -> None:
@@ -154,15 +153,14 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
 def send_test(request: HttpRequest, place: Place) -> HttpResponse:
     channels = _choice(place).channels
     if not channels:
-        messages.error(request, _("No channel is ticked. Tick one, save, and try again."))
+        messages.error(request, _("Choose and save a channel first."))
         return redirect(place.address("notices"))
     notices.send_test(place.workspace, place.user, request.POST.get("once", ""))
     said = ", ".join(str(NoticeChannel(name).label) for name in channels)
     count = len(channels)
     messages.success(
         request,
-        ngettext("A test is on its way by %(said)s.", "Tests are on their way by %(said)s.", count)
-        % {"said": said},
+        ngettext("Test sent by %(said)s.", "Tests sent by %(said)s.", count) % {"said": said},
     )
     return redirect(place.address("notices"))
 

@@ -27,7 +27,7 @@ class ProfileForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=limits.NAME_CHARACTERS,
         required=False,
-        help_text=gettext_lazy("Colleagues see it beside what you approve."),
+        help_text=gettext_lazy("Shown to colleagues"),
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
 

@@ -61,7 +61,7 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
     """Why it isn't stored; who has given a right password is no stranger any more."""
     beside = {name: value for name, value in session.items() if name != form_recovery.KEPT}
     if len(session.encode(beside)) > limits.STRANGERS_SESSION_BYTES:
-        said = _("This is more than the page can keep. Open it again, and send less.")
+        said = _("Too much data. Reload the page and send less.")
         return HttpResponse(f"{said}\n", status=413, content_type="text/plain; charset=utf-8")
     if session.session_key is not None or AUTHENTICATION_METHODS_SESSION_KEY in session:
         return None
@@ -71,7 +71,7 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
         or attempt_counters.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
-        said = _("Too many people are at this just now. Try again in an hour.")
+        said = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{said}\n", status=429, content_type="text/plain; charset=utf-8")
     return None
 
@@ -90,6 +90,6 @@ class SecondFactor:
             and request.user.is_staff
             and not is_mfa_enabled(request.user)
         ):
-            messages.warning(request, _("The operators' pages need a second factor. Set one up here first."))
+            messages.warning(request, _("Operator pages need two-factor authentication. Set it up first."))
             return redirect("mfa_index")
         return self._next(request)

@@ -42,37 +42,35 @@ class WorkspaceSettingsForm(forms.Form):
         choices=workspaces.timezone_choices,
     )
     requires_approval = forms.BooleanField(
-        label=gettext_lazy("Approve before publishing"),
+        label=gettext_lazy("Approval"),
         required=False,
-        help_text=gettext_lazy(
-            "On: somebody approves an item, then it can be published. Off: publishing it is the approval."
-        ),
+        help_text=gettext_lazy("Require approval before publishing"),
     )
 
 
 class ModelKeyForm(forms.Form):
     model_key = forms.CharField(
         label=gettext_lazy("Key"),
-        help_text=gettext_lazy("Paste the whole key. It is kept sealed and never shown again."),
+        help_text=gettext_lazy("Stored encrypted; not shown again"),
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}),
     )
 
 
 class ModelCapForm(forms.Form):
     dollars = forms.DecimalField(
-        label=gettext_lazy("US dollars a month"),
+        label=gettext_lazy("US dollars per month"),
         required=False,
         min_value=Decimal("0.01"),
         max_value=Decimal(1_000_000),
         decimal_places=2,
-        help_text=gettext_lazy("Above it, new runs wait until the next month begins (UTC). Empty: no cap."),
+        help_text=gettext_lazy("Runs above it wait until next month (UTC). Leave empty for no cap."),
         widget=forms.NumberInput(attrs={"inputmode": "decimal", "step": "0.01", "autofocus": True}),
     )
 
 
 class NameForm(forms.Form):
     name = forms.CharField(
-        label=gettext_lazy("Its name"),
+        label=gettext_lazy("Name"),
         max_length=core_limits.NAME_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
@@ -107,7 +105,7 @@ def model_key(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
-            messages.success(request, _("The key is kept. The next run uses it."))
+            messages.success(request, _("Key saved."))
             return redirect(place.address("workspace"))
     return render(request, "pages/workspace/key.html", {"form": form})
 
@@ -117,7 +115,7 @@ def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if workspaces.remove_model_key(place.workspace, place.user.email):
-            messages.success(request, _("The key is removed."))
+            messages.success(request, _("Key removed."))
         return redirect(place.address("workspace"))
     return render(request, "pages/workspace/key_remove.html", {"form": form})
 
@@ -151,7 +149,7 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
     every = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
     if not cache.add(f"exported:{place.workspace.pk}", 1, every):
-        messages.error(request, _("An export was begun a moment ago. Wait a minute, then download again."))
+        messages.error(request, _("An export was just started. Try again in a minute."))
         return redirect(place.address("workspace"))
     name = export.file_name(place.workspace, utc_now())
     pieces = export.begin(place.workspace, actor=place.user.email)
@@ -175,7 +173,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
     """The deletion undone."""
     if erasure.undo(place.workspace, actor=place.user.email):
-        said = _("%(workspace)s stays, and works again.") % {"workspace": place.workspace.name}
+        said = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
         messages.success(request, said)
     return redirect(place.address("workspace"))
 
@@ -186,11 +184,9 @@ def _dollars(micro: int | None) -> Decimal | None:
 
 class AccessForm(forms.Form):
     message = forms.CharField(
-        label=gettext_lazy("What do you want to use it for?"),
+        label=gettext_lazy("Intended use"),
         max_length=whitelist_requests.MESSAGE_CHARACTERS,
-        help_text=gettext_lazy(
-            "A sentence or two help the operator to decide: your site, what you publish, where."
-        ),
+        help_text=gettext_lazy("Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
@@ -201,7 +197,7 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             whitelist_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
-            messages.success(request, _("The operator has your request and answers by mail."))
+            messages.success(request, _("Request sent. We'll reply by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()
     return render(request, "pages/access.html", {"form": form, "last": last, "page_name": "access"})

@@ -168,9 +168,7 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
         # A part that changes by itself: its whole page is opened again, which leads to the log-in and back.
         return HttpResponse(headers={"HX-Refresh": "true"})
     if not is_kept:
-        messages.warning(
-            request, _("What you had typed is not kept here. Go back to copy it, before you log in.")
-        )
+        messages.warning(request, _("Your changes can't be kept. Go back and copy them before you log in."))
     return redirect_to_login(request.get_full_path() if request.method == "GET" else request.path)
 
 

@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                 ('start', models.BigIntegerField()),
                 ('content_type', models.CharField(choices=[('video', 'Video'), ('image', 'Image'), ('text', 'Text'), ('blog', 'Article'), ('newsletter', 'Newsletter')], max_length=10)),
                 ('engine_output', models.CharField(max_length=60)),
-                ('attribution', models.CharField(choices=[('received', 'On the day of counting'), ('published', 'On the day of publication')], max_length=9)),
+                ('attribution', models.CharField(choices=[('received', 'Date counted'), ('published', 'Date published')], max_length=9)),
                 ('availability', models.JSONField(default=dict)),
                 ('impressions', models.BigIntegerField(null=True)),
                 ('views', models.BigIntegerField(null=True)),

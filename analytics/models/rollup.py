@@ -19,8 +19,8 @@ DAY: Final = 86_400
 class Attribution(models.TextChoices):
     """By which moment a platform's numbers count."""
 
-    RECEIVED = "received", _("On the day of counting")
-    PUBLISHED = "published", _("On the day of publication")
+    RECEIVED = "received", _("Date counted")
+    PUBLISHED = "published", _("Date published")
 
 
 class RollupDay(WorkspaceRow, DueModel):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from analytics.reports.page import Chart, Compared, ReportLine, ReportPart
 
 REASONS: Final = {
-    "unsupported": gettext_lazy("not given by the platform"),
-    "delayed": gettext_lazy("not counted yet"),
-    "unavailable": gettext_lazy("asked for, not given"),
+    "unsupported": gettext_lazy("not provided by the platform"),
+    "delayed": gettext_lazy("not yet counted"),
+    "unavailable": gettext_lazy("not provided"),
 }
 _CARDS: Final = ("published", "failed", "impressions", "views", "engagements", "engagement_rate")
 COLUMNS: Final = METRICS
@@ -75,11 +75,11 @@ def _card(one: Compared) -> ChartCard:
     if one.now is None:
         about = str(REASONS.get(one.reason, ""))
     elif one.before is None:
-        about = _("not known for the period before")
+        about = _("no earlier data")
     elif one.change is None:
-        about = _("%(before)s before") % {"before": number(one.before, one.metric)}
+        about = _("Previously %(before)s") % {"before": number(one.before, one.metric)}
     else:
-        about = _("%(change)s %% against %(before)s before") % {
+        about = _("%(change)s %% vs %(before)s") % {
             "change": f"{one.change:+d}".replace("-", "\u2212"),
             "before": number(one.before, one.metric),
         }

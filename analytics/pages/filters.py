@@ -34,7 +34,7 @@ RANGES: Final = {
     "30": gettext_lazy("Last 30 days"),
     "90": gettext_lazy("Last 90 days"),
     "365": gettext_lazy("Last 365 days"),
-    CHOSEN: gettext_lazy("These dates"),
+    CHOSEN: gettext_lazy("Custom"),
 }
 DEFAULT_RANGE: Final = "30"
 INTERVALS: Final = {
@@ -74,23 +74,23 @@ class AnalyticsFilter(forms.Form):
     content_type = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
-        choices=[("", gettext_lazy("Every kind")), *Bucket.choices],
+        choices=[("", gettext_lazy("All kinds")), *Bucket.choices],
     )
     metric = forms.ChoiceField(
-        label=gettext_lazy("Number"),
+        label=gettext_lazy("Metric"),
         required=False,
-        choices=[("", gettext_lazy("What is known most")), *((name, METRIC_NAMES[name]) for name in METRICS)],
+        choices=[("", gettext_lazy("Automatic")), *((name, METRIC_NAMES[name]) for name in METRICS)],
     )
     interval = forms.ChoiceField(
         label=gettext_lazy("Interval"),
         required=False,
-        choices=[("", gettext_lazy("By what fits")), *INTERVALS.items()],
+        choices=[("", gettext_lazy("Auto")), *INTERVALS.items()],
     )
     tz = forms.ChoiceField(
         label=gettext_lazy("Time zone"), required=False, choices=lazy(workspaces.timezone_choices, list)
     )
     attribution = forms.ChoiceField(
-        label=gettext_lazy("Platforms' numbers count"), required=False, choices=Attribution.choices
+        label=gettext_lazy("Attribute to"), required=False, choices=Attribution.choices
     )
 
     def __init__(self, *args: Any, workspace: Workspace, now: datetime, **kwargs: Any) -> None:
@@ -106,7 +106,7 @@ class AnalyticsFilter(forms.Form):
         asked = self.data.get("outlet", "")
         if decode("out", asked) is not None and asked not in dict(outlets):
             outlets.append((asked, _("Another outlet")))
-        fields["outlet"].choices = [("", _("Every outlet")), *outlets]
+        fields["outlet"].choices = [("", _("All outlets")), *outlets]
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = {**(super().clean() or {})}
@@ -121,7 +121,7 @@ class AnalyticsFilter(forms.Form):
         chosen = given["range"] or (CHOSEN if given["start"] else DEFAULT_RANGE)
         if chosen == CHOSEN:
             if given["start"] is None:
-                self.add_error("start", _("Say from which day on."))
+                self.add_error("start", _("Enter a start date."))
             last = given["end"] or today
             first = given["start"] or last
         else:
@@ -129,7 +129,7 @@ class AnalyticsFilter(forms.Form):
             first = today - timedelta(days=int(chosen) - 1)
         days = (last - first).days + 1
         if days < 1:
-            self.add_error("end", _("The last day comes before the first one."))
+            self.add_error("end", _("The end is before the start."))
         elif days > limits.ANALYTICS_DAYS:
             self.add_error("end", _("Choose at most %(days)s days.") % {"days": limits.ANALYTICS_DAYS})
         interval = given["interval"] or (
@@ -138,11 +138,10 @@ class AnalyticsFilter(forms.Form):
         if interval == "hour" and days > HOURS_FOR_DAYS:
             self.add_error(
                 "interval",
-                _("Hours are shown for %(days)s days at most; choose fewer days, or days.")
-                % {"days": HOURS_FOR_DAYS},
+                _("Hourly data covers at most %(days)s days.") % {"days": HOURS_FOR_DAYS},
             )
         if not 1970 < first.year < 3000 or not 1970 < last.year < 3000:
-            self.add_error("start", _("Choose a day of these years."))
+            self.add_error("start", _("Choose a day in range."))
             return Period(self.now.astimezone(UTC), self.now.astimezone(UTC), "day", zone)
         return Period(
             local_midnight(first, zone), local_midnight(last + timedelta(days=1), zone), interval, zone

@@ -97,10 +97,10 @@ def _charts(found: Report) -> list[charts.ChartWithTable]:
         charts.chart(
             "over-time",
             label,
-            _("This period beside the one before. A gap is what nobody knows."),
+            _("Compared with the previous period. Gaps: no data"),
             found.over_time,
             metric,
-            said=lambda line: _("The period before") if line.is_before else _("This period"),
+            said=lambda line: _("Previous period") if line.is_before else _("This period"),
         ),
         charts.chart(
             "by-outlet",

@@ -88,16 +88,16 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
     counts = read.counts()
     entered = read.how_entries_ended()
     stages = (
-        FlowStage("entered", _("Entered"), _ended(entered), counts["entered"], read.waits_for_credits()),
+        FlowStage("entered", _("New"), _ended(entered), counts["entered"], read.waits_for_credits()),
         FlowStage(
             "made",
-            _("Being made"),
-            _("queued or in the making now"),
+            _("Generating"),
+            _("queued or generating"),
             counts["made"],
             read.longest_in_making(),
         ),
-        FlowStage("review", _("Wait for review"), "", counts["review"], read.longest_unreviewed()),
-        FlowStage("due", _("Due"), _("still to come in a span as long"), counts["due"], read.next_due()),
+        FlowStage("review", _("To review"), "", counts["review"], read.longest_unreviewed()),
+        FlowStage("due", _("Due"), _("upcoming, same range"), counts["due"], read.next_due()),
         FlowStage("late", _("Late"), "", counts["late"], read.latest(), tone="bad" if counts["late"] else ""),
         FlowStage(
             "failed",
@@ -172,8 +172,8 @@ class _StageQueries:
             f"new/{encode('raw', row['id'])}",
             row["created_at"],
             self._ago(row["created_at"]),
-            (row["reason"] or {}).get("message") or _("It waits for credits."),
-            SuggestedCall(_("How to see it"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
+            (row["reason"] or {}).get("message") or _("Waiting for credits"),
+            SuggestedCall(_("View"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
         )
 
     def longest_in_making(self) -> Oldest | None:
@@ -186,7 +186,7 @@ class _StageQueries:
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        see = SuggestedCall(_("How to see it"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
+        see = SuggestedCall(_("View"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
         return self._of_item(item, title, item.created_at, self._why_in_making(item), see)
 
     def longest_unreviewed(self) -> Oldest | None:
@@ -195,10 +195,8 @@ class _StageQueries:
         if item is None:
             return None
         first = _first_obstacle(explain(item, now=self.now).blockers)
-        why = first.message if first else _("Nobody has decided on it yet.")
-        approve = SuggestedCall(
-            _("How to approve it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve"
-        )
+        why = first.message if first else _("Not reviewed yet")
+        approve = SuggestedCall(_("Approve"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve")
         call = _suggested_call(first.clears if first else None) or approve
         return self._of_item(item, item.title or item.excerpt, item.ready_at, why, call)
 
@@ -207,7 +205,7 @@ class _StageQueries:
         if found is None:
             return None
         row, first = found
-        why = first.message if first else _("Nothing stands in its way.")
+        why = first.message if first else _("Not blocked")
         return self._of_post(row, row.due_at, why, first)
 
     def latest(self) -> Oldest | None:
@@ -215,10 +213,7 @@ class _StageQueries:
         if found is None:
             return None
         row, first = found
-        untold = _(
-            "Nothing stands in its way: the next free worker takes it up. If this stays, the workers are behind or have "
-            "stopped; ask the operator."
-        )
+        untold = _("Starting soon. If this persists, contact your operator.")
         why = first.message if first else untold
         return self._of_post(row, row.due_at, why, first)
 
@@ -239,7 +234,7 @@ class _StageQueries:
         title = item.title or (item.raw_item.title if item.raw_item else "")
         retry = how_to_retry(item.pk, item.error)
         return self._of_item(
-            item, title, item.updated_at, (item.error or {}).get("message", _("It failed.")), retry
+            item, title, item.updated_at, (item.error or {}).get("message", _("Failed")), retry
         )
 
     # --- Rows ----------------------------------------------------------------------------------------------------
@@ -299,7 +294,7 @@ class _StageQueries:
 
     def _of_post(self, row: Publication, at: datetime | None, why: str, first: Blocker | None) -> Oldest:
         item = row.item
-        see = SuggestedCall(_("How to see it"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
+        see = SuggestedCall(_("View"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
         return Oldest(
             item.title or item.excerpt,
             page_of(item.pk),
@@ -319,9 +314,9 @@ class _StageQueries:
         run = item.generation
         is_queued = item.status == GeneratedItemStatus.QUEUED
         waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("It waits its turn.")] if is_queued else [summary.progress_label(item)]
+        said = [waits_for, _("Queued")] if is_queued else [summary.progress_label(item)]
         if run.batch_until is not None and run.batch_until > self.now:
-            said.append(_("It may wait for an answer at half the price."))
+            said.append(_("May use a cheaper batch"))
         return " ".join(filter(None, said))
 
     def _ago(self, at: datetime | None) -> str:
@@ -341,14 +336,14 @@ def _suggested_call(call: Clearing | None) -> SuggestedCall | None:
     if call is None:
         return None
     wishes = {
-        "approve": _("How to approve it"),
-        "retry": _("How to retry it"),
-        "reconcile": _("How to look it up"),
-        "publish": _("How to publish it now"),
-        "restore": _("How to restore it"),
-        "hold": _("How to let publishing go on"),
+        "approve": _("Approve"),
+        "retry": _("Retry"),
+        "reconcile": _("Check status"),
+        "publish": _("Publish now"),
+        "restore": _("Restore"),
+        "hold": _("Resume publishing"),
     }
-    wish = wishes.get(call.path.rpartition("/")[2], _("How to change it"))
+    wish = wishes.get(call.path.rpartition("/")[2], _("Edit"))
     body = "" if call.body is None else json.dumps(call.body)
     return SuggestedCall(wish, call.method, f"/v1{call.path}", body)
 
@@ -357,13 +352,13 @@ def _ended(entered: Mapping[str, int]) -> str:
     """What became of those that entered, where it isn't what was hoped for."""
     waiting, skipped, failed = (entered.get(name, 0) for name in ("waiting_quota", "skipped", "failed"))
     told = (
-        (waiting, ngettext("%d waits for credits", "%d wait for credits", waiting)),
-        (skipped, ngettext("%d was skipped", "%d were skipped", skipped)),
-        (failed, ngettext("nothing could be made of %d", "nothing could be made of %d", failed)),
+        (waiting, ngettext("%d waiting for credits", "%d waiting for credits", waiting)),
+        (skipped, ngettext("%d skipped", "%d skipped", skipped)),
+        (failed, ngettext("%d without content", "%d without content", failed)),
     )
     return ", ".join(text % number for number, text in told if number)
 
 
 def _failures(counts: Mapping[str, CappedCount]) -> str:
-    told = ((counts["posts"], _("%s not published")), (counts["items"], _("%s not made")))
+    told = ((counts["posts"], _("%s not published")), (counts["items"], _("%s failed")))
     return ", ".join(text % count.said for count, text in told if count)

@@ -165,11 +165,11 @@ def _largest_first(parts: Sequence[SummaryPart]) -> tuple[SummaryPart, ...]:
 
 def _headline(month: Month, before: Month) -> str:
     if before.has_publications:
-        return _("%(month)s, beside %(before)s:") % {
+        return _("%(month)s, compared with %(before)s:") % {
             "month": month_said(month.first),
             "before": month_said(before.first),
         }
-    return _("%(month)s; nothing was published in %(before)s to compare it with:") % {
+    return _("%(month)s (no posts in %(before)s):") % {
         "month": month_said(month.first),
         "before": month_said(before.first),
     }
@@ -190,7 +190,7 @@ def _compared(month: Month, before: Month) -> list[str]:
         if month.is_covered(metric) and before.is_covered(metric):
             said += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric], metric)}
         elif before.totals.metrics[metric] is not None:
-            said += _(" (not compared, numbers are missing)")
+            said += _(" (not compared: missing data)")
         lines.append(f"- {_NAMES[metric]}: {said}")
     return lines
 
@@ -199,8 +199,8 @@ def _missing(month: Month) -> list[str]:
     """Which posts no number is known of, and which numbers whose platform never gives."""
     lines = [
         ngettext(
-            "- No number from %(outlet)s: %(missing)s of %(count)s post",
-            "- No number from %(outlet)s: %(missing)s of %(count)s posts",
+            "- No data from %(outlet)s: %(missing)s of %(count)s post",
+            "- No data from %(outlet)s: %(missing)s of %(count)s posts",
             part.published,
         )
         % {
@@ -215,10 +215,10 @@ def _missing(month: Month) -> list[str]:
         silent = [part.name for part in month.outlets if part.known and part.figures.metrics[metric] is None]
         if silent:
             lines.append(
-                _("- %(metric)s not given by: %(outlets)s")
+                _("- %(metric)s not provided by: %(outlets)s")
                 % {"metric": str(_NAMES[metric]), "outlets": ", ".join(silent[:LINES])}
             )
-    return [_("What isn't known, and is in no sum:"), *_cut(lines)] if lines else []
+    return [_("Missing data, not in any total:"), *_cut(lines)] if lines else []
 
 
 def _parts(title: str, parts: Sequence[SummaryPart]) -> list[str]:
@@ -238,7 +238,7 @@ def _parts(title: str, parts: Sequence[SummaryPart]) -> list[str]:
         ]
         if part.published > part.known:
             told.append(
-                _("no number from %(missing)s of %(count)s")
+                _("no data from %(missing)s of %(count)s")
                 % {
                     "missing": number(part.published - part.known, ""),
                     "count": number(part.published, ""),
@@ -255,7 +255,7 @@ def _best(did: Doing, metric: str) -> list[str]:
         f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {number(post.value, metric)}"
         for post in did.best[:BEST]
     ]
-    return [_("Best posts, by %(metric)s until now:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
+    return [_("Best posts by %(metric)s:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
 
 
 def _punctuality(month: Month, did: Doing) -> list[str]:
@@ -263,21 +263,21 @@ def _punctuality(month: Month, did: Doing) -> list[str]:
     late = did.lateness
     if late is not None:
         lines += [
-            _("- Published within a minute of its time: %(percent)s %%") % {"percent": late.on_time_percent},
-            _("- Late, half of them at most: %(span)s") % {"span": seconds_said(late.median)},
-            _("- Late, 19 of 20 at most: %(span)s") % {"span": seconds_said(late.worst_twentieth)},
+            _("- Published on time: %(percent)s %%") % {"percent": late.on_time_percent},
+            _("- Median delay: %(span)s") % {"span": seconds_said(late.median)},
+            _("- Delay, 95th percentile: %(span)s") % {"span": seconds_said(late.worst_twentieth)},
         ]
     failed, published = month.totals.metrics["failed"] or 0, month.totals.metrics["published"] or 0
     lines.append(
-        _("- Publications that failed: %(failed)s of %(all)s")
+        _("- Failed publications: %(failed)s of %(all)s")
         % {"failed": number(failed, ""), "all": number(failed + published, "")}
     )
     if did.made or did.not_made:
         lines.append(
-            _("- Items that couldn't be made: %(failed)s of %(all)s")
+            _("- Failed items: %(failed)s of %(all)s")
             % {"failed": number(did.not_made, ""), "all": number(did.made + did.not_made, "")}
         )
-    title = _("The pipeline itself:") if did.is_whole else _("The pipeline itself, of the newest 5,000:")
+    title = _("Delivery:") if did.is_whole else _("Delivery (newest 5,000):")
     return [title, *lines]
 
 

@@ -58,13 +58,13 @@ class StretchForm(forms.Form):
         super().__init__(*args, **kwargs)
         kinds = sorted((str(one.label), one.kind) for one in plugins.every("platforms", Platform))
         fields: Any = self.fields
-        fields["platform"].choices = [("", _("Every platform")), *((kind, label) for label, kind in kinds)]
+        fields["platform"].choices = [("", _("All platforms")), *((kind, label) for label, kind in kinds)]
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
         since, until = given.get("since"), given.get("until")
         if since and until and since > until:
-            self.add_error("until", _("This is before the first day."))
+            self.add_error("until", _("The end is before the start."))
         elif since and until and (until - since).days >= DAYS_MOST:
             self.add_error("until", _("Choose at most a year."))
         return given

@@ -189,32 +189,34 @@ _LABELS: Final[Mapping[str, Any]] = {
     "monthly": gettext_lazy("Monthly summary"),
     "digest": gettext_lazy("Daily digest"),
     "invitation": gettext_lazy("Invitation"),
-    "asked": gettext_lazy("Access asked for (to the operator)"),
-    "workspace_deletion": gettext_lazy("Workspace: to be deleted"),
-    "workspace_kept": gettext_lazy("Workspace: kept after all"),
-    "whitelisted": gettext_lazy("Access given"),
+    "asked": gettext_lazy("Access request (to the operator)"),
+    "workspace_deletion": gettext_lazy("Workspace deletion"),
+    "workspace_kept": gettext_lazy("Workspace deletion cancelled"),
+    "whitelisted": gettext_lazy("Access approved"),
     "refused": gettext_lazy("Access refused"),
-    "email_confirmation_signup": gettext_lazy("Code to sign up"),
-    "email_confirmation": gettext_lazy("Code for an address"),
-    "login_code": gettext_lazy("Code to log in"),
-    "password_reset_code": gettext_lazy("Code for a new password"),
-    "account_already_exists": gettext_lazy("Account exists already"),
+    "email_confirmation_signup": gettext_lazy("Sign-up code"),
+    "email_confirmation": gettext_lazy("Address code"),
+    "login_code": gettext_lazy("Log-in code"),
+    "password_reset_code": gettext_lazy("Password reset code"),
+    "account_already_exists": gettext_lazy("Account exists"),
     "unknown_account": gettext_lazy("No such account"),
-    "password_reset": gettext_lazy("Password changed by code"),
+    "password_reset": gettext_lazy("Password reset"),
     "password_changed": gettext_lazy("Password changed"),
     "password_set": gettext_lazy("Password set"),
     "email_changed": gettext_lazy("Address changed"),
     "email_confirm": gettext_lazy("Address confirmed"),
     "email_deleted": gettext_lazy("Address removed"),
-    "totp_activated": gettext_lazy("Second factor on"),
-    "totp_deactivated": gettext_lazy("Second factor off"),
+    "totp_activated": gettext_lazy("Two-factor authentication on"),
+    "totp_deactivated": gettext_lazy("Two-factor authentication off"),
     "recovery_codes_generated": gettext_lazy("New recovery codes"),
 }
 
 
 def names() -> dict[str, Any]:
     """What the page offers, and how it is called there."""
-    told = {f"notice-{kind}": _("Notice: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES}
+    told = {
+        f"notice-{kind}": _("Notification: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES
+    }
     return told | dict(_LABELS)
 
 

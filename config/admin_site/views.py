@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 admin.site.site_header = gettext_lazy("Content pipeline · Operators")
 admin.site.site_title = gettext_lazy("Content pipeline · Operators")
-admin.site.index_title = gettext_lazy("What needs you")
+admin.site.index_title = gettext_lazy("Needs attention")
 
 SHOWN: Final = 50
 LABELS: Final[Mapping[str, Any]] = {
-    "sources": gettext_lazy("Sources that fail or are gone"),
-    "raw_items": gettext_lazy("Raw items that failed"),
-    "generated_items": gettext_lazy("Generated items that failed"),
-    "persona_drafts": gettext_lazy("Drafts of personas that failed"),
-    "publications": gettext_lazy("Publications that failed or are unknown"),
-    "deliveries": gettext_lazy("Deliveries that failed"),
+    "sources": gettext_lazy("Failing sources"),
+    "raw_items": gettext_lazy("Failed raw items"),
+    "generated_items": gettext_lazy("Failed items"),
+    "persona_drafts": gettext_lazy("Failed persona drafts"),
+    "publications": gettext_lazy("Failed or unknown publications"),
+    "deliveries": gettext_lazy("Failed deliveries"),
 }
 
 
@@ -72,7 +72,7 @@ def dead_rows(request: HttpRequest) -> HttpResponse:
     names = [name for name in rows.DEAD if _may(request, "view", name)]
     context = {
         **admin.site.each_context(request),
-        "title": _("Dead rows"),
+        "title": _("Dead letters"),
         "workspace": workspace,
         "stretch": stretch,
         "sections": [_section(request, name, workspace, stretch) for name in names],
@@ -116,7 +116,7 @@ def _section(
 def _requeue(request: HttpRequest) -> None:
     name = request.POST.get("kind", "")
     if name not in rows.DEAD or not _may(request, "change", name):
-        messages.error(request, _("You may not requeue these."))
+        messages.error(request, _("You don't have permission to requeue these."))
         return
     done = 0
     for public_id in request.POST.getlist("id")[:SHOWN]:
@@ -127,7 +127,7 @@ def _requeue(request: HttpRequest) -> None:
         else:
             done += 1
     if done:
-        messages.success(request, ngettext("%d row goes on.", "%d rows go on.", done) % done)
+        messages.success(request, ngettext("%d row requeued.", "%d rows requeued.", done) % done)
 
 
 # --- One workspace ---------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
 def _act(request: HttpRequest, workspace: Workspace) -> None:
     permission, act = _ACTS.get(request.POST.get("act", ""), ("", None))
     if act is None or not request.user.has_perm(permission):
-        messages.error(request, _("You may not do this."))
+        messages.error(request, _("You don't have permission."))
         return
     messages.success(request, act(workspace, request))
 
@@ -185,7 +185,7 @@ def _revoke_all(workspace: Workspace, request: HttpRequest) -> str:
 
 def _set(act: Callable[[Workspace, str], bool], done: Any) -> Callable[[Workspace, HttpRequest], str]:
     def acted(workspace: Workspace, request: HttpRequest) -> str:
-        return str(done if act(workspace, request.user.get_username()) else _("It was so already."))
+        return str(done if act(workspace, request.user.get_username()) else _("No change."))
 
     return acted
 
@@ -195,18 +195,18 @@ _ACTS: Final[Mapping[str, tuple[str, Callable[[Workspace, HttpRequest], str]]]] 
     "revoke_all": ("accounts.change_apitoken", _revoke_all),
     "whitelist": (
         "accounts.change_workspace",
-        _set(workspaces.whitelist, gettext_lazy("Its tokens work from now on.")),
+        _set(workspaces.whitelist, gettext_lazy("Access approved.")),
     ),
     "delist": (
         "accounts.change_workspace",
-        _set(workspaces.delist, gettext_lazy("Its tokens are refused from now on.")),
+        _set(workspaces.delist, gettext_lazy("Access revoked.")),
     ),
     "lift_limits": (
         "accounts.change_workspace",
-        _set(workspaces.lift_limits, gettext_lazy("It has no rate limit and no quota from now on.")),
+        _set(workspaces.lift_limits, gettext_lazy("Limits lifted.")),
     ),
     "restore_limits": (
         "accounts.change_workspace",
-        _set(workspaces.restore_limits, gettext_lazy("Its rate limit and quota hold from now on.")),
+        _set(workspaces.restore_limits, gettext_lazy("Limits restored.")),
     ),
 }

@@ -50,7 +50,7 @@ GUIDES: Final = (
         "signing",
         "guides/signing.md",
         gettext_lazy("Signing"),
-        gettext_lazy("Know that a webhook came from here."),
+        gettext_lazy("Verify webhooks."),
     ),
     Guide(
         "brand-lane",
@@ -62,7 +62,7 @@ GUIDES: Final = (
         "idempotency",
         "guides/idempotency.md",
         gettext_lazy("Idempotency"),
-        gettext_lazy("Send it again without making it twice."),
+        gettext_lazy("Retry safely."),
     ),
     Guide(
         "pagination",
@@ -80,9 +80,9 @@ GUIDES: Final = (
         "webhook-sources",
         "guides/webhook-sources.md",
         gettext_lazy("Webhook sources"),
-        gettext_lazy("Take in what other services send."),
+        gettext_lazy("Receive from other services."),
     ),
-    Guide("events", "guides/events.md", gettext_lazy("Events"), gettext_lazy("Be told, or read along.")),
+    Guide("events", "guides/events.md", gettext_lazy("Events"), gettext_lazy("Receive or read events.")),
     Guide(
         "video-sources",
         "guides/video-sources.md",
@@ -95,7 +95,7 @@ IN_WORDS: Final = (
         "api",
         "api/README.md",
         gettext_lazy("The API"),
-        gettext_lazy("Tokens, errors, limits, lists: what holds for every call."),
+        gettext_lazy("Tokens, errors, limits and lists."),
     ),
     Guide(
         "api/workspace",
@@ -103,14 +103,12 @@ IN_WORDS: Final = (
         gettext_lazy("Workspace"),
         gettext_lazy("Credits, engines and their prices."),
     ),
-    Guide(
-        "api/sources", "api/sources.md", gettext_lazy("Sources"), gettext_lazy("Where content comes from.")
-    ),
+    Guide("api/sources", "api/sources.md", gettext_lazy("Sources"), gettext_lazy("Import content.")),
     Guide(
         "api/inbound-deliveries",
         "api/inbound-deliveries.md",
         gettext_lazy("Inbound deliveries"),
-        gettext_lazy("What others send to a webhook source."),
+        gettext_lazy("Requests to a webhook source."),
     ),
     Guide(
         "api/uploads",
@@ -122,19 +120,19 @@ IN_WORDS: Final = (
         "api/raw-items",
         "api/raw-items.md",
         gettext_lazy("Raw items"),
-        gettext_lazy("Push content, and see what came of it."),
+        gettext_lazy("Push content and follow it."),
     ),
     Guide(
         "api/generated-items",
         "api/generated-items.md",
         gettext_lazy("Generated items"),
-        gettext_lazy("Read, edit and review what was made."),
+        gettext_lazy("Read, edit and review items."),
     ),
     Guide(
         "api/publishing",
         "api/publishing.md",
         gettext_lazy("Publishing"),
-        gettext_lazy("Publish, and settle what became of it."),
+        gettext_lazy("Publish and check the outcome."),
     ),
     Guide(
         "api/schedule",
@@ -147,13 +145,13 @@ IN_WORDS: Final = (
         "api/personas",
         "api/personas.md",
         gettext_lazy("Personas and topics"),
-        gettext_lazy("Who speaks, and of what."),
+        gettext_lazy("Voice and topics."),
     ),
     Guide(
         "api/analytics",
         "api/analytics.md",
         gettext_lazy("Analytics"),
-        gettext_lazy("Numbers, and why one is missing."),
+        gettext_lazy("Metrics and gaps."),
     ),
     Guide(
         "api/events", "api/events.md", gettext_lazy("Event feed"), gettext_lazy("All events, without gaps.")

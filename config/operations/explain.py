@@ -84,12 +84,16 @@ def _lines(row: Any, now: datetime) -> Iterator[str]:
 
 def _headline(row: Any) -> str:
     name = row._meta.db_table
-    state = [str(row.get_status_display())] if hasattr(row, "status") else []
+    state = [_state(row)] if hasattr(row, "status") else []
     state += [word for field, word in _MARKS.items() if getattr(row, field, None)]
     since = getattr(row, "updated_at", None) or getattr(row, "created_at", None)
     state += [f"last changed at {as_z(since)}"] if since else []
     of = f" of {row.workspace.name}" if hasattr(row, "workspace") and row.workspace else ""
     return f"{encode(PREFIXES[name], row.pk)}, {name.replace('_', ' ')}{of}: {', '.join(state)}."
+
+
+def _state(row: Any) -> str:
+    return str(labels.of_item(row).label if isinstance(row, GeneratedItem) else row.get_status_display())
 
 
 def _below(rows: Iterable[Any], now: datetime) -> Iterator[str]:
@@ -188,7 +192,7 @@ def _of_item(item: GeneratedItem, now: datetime) -> Iterator[str]:
 def _of_run(run: Generation, now: datetime) -> Iterator[str]:
     if run.status not in OPEN_RUNS:
         return
-    yield f"{labels.STAGES[run.stage]} {run.get_queue_display()}."
+    yield f"{labels.STAGES[run.stage]}. Its next step: {run.get_queue_display()}."
     stopped = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
     if stopped is not None:
         yield f"{stopped} {stopped.reason}"
@@ -209,7 +213,8 @@ def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
 
 def _of_source(source: Source, now: datetime) -> Iterator[str]:
     health = health_of(source)
-    yield f"{health.label}. {health.sentence}".strip()
+    says_both = health.sentence.startswith(health.label)
+    yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
         yield f"{source.failures} polls in a row failed, since {as_z(source.failing_since)}."
     why = availability.of_source(kind_of(source), source.config) or eligibility.unavailable(source)

@@ -57,7 +57,7 @@ def needs(user: User) -> list[Need]:
 def _requests() -> Iterator[Need]:
     count = WhitelistRequest.everywhere.filter(status=WhitelistRequest.Status.PENDING).count()
     if count:
-        text = ngettext("%d workspace asks to be let in", "%d workspaces ask to be let in", count) % count
+        text = ngettext("%d workspace requests access", "%d workspaces request access", count) % count
         yield Need(text, f"{reverse('admin:accounts_whitelistrequest_changelist')}?status__exact=pending")
 
 

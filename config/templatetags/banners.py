@@ -47,13 +47,11 @@ def _stopped(place: Place) -> list[Banner]:
     if switch is None:
         return []
     title = (
-        _("The operator has stopped publishing to %(platform)s.") % {"platform": switch.platform}
+        _("The operator paused publishing to %(platform)s.") % {"platform": switch.platform}
         if switch.platform
-        else _("The operator has stopped publishing.")
+        else _("The operator paused publishing.")
     )
-    text = _("%(reason)s What is due waits, and goes out by itself afterwards.") % {
-        "reason": f"{switch.reason.rstrip('.')}."
-    }
+    text = _("%(reason)s Posts publish when it resumes.") % {"reason": f"{switch.reason.rstrip('.')}."}
     return [Banner(title, text)]
 
 
@@ -62,42 +60,37 @@ def _publishing(place: Place) -> list[Banner]:
     now = utc_now()
     reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
     if reason is not None:
-        text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
+        text = f"{reason.rstrip('.')}."
         link = _address(place, "queues_page")
-        return [Banner(_("All publishing is on hold."), text, link, _("See who holds it, and what waits"))]
+        return [Banner(_("Publishing is paused."), text, link, _("View"))]
     if late is None:
         return []
     title = ngettext(
-        "%(count)d post is late, by %(span)s.",
-        "%(count)d posts are late, the earliest by %(span)s.",
+        "%(count)d post late (%(span)s)",
+        "%(count)d posts late (up to %(span)s)",
         late.count,
     )
     span = timesince(now - timedelta(minutes=late.minutes), now, depth=1).replace("\xa0", " ")
-    text = ngettext(
-        "It says why it waits: for its outlet, for an approval, or for the service itself.",
-        "Each says why it waits: for its outlet, for an approval, or for the service itself.",
-        late.count,
-    )
     link = _address(place, "failures")
-    return [Banner(title % {"count": late.count, "span": span}, text, link, _("See which, and what helps"))]
+    return [Banner(title % {"count": late.count, "span": span}, "", link, _("Fix"))]
 
 
 def _used_up(place: Place) -> list[Banner]:
     if not credit_account.is_used_up(place.workspace):
         return []
     title = _("This month's credits are used up.")
-    text = _("Pushes are refused and what sources bring waits until the next month, or until you get more.")
-    return [Banner(title, text, _address(place, "usage"), _("See the usage"))]
+    text = _("New items wait until credits renew.")
+    return [Banner(title, text, _address(place, "usage"), _("View usage"))]
 
 
 def _outlets(place: Place) -> list[Banner]:
     names = counts.outlets_to_reconnect(place.workspace.pk)
     if not names:
         return []
-    title = ngettext("%(names)s has to be reconnected.", "%(names)s have to be reconnected.", len(names))
-    text = _("The platform refuses the log-in, so nothing is published there.")
+    title = ngettext("%(names)s needs reconnecting.", "%(names)s need reconnecting.", len(names))
+    text = _("Log-in expired. Posts are waiting.")
     address = _address(place, "outlets_page")
-    return [Banner(title % {"names": ", ".join(names)}, text, address, _("See what it says"), "bad")]
+    return [Banner(title % {"names": ", ".join(names)}, text, address, _("View"), "bad")]
 
 
 def _endpoints(place: Place) -> list[Banner]:
@@ -116,9 +109,9 @@ def _endpoints(place: Place) -> list[Banner]:
             len(names),
         )
         cause = (
-            ngettext("It answered 410: it is gone.", "They answered 410: they are gone.", len(names))
+            ngettext("It answered 410 Gone.", "They answered 410 Gone.", len(names))
             if is_gone
-            else ngettext("It failed for days.", "They failed for days.", len(names))
+            else _("Failing for days.")
         )
         after = ngettext(
             "Its events are held until an owner switches it on again.",
@@ -126,7 +119,7 @@ def _endpoints(place: Place) -> list[Banner]:
             len(names),
         )
         banners.append(
-            Banner(title % {"names": ", ".join(names)}, f"{cause} {after}", address, _("See the endpoints"))
+            Banner(title % {"names": ", ".join(names)}, f"{cause} {after}", address, _("View endpoints"))
         )
     return banners
 

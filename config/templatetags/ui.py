@@ -52,7 +52,7 @@ def sample(row: object) -> SafeString:
     is_sample = row.get("is_sample") if isinstance(row, dict) else getattr(row, "is_sample", False)
     if not is_sample:
         return mark_safe("")
-    return format_html('<span class="badge" title="{}">{}</span>', _("Part of the sample data"), _("Sample"))
+    return format_html('<span class="badge" title="{}">{}</span>', _("Sample data"), _("Sample"))
 
 
 @register.simple_tag

@@ -165,7 +165,7 @@ class SwitchAdmin(ModelAdmin):
         return switch.platform or str(_("all"))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        title = {"title": _("Stop publishing or model calls")}
+        title = {"title": _("Pause publishing or AI calls")}
         return super().add_view(request, form_url, {**(extra_context or {}), **title})
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -197,7 +197,7 @@ class SwitchAdmin(ModelAdmin):
         resumed = sum(
             kill_switch.resume(switch, actor=actor) for switch in queryset.select_related("workspace")
         )
-        text = ngettext("%d thing goes on.", "%d things go on.", resumed) % resumed
+        text = ngettext("%d switch resumed.", "%d switches resumed.", resumed) % resumed
         self.message_user(request, text, messages.SUCCESS)
 
 
@@ -213,7 +213,7 @@ class OAuthAppForm(ModelFormBase):
         strip=True,
         max_length=2000,
         widget=PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=_("Sealed, and never shown again. Empty: the one that is there stays."),
+        help_text=_("Stored encrypted; not shown again. Leave empty to keep it."),
     )
 
     class Meta:

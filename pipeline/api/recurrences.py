@@ -99,7 +99,7 @@ class RecurrenceView(PipelineResource):
 
     @extend_schema(
         operation_id="recurrences_list",
-        summary="List the items that come back",
+        summary="List the items that repeat",
         parameters=documented(_FILTERS),
         responses=answers(
             {200: documents.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
@@ -115,7 +115,7 @@ class RecurrenceView(PipelineResource):
 
     @extend_schema(
         operation_id="recurrences_create",
-        summary="Let an item come back",
+        summary="Repeat an item",
         parameters=POST,
         request=RecurrenceInput,
         responses=answers({201: Recurrence}, 409, 413, 415, 422),
@@ -135,7 +135,7 @@ class RecurrenceView(PipelineResource):
 
     @extend_schema(
         operation_id="recurrences_retrieve",
-        summary="Read when an item comes back, and what came of the last times",
+        summary="Read when an item repeats, and its last times",
         parameters=[path_id("rec")],
         responses=answers({200: RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
@@ -148,7 +148,7 @@ class RecurrenceView(PipelineResource):
 
     @extend_schema(
         operation_id="recurrences_update",
-        summary="Change how often an item comes back, stop it or let it go on",
+        summary="Change how often an item repeats, stop or resume it",
         parameters=[path_id("rec"), IF_MATCH],
         request=RecurrenceChanges,
         responses=answers({200: Recurrence}, 404, 409, 412, 413, 415),

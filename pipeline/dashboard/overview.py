@@ -177,7 +177,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
             about=row["engine_output"],
             reason=str(labels.HOLDS.get(row["held"], row["held"])),
             call=SuggestedCall(
-                _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
+                _("Publish"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
             link=page_of(row["id"]),
         )
@@ -213,10 +213,10 @@ def _publication(row: Any) -> DashboardRow:
     name = encode("pub", row["id"])
     is_published = row["status"] == PublicationStatus.PUBLISHED
     calls = {
-        "failed": SuggestedCall(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
-        "unknown": SuggestedCall(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
+        "failed": SuggestedCall(_("Retry"), "POST", f"/v1/publications/{name}/retry"),
+        "unknown": SuggestedCall(_("Check status"), "POST", f"/v1/publications/{name}/reconcile"),
     }
-    see = SuggestedCall(_("How to see it"), "GET", f"/v1/publications/{name}")
+    see = SuggestedCall(_("View"), "GET", f"/v1/publications/{name}")
     moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
     return DashboardRow(
         title=row["item_title"] or row["item_excerpt"],
@@ -238,7 +238,7 @@ def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> SuggestedCal
     """None where it says that trying again can't help."""
     if (error or {}).get("retryable") is False:
         return None
-    return SuggestedCall(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
+    return SuggestedCall(_("Retry"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
 
 
 def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
@@ -263,7 +263,7 @@ def looked_at(item_id: UUID, flagged: str) -> SuggestedCall | None:
     """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
     if flagged != "source_changed":
         return None
-    return SuggestedCall(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
+    return SuggestedCall(_("Approve"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
 
 
 def _flagged(workspace_id: UUID) -> list[DashboardRow]:
@@ -299,10 +299,8 @@ def _sources(workspace_id: UUID) -> list[DashboardRow]:
     found = []
     for row in rows:
         name = encode("src", row["id"])
-        poll = SuggestedCall(_("How to poll it now"), "POST", f"/v1/sources/{name}/poll")
-        revive = SuggestedCall(
-            _("How to switch it on again"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}'
-        )
+        poll = SuggestedCall(_("Poll now"), "POST", f"/v1/sources/{name}/poll")
+        revive = SuggestedCall(_("Switch on"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}')
         found.append(
             DashboardRow(
                 title=row["name"],
@@ -330,7 +328,7 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
             if (platform := platform_if_known(row["platform"]))
             else row["platform"],
             reason=(row["last_error"] or {}).get("message", ""),
-            call=SuggestedCall(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
+            call=SuggestedCall(_("View"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
             status="needs_reconnect",
         )
         for row in rows

@@ -162,9 +162,9 @@ def tell_flagged(row: RawItem, reason: str, items: Sequence[GeneratedItem], now:
     if row.test or not items:
         return
     title = row.title or items[0].title or items[0].excerpt
-    count = ngettext(
-        "%(count)d published item was made of it.", "%(count)d published items were made of it.", len(items)
-    ) % {"count": len(items)}
+    count = ngettext("%(count)d published item uses it.", "%(count)d published items use it.", len(items)) % {
+        "count": len(items)
+    }
     version = row.content_version if reason == "source_changed" else row.version
     notices.record(
         "item_flagged",

@@ -184,8 +184,7 @@ class Postman:
             if mailbox
             else "",
             footer=Footer(
-                _("You get this mail because you subscribed to %(name)s.")
-                % {"name": config.get("from_name") or self.outlet.name},
+                _("You subscribed to %(name)s.") % {"name": config.get("from_name") or self.outlet.name},
                 _("Unsubscribe"),
             ),
         )
@@ -216,10 +215,8 @@ def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) ->
     name = str(outlet.config.get("from_name") or outlet.name)
     url = f"{settings.PUBLIC_URL.rstrip('/')}/subscribe/confirm/{subscriber.token}"
     subject = _("Please confirm: %(name)s") % {"name": name}
-    asked = _("Somebody, hopefully you, subscribed this address to %(name)s. Open this page to confirm:") % {
-        "name": name
-    }
-    ignore = _("If it wasn't you, do nothing: you won't get another mail.")
+    asked = _("Confirm your subscription to %(name)s:") % {"name": name}
+    ignore = _("If this wasn't you, ignore this mail.")
     html = (
         f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
     )

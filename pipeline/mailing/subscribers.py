@@ -143,7 +143,7 @@ def add(outlet: Outlet, text: str, *, by: str, now: datetime) -> Subscriber:
     """By hand: asked for confirmation as by the form. Raises `Invalid`."""
     email = normalised(text)
     if email is None:
-        raise Invalid.one("email", "invalid", "This is no address that mail can be sent to.")
+        raise Invalid.one("email", "invalid", "Enter a valid email address.")
     sign_up(outlet, email, origin="hand", now=now)
     row: Subscriber | None = Subscriber.everywhere.filter(outlet=outlet, email=email).first()
     if row is None:
@@ -158,7 +158,7 @@ def import_file(outlet: Outlet, content: bytes, *, by: str, now: datetime) -> Im
     """
     found, refused = _read(content)
     if not found and not refused:
-        raise Invalid.one("file", "empty", "The file holds no address.")
+        raise Invalid.one("file", "empty", "The file has no email addresses.")
     if not _has_room(outlet, len(found)):
         raise Invalid.one("file", "too_many", f"A list holds {limits.SUBSCRIBERS:,} addresses at most.")
     emails, added = list(found), 0

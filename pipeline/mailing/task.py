@@ -235,7 +235,7 @@ def _tell(row: MailQueue, shown: dict[str, Any], now: datetime) -> None:
         "post_failed",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{shown['at']}",
-        title=_("The mail server of %(outlet)s refuses mails") % {"outlet": row.outlet.name},
+        title=_("The mail server of %(outlet)s rejects mail") % {"outlet": row.outlet.name},
         text=str(shown["message"]),
         path=f"outlets/{ids.encode('out', row.outlet_id)}/subscribers",
         now=now,

@@ -58,16 +58,16 @@ class BodyFormat(models.TextChoices):
 
 
 class GeneratedItemStatus(models.TextChoices):
-    QUEUED = "queued", _("Waits its turn")
-    GENERATING = "generating", _("Is being made")
-    READY = "ready", _("Ready")
-    FAILED = "failed", _("Could not be made")
+    QUEUED = "queued", _("Queued")
+    GENERATING = "generating", _("Generating")
+    READY = "ready", _("To review or approved")
+    FAILED = "failed", _("Failed")
     REJECTED = "rejected", _("Rejected")
     SCHEDULED = "scheduled", _("Scheduled")
-    PUBLISHING = "publishing", _("Is being published")
+    PUBLISHING = "publishing", _("Publishing")
     PUBLISHED = "published", _("Published")
-    PARTIALLY_PUBLISHED = "partially_published", _("Published in part")
-    PUBLISH_FAILED = "publish_failed", _("Could not be published")
+    PARTIALLY_PUBLISHED = "partially_published", _("Partly published")
+    PUBLISH_FAILED = "publish_failed", _("Publishing failed")
     REMOVED = "removed", _("Removed")
 
 
@@ -77,7 +77,7 @@ class HoldReason(models.TextChoices):
     APPROVAL_STALE = "approval_stale", _("Edited after approval")
     SOURCE_CHANGED = "source_changed", _("Source changed")
     SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
-    INSTRUCTIONS_IN_SOURCE = "instructions_in_source", _("Orders in the source")
+    INSTRUCTIONS_IN_SOURCE = "instructions_in_source", _("Prompt injection")
 
 
 class FlagReason(models.TextChoices):

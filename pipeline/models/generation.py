@@ -31,9 +31,9 @@ class GenerationStage(models.TextChoices):
 class GenerationQueue(models.TextChoices):
     """Which queue's workers a run needs next."""
 
-    GENERATE = "generate", _("Waits for a model")
-    COMPUTE = "compute", _("Computes")
-    RENDER = "render", _("Makes a film")
+    GENERATE = "generate", _("AI")
+    COMPUTE = "compute", _("Compute")
+    RENDER = "render", _("Video")
 
 
 class GenerationQuerySet(models.QuerySet[Any]):

@@ -16,22 +16,22 @@ from config.core.work_queue import DueModel, claim_indexes
 class Verification(models.TextChoices):
     """How a sender proves that a delivery is its own."""
 
-    ADDRESS = "address", _("Whoever knows the address")
-    HEADER = "header", _("A secret in a header")
-    BEARER = "bearer", _("A bearer token")
+    ADDRESS = "address", _("Anyone with the URL")
+    HEADER = "header", _("Secret header")
+    BEARER = "bearer", _("Bearer token")
     STANDARD_WEBHOOKS = "standard_webhooks", _("Standard Webhooks")
-    GITHUB = "github", _("GitHub’s signature")
-    SLACK = "slack", _("Slack’s signature")
-    STRIPE = "stripe", _("Stripe’s signature")
-    GHOST = "ghost", _("Ghost’s signature")
+    GITHUB = "github", _("GitHub signature")
+    SLACK = "slack", _("Slack signature")
+    STRIPE = "stripe", _("Stripe signature")
+    GHOST = "ghost", _("Ghost signature")
 
 
 class InboundDeliveryStatus(models.TextChoices):
     RECEIVED = "received", _("Received")
-    DUPLICATE = "duplicate", _("There already")
-    FAILED = "failed", _("Made nothing")
+    DUPLICATE = "duplicate", _("Duplicate")
+    FAILED = "failed", _("No content")
     IGNORED = "ignored", _("Ignored")
-    TAKEN = "taken", _("Taken in")
+    TAKEN = "taken", _("Accepted")
     REFUSED = "refused", _("Not verified")
 
 
@@ -112,8 +112,8 @@ class InboundDelivery(WorkspaceRow):
 
 
 class WebSubStatus(models.TextChoices):
-    WANTED = "wanted", _("Wanted")
-    ASKED = "asked", _("Asked")
+    WANTED = "wanted", _("Requested")
+    ASKED = "asked", _("Requested")
     ACTIVE = "active", _("Active")
     RENEWING = "renewing", _("Renewing")
     DENIED = "denied", _("Denied")

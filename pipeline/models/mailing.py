@@ -22,21 +22,21 @@ def new_token() -> str:
 
 
 class SubscriberStatus(models.TextChoices):
-    ACTIVE = "active", _("On the list")
-    PENDING = "pending", _("Not confirmed yet")
+    ACTIVE = "active", _("Subscribed")
+    PENDING = "pending", _("Unconfirmed")
     UNSUBSCRIBED = "unsubscribed", _("Unsubscribed")
-    BOUNCED = "bounced", _("Undeliverable")
+    BOUNCED = "bounced", _("Bounced")
     COMPLAINED = "complained", _("Reported as spam")
 
 
 class SubscriberOrigin(models.TextChoices):
     FORM = "form", _("Form")
-    HAND = "hand", _("By hand")
+    HAND = "hand", _("Manual")
     IMPORT = "import", _("Import")
 
 
 class MailingStatus(models.TextChoices):
-    SPREADING = "spreading", _("Beginning")
+    SPREADING = "spreading", _("Starting")
     SENDING = "sending", _("Sending")
     STOPPED = "stopped", _("Stopped")
     DONE = "done", _("Done")
@@ -47,7 +47,7 @@ class MailDeliveryStatus(models.TextChoices):
     SENDING = "sending", _("Sending")
     SENT = "sent", _("Sent")
     FAILED = "failed", _("Failed")
-    UNKNOWN = "unknown", _("Outcome not known")
+    UNKNOWN = "unknown", _("Outcome unknown")
     SKIPPED = "skipped", _("Skipped")
 
 

@@ -20,8 +20,8 @@ EMPTY: Final = models.Value({}, models.JSONField())
 
 
 class OutletStatus(models.TextChoices):
-    OK = "ok", _("Works")
-    NEEDS_RECONNECT = "needs_reconnect", _("Has to be reconnected")
+    OK = "ok", _("Connected")
+    NEEDS_RECONNECT = "needs_reconnect", _("Reconnect needed")
     DISABLED = "disabled", _("Switched off")
 
 
@@ -115,7 +115,7 @@ class OAuthApp(models.Model):
         max_length=500,
         blank=True,
         default="",
-        help_text=_("Asked for beside those that posting needs, separated by spaces."),
+        help_text=_("Additional to the posting scopes, separated by spaces."),
     )
     review = models.CharField(
         _("the platform's review"), max_length=20, choices=Review.choices, default=Review.NOT_SUBMITTED

@@ -24,10 +24,10 @@ LATENESS_MINUTES_MOST: Final = 60 * 24 * 30
 
 class PublicationStatus(models.TextChoices):
     SCHEDULED = "scheduled", _("Scheduled")
-    PUBLISHING = "publishing", _("Being published")
+    PUBLISHING = "publishing", _("Publishing")
     PUBLISHED = "published", _("Published")
     FAILED = "failed", _("Failed")
-    UNKNOWN = "unknown", _("Outcome not known")
+    UNKNOWN = "unknown", _("Outcome unknown")
     CANCELLED = "cancelled", _("Cancelled")
     REMOVED = "removed", _("Removed")
 
@@ -35,9 +35,9 @@ class PublicationStatus(models.TextChoices):
 class LatePolicy(models.TextChoices):
     """What becomes of a publication that could not go out in time."""
 
-    PUBLISH = "publish", _("Goes out however late it is")
-    NEXT_SLOT = "next_slot", _("Goes to the next free slot of its outlet’s queue")
-    HOLD = "hold", _("Waits until somebody gives it another time")
+    PUBLISH = "publish", _("Publish anyway")
+    NEXT_SLOT = "next_slot", _("Move to next free slot")
+    HOLD = "hold", _("Hold for rescheduling")
 
 
 class PublicationStep(models.TextChoices):
@@ -49,28 +49,28 @@ class PublicationStep(models.TextChoices):
     FINISH = "finish", _("Finish")
     REMOVE = "remove", _("Remove")
     DONE = "done", _("Done")
-    BY_HAND = "by_hand", _("By hand")
+    BY_HAND = "by_hand", _("Manual")
 
 
 class GapChoice(models.TextChoices):
     """A time that the clocks skip, where a moment was asked for."""
 
-    SHIFT = "shift", _("Is moved on by the gap")
-    REJECT = "reject", _("Is refused")
+    SHIFT = "shift", _("Move forward")
+    REJECT = "reject", _("Reject")
 
 
 class OverlapChoice(models.TextChoices):
     """A time that comes twice."""
 
-    FIRST = "first", _("Is meant the first time")
-    SECOND = "second", _("Is meant the second time")
+    FIRST = "first", _("Use the first")
+    SECOND = "second", _("Use the second")
 
 
 class AttemptStatus(models.TextChoices):
     STARTED = "started", _("Started")
     SUCCEEDED = "succeeded", _("Succeeded")
     FAILED = "failed", _("Failed")
-    UNKNOWN = "unknown", _("Outcome not known")
+    UNKNOWN = "unknown", _("Outcome unknown")
 
 
 class PublicationQuerySet(models.QuerySet[Any]):

@@ -17,8 +17,8 @@ class RawItemStatus(models.TextChoices):
     QUEUED = "queued", _("Queued")
     PROCESSING = "processing", _("Processing")
     PROCESSED = "processed", _("Processed")
-    WAITING_QUOTA = "waiting_quota", _("Waits for credits")
-    SKIPPED = "skipped", _("Left out")
+    WAITING_QUOTA = "waiting_quota", _("Waiting for credits")
+    SKIPPED = "skipped", _("Skipped")
     FAILED = "failed", _("Failed")
 
 

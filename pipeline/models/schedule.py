@@ -16,8 +16,8 @@ from pipeline.models.publication import OverlapChoice
 class SlotGapChoice(models.TextChoices):
     """A slot's time that the clocks skip."""
 
-    SHIFT = "shift", _("Is moved on by the hour: 02:30 becomes 03:30")
-    SKIP = "skip", _("Is left out that day")
+    SHIFT = "shift", _("Move forward: 02:30 becomes 03:30")
+    SKIP = "skip", _("Skip that day")
 
 
 class PublishQueue(WorkspaceRow):
@@ -64,8 +64,8 @@ class PublishHold(WorkspaceRow):
 
 
 class SeriesIssueDecision(models.TextChoices):
-    MADE = "made", _("Made")
-    TOO_FEW = "too_few", _("Too little to tell")
+    MADE = "made", _("Created")
+    TOO_FEW = "too_few", _("Not enough stories")
     NO_CREDITS = "no_credits", _("No credits")
 
 
@@ -137,8 +137,8 @@ class RecurrenceStatus(models.TextChoices):
 
 
 class RecurrenceDecision(models.TextChoices):
-    MADE = "made", _("Made")
-    STILL_WAITING = "still_waiting", _("The one before waited")
+    MADE = "made", _("Created")
+    STILL_WAITING = "still_waiting", _("Previous still in review")
     SOURCE_PAUSED = "source_paused", _("Source paused")
     NO_CREDITS = "no_credits", _("No credits")
 

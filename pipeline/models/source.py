@@ -107,21 +107,21 @@ class Source(WorkspaceRow, DueModel):
 class SourceEntryDecision(models.TextChoices):
     NEW = "new", _("New")
     REVISED = "revised", _("Changed")
-    UNCHANGED = "unchanged", _("Known")
+    UNCHANGED = "unchanged", _("Duplicate")
     WITHDRAWN = "withdrawn", _("Withdrawn")
     TOO_OLD = "too_old", _("Too old")
-    OVER_BURST = "over_burst", _("Too many at once")
-    BEFORE_FIRST_POLL = "before_first_poll", _("There before")
-    FILTERED = "filtered", _("Left out")
-    MALFORMED = "malformed", _("Broken")
+    OVER_BURST = "over_burst", _("Over limit")
+    BEFORE_FIRST_POLL = "before_first_poll", _("Older than the source")
+    FILTERED = "filtered", _("Skipped")
+    MALFORMED = "malformed", _("Invalid")
 
 
 class DecidedBy(models.TextChoices):
     """By what an entry was recognised, or that the source itself said so."""
 
-    EXTERNAL_ID = "external_id", _("by its id")
-    URL = "url", _("by its address")
-    CONTENT = "content", _("by its words")
+    EXTERNAL_ID = "external_id", _("same ID")
+    URL = "url", _("same URL")
+    CONTENT = "content", _("same text")
     SOURCE = "source", _("by the source")
 
 
@@ -168,18 +168,18 @@ class SourceEntry(WorkspaceRow):
 
 
 class BrandSlotStatus(models.TextChoices):
-    WAITING = "waiting", _("To come")
-    WAITING_QUOTA = "waiting_quota", _("Waits for credits")
-    PICKED = "picked", _("Picked")
-    EMPTY = "empty", _("Nothing made")
-    SKIPPED = "skipped", _("Left out")
+    WAITING = "waiting", _("Upcoming")
+    WAITING_QUOTA = "waiting_quota", _("Waiting for credits")
+    PICKED = "picked", _("Chosen")
+    EMPTY = "empty", _("No result")
+    SKIPPED = "skipped", _("Skipped")
 
 
 class BrandPickDecision(models.TextChoices):
-    TAKEN = "taken", _("Being made")
-    USED = "used", _("Made")
-    TOO_NEAR = "too_near", _("Discarded: too near")
-    FAILED = "failed", _("Could not be made")
+    TAKEN = "taken", _("Generating")
+    USED = "used", _("Created")
+    TOO_NEAR = "too_near", _("Skipped: too similar")
+    FAILED = "failed", _("Failed")
 
 
 class BrandSlot(WorkspaceRow, DueModel):

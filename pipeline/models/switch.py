@@ -38,8 +38,8 @@ class Switch(models.Model):
     class Meta:
         db_table = "switch"
         base_manager_name = "everywhere"
-        verbose_name = _("stopped")
-        verbose_name_plural = _("stopped")
+        verbose_name = _("paused")
+        verbose_name_plural = _("paused")
         constraints: ClassVar = [
             # Two, because nulls are all different to a unique constraint.
             models.UniqueConstraint(
@@ -56,8 +56,8 @@ class Switch(models.Model):
 
     def __str__(self) -> str:
         what = {
-            self.What.PUBLISHING: _("Publishing is stopped"),
-            self.What.MODEL_CALLS: _("Model calls are stopped"),
+            self.What.PUBLISHING: _("Publishing is paused"),
+            self.What.MODEL_CALLS: _("AI calls are paused"),
         }[self.What(self.what)]
         where = str(_("on the whole instance"))
         if self.workspace is not None:

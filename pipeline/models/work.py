@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 class LeaseState(models.TextChoices):
     QUEUED = "queued", _("Queued")
     RUNNING = "running", _("Running")
-    RESTING = "resting", _("Resting")
+    RESTING = "resting", _("Idle")
 
 
 class Lease(models.Model):

@@ -132,12 +132,8 @@ def _tell_of_the_end(outlet: Outlet, ends: datetime, now: datetime) -> bool:
         "outlet_reconnect",
         workspace_id=outlet.workspace_id,
         key=f"{outlet.pk.hex}:ends:{int(ends.timestamp())}",
-        title=_("%(outlet)s has to be reconnected within %(days)d days")
-        % {"outlet": outlet.name, "days": days},
-        text=_(
-            "The log-in at %(platform)s ends then and can't be renewed by itself.\nNothing is published there afterwards."
-        )
-        % {"platform": label},
+        title=_("Reconnect %(outlet)s within %(days)d days") % {"outlet": outlet.name, "days": days},
+        text=_("The log-in at %(platform)s expires then. Publishing to it stops.") % {"platform": label},
         path=f"outlets/{encode('out', outlet.pk)}",
         now=now,
     )

@@ -69,7 +69,7 @@ def lost(
             "outlet_reconnect",
             workspace_id=outlet.workspace_id,
             key=f"{outlet.pk.hex}:{outlet.version}",
-            title=_("%(outlet)s has to be reconnected") % {"outlet": outlet.name},
+            title=_("%(outlet)s needs reconnecting") % {"outlet": outlet.name},
             text=_("%(platform)s says: %(error)s\nNothing is published there until then.")
             % {"platform": platform_of(outlet.platform).label, "error": error["message"]},
             path=f"outlets/{encode('out', outlet.pk)}",

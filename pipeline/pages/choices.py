@@ -50,7 +50,7 @@ def _engine(engine: Engine) -> str:
 
 def _outlet(outlet: Outlet) -> str:
     platform = plugins.get("platforms", outlet.platform, Platform)
-    about = _("Reaches nobody; for trying out") if outlet.is_simulated else str(platform.label)
+    about = _("Test channel") if outlet.is_simulated else str(platform.label)
     return _two_lines(outlet.name, about)
 
 

@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 class DefaultsForm(forms.Form):
     persona = forms.ChoiceField(
         label=gettext_lazy("Persona"),
-        help_text=gettext_lazy("Who speaks in what is made."),
+        help_text=gettext_lazy("Default persona"),
     )
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Engines"),
-        help_text=gettext_lazy("What each new text becomes. One item of each, for these credits."),
+        help_text=gettext_lazy("Formats for new content, with their price"),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one; a push without any makes nothing.")},
+        error_messages={"required": gettext_lazy("Choose at least one.")},
     )
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets"),
         required=False,
-        help_text=gettext_lazy("Where an item goes when it is published without naming any."),
+        help_text=gettext_lazy("Outlets used when none are selected"),
         widget=forms.CheckboxSelectMultiple,
     )
 
     late_policy = forms.ChoiceField(
-        label=gettext_lazy("What is late"),
+        label=gettext_lazy("Late posts"),
         required=False,
         choices=LatePolicy.choices,
-        help_text=gettext_lazy("What becomes of a post that could not go out in time."),
+        help_text=gettext_lazy("When a post misses its time"),
     )
     max_lateness_minutes = forms.IntegerField(
-        label=gettext_lazy("Minutes after which it is too late"),
+        label=gettext_lazy("Late after (minutes)"),
         required=False,
         min_value=1,
         max_value=LATENESS_MINUTES_MOST,
-        help_text=gettext_lazy("Empty: 60. A post that goes out however late needs none."),
+        help_text=gettext_lazy("Leave empty for 60"),
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
@@ -85,7 +85,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
         )
         with report_errors(request, form):
             stage.change(place.workspace, wanted, actor=place.user.email)
-            messages.success(request, _("Saved. What is pushed from now on follows it."))
+            messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("defaults"))
     return render(request, "pages/defaults.html", {"form": form})
 

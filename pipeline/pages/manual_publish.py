@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 class SettleForm(forms.Form):
     url = forms.URLField(
-        label=gettext_lazy("Address of the post"),
+        label=gettext_lazy("Post URL"),
         required=False,
         max_length=limits.URL_CHARACTERS,
         assume_scheme="https",
-        help_text=gettext_lazy("Where people see it. Leave it empty if it has none."),
+        help_text=gettext_lazy("Optional"),
     )
 
 
@@ -53,11 +53,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
                 by=place.user.email,
                 now=utc_now(),
             )
-            said = (
-                _("It counts as published.")
-                if is_posted
-                else _("It counts as not posted; it can be retried.")
-            )
+            said = _("Marked as published.") if is_posted else _("Marked as not posted.")
             messages.success(request, said)
         return redirect(place.address("package", pub=pub))
     context = {**_shown(row), "row": row, "form": form, "is_open": publish.is_handed_over(row)}
@@ -94,6 +90,6 @@ def _fields(payload: Payload) -> list[tuple[str, str, str]]:
     else:
         kind = "HTML" if payload.body_format == "html" else "Markdown"
         fields.append(("body", kind, payload.body))
-        fields.append(("plain", _("Text without marks"), plain_text(payload.body, payload.body_format)))
+        fields.append(("plain", _("Plain text"), plain_text(payload.body, payload.body_format)))
     fields.append(("link", _("Link to the source"), payload.link))
     return [one for one in fields if one[2].strip()]

@@ -27,7 +27,7 @@ _KINDS: Final = {
     "grant": gettext_lazy("Granted"),
     "reserve": gettext_lazy("Reserved"),
     "settle": gettext_lazy("Used"),
-    "release": gettext_lazy("Given back"),
+    "release": gettext_lazy("Refunded"),
     "expire": gettext_lazy("Expired"),
     "adjust": gettext_lazy("Adjusted"),
 }

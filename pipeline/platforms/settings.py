@@ -88,7 +88,7 @@ def _refusal(one: Setting, value: Any) -> str:
     if one.kind == "url" and not (is_web_address(value) and _travels_safely(value)):
         return f"{one.label}: give a web address that begins with https://."
     if one.kind == "email" and not _MAIL_ADDRESS.fullmatch(value):
-        return f"{one.label}: give an e-mail address such as name@example.com."
+        return f"{one.label}: give an email address such as name@example.com."
     return ""
 
 

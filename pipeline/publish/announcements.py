@@ -70,7 +70,7 @@ def notify_of_late_answer(row: Publication, item: GeneratedItem, now: datetime) 
         "post_failed",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("“%(item)s” is on %(outlet)s more often than it should be") % words,
+        title=_("“%(item)s” was published more than once on %(outlet)s") % words,
         text=f"{error['message']} {error['action']}",
         path=f"items/{encode('gen', item.pk)}",
         now=now,
@@ -150,7 +150,7 @@ def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> 
     """A failure that ends its tries; sent anew by a person and failed again, it is another one."""
     words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
     if row.status == PublicationStatus.UNKNOWN:
-        title = _("Nobody knows whether “%(item)s” was published on %(outlet)s") % words
+        title = _("Status of “%(item)s” on %(outlet)s is unknown") % words
     else:
         title = _("“%(item)s” was not published on %(outlet)s") % words
     notices.record(

@@ -42,10 +42,10 @@ class Blocker:
 
 RELEASE: Final = ClearingCall("DELETE", "/hold")
 WHY_HELD: Final = {
-    "approval_stale": "It was edited after its approval; approve it to send it as it is.",
-    "source_changed": "Its source has changed since; approve it to send it as it is.",
-    "source_withdrawn": "Its source took it back; approve it to send it as it is.",
-    "instructions_in_source": "Its source gives orders to a machine; read it, then approve it to send it.",
+    "approval_stale": "Edited after approval. Approve it to publish.",
+    "source_changed": "Its source has changed. Approve it to publish.",
+    "source_withdrawn": "Its source withdrew it. Approve it to publish anyway.",
+    "instructions_in_source": "Possible prompt injection in its source. Check it, then approve it to publish.",
 }
 
 
@@ -68,7 +68,7 @@ def held_back(
     if row.item.held:
         yield of_item(row.item)
     if row.queue is not None and row.queue.is_paused:
-        message = f"The queue {row.queue.name} is paused; what was promised by it waits."
+        message = f"The queue {row.queue.name} is paused. Its scheduled posts wait."
         yield Blocker("queue_paused", message, row.queue.updated_at)
     if is_too_late(row, now) and row.late_policy == "hold":
         yield too_late(row)
@@ -76,10 +76,10 @@ def held_back(
 
 def of_workspace(workspace: Workspace, *, may_be_on_hold: bool = True) -> Iterator[Blocker]:
     if workspace.deletes_at is not None:
-        message = "The workspace is going to be deleted; an owner can undo that."
+        message = "The workspace is being deleted. An owner can undo that."
         yield Blocker("workspace_hold", message)
     if not workspace.is_whitelisted:
-        message = "The workspace is not whitelisted; the operator can change that."
+        message = "The workspace is not whitelisted. The operator can change that."
         yield Blocker("workspace_hold", message)
     hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:
@@ -90,7 +90,7 @@ def of_workspace(workspace: Workspace, *, may_be_on_hold: bool = True) -> Iterat
 def of_switches(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
     switch = kill_switch.stopped("publishing", platform=platform, workspace_id=workspace_id)
     if switch is not None:
-        message = f"The operator has stopped publishing: {switch.reason}"
+        message = f"The operator has paused publishing: {switch.reason}"
         yield Blocker("publishing_stopped", message, switch.created_at)
 
 
@@ -100,7 +100,7 @@ def hold_of(workspace_id: object) -> PublishHold | None:
 
 
 def of_item(item: GeneratedItem) -> Blocker:
-    message = WHY_HELD.get(item.held, "The item is held; approve it to send it as it is.")
+    message = WHY_HELD.get(item.held, "The item is on hold. Approve it to publish.")
     clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
 
@@ -134,5 +134,5 @@ def latest_of(row: Publication) -> datetime | None:
 def too_late(row: Publication) -> Blocker:
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     body = {"outlets": [encode("out", row.outlet_id)]}
-    message = "It is later than its late policy allows; re-time it or cancel it."
+    message = "It is later than its late policy allows. Reschedule or unschedule it."
     return Blocker("too_late", message, latest_of(row), clears=ClearingCall("POST", path, body))

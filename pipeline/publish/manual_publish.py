@@ -72,8 +72,8 @@ def _tell(row: Publication, item: GeneratedItem, now: datetime) -> None:
         "post_handed_over",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("“%(item)s” is ready to be posted on %(place)s") % {"item": title, "place": place},
-        text=_("Its words and files are ready to copy. Say afterwards whether it was posted."),
+        title=_("Post “%(item)s” on %(place)s") % {"item": title, "place": place},
+        text=_("Copy its text and files, then mark it posted."),
         path=f"publications/{ids.encode('pub', row.pk)}/package",
         now=now,
     )

@@ -328,7 +328,9 @@ def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
 
 
 def overtaken() -> states.Overtaken:
-    return states.Overtaken(Detail("status", "changed_meanwhile", "Somebody changed it meanwhile."))
+    return states.Overtaken(
+        Detail("status", "changed_meanwhile", "Changed meanwhile. Reload it and try again.")
+    )
 
 
 def _wait_after(error: PluginError, tries: int) -> timedelta | None:

@@ -271,7 +271,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
             "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
         )
     if item.held and item.held != HoldReason.APPROVAL_STALE:
-        message = WHY_HELD.get(item.held, "It is held; approve it to publish it as it is.")
+        message = WHY_HELD.get(item.held, "It is on hold. Approve it to publish.")
         return Detail("held", "held", message)
     if item.workspace.requires_approval and item.approved_revision != item.revision:
         message = "The workspace asks for an approval first: POST …/approve."

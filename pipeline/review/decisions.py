@@ -173,8 +173,10 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
     if row.status != GeneratedItemStatus.READY:
-        what = "is scheduled" if row.status == GeneratedItemStatus.SCHEDULED else "failed to go out"
-        message = f"Its words are drawn in a picture that {what}. Cancel what {what} first, then edit it."
+        is_scheduled = row.status == GeneratedItemStatus.SCHEDULED
+        what = "is scheduled" if is_scheduled else "couldn't be published"
+        first = "Unschedule it first" if is_scheduled else "Cancel the failed posts first"
+        message = f"Its words are drawn in an image that {what}. {first}, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = acceptance.engine_named(row.engine_output)
     draft = _draft_with(row, values)

@@ -48,7 +48,9 @@ def explain(item: GeneratedItem, *, now: datetime) -> Explained:
     if waiting:
         return Explained((), tuple((row, tuple(blockers_of(row, now))) for row in waiting))
     if any(row.status == PublicationStatus.PUBLISHED for row in rows):
-        return Explained((Blocker("already_published", "It is out everywhere that it was promised to."),), ())
+        return Explained(
+            (Blocker("already_published", "It is published to every outlet it was scheduled for."),), ()
+        )
     return Explained(tuple(_unpromised(item)), ())
 
 
@@ -73,7 +75,7 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
     asks = ClearingCall("POST", f"{path}/publish", {})
     for reason in _left_by_autopilot(item):
         yield Blocker("autopilot_waits", reason, item.ready_at, clears=asks)
-    message = "Nobody has asked for it to be published."
+    message = "It isn't scheduled or published yet."
     yield Blocker("not_requested", message, item.ready_at, clears=asks)
 
 
@@ -84,7 +86,7 @@ def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
             yield check["message"]
     error = item.error or {}
     if error.get("code") == "autopilot":
-        yield f"Autopilot couldn't ask for it: {error['message']}"
+        yield f"Autopilot couldn't schedule it: {error['message']}"
 
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
@@ -100,24 +102,24 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
     found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
     yield from found
     if not found and row.wake_at is not None and row.wake_at > now:
-        message = "A worker is at it, or looks at it again soon."
+        message = "In progress, or retried soon."
         yield Blocker("next_look", message, until=row.wake_at)
 
 
 def _open(row: Publication) -> Blocker:
     if row.status == PublicationStatus.PUBLISHING:
-        return Blocker("in_flight", "The call to its platform is under way.", row.updated_at)
+        return Blocker("in_flight", "Publishing: the platform hasn't answered yet.", row.updated_at)
     call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
-    message = "Nobody knows whether the platform has it; it is looked up, and not sent again before."
+    message = "The platform's answer is unknown. Its status is checked before anything is sent again."
     return Blocker("outcome_unknown", message, row.unknown_since, row.next_attempt_at, call)
 
 
 def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
     if row.next_attempt_at is not None and row.next_attempt_at > now:
-        said = (row.error or {}).get("message", "The last try failed.")
+        said = (row.error or {}).get("message", "The last attempt failed.")
         yield Blocker("retry_wait", said, row.updated_at, row.next_attempt_at, _now(row))
     elif row.next_attempt_at is None and row.due_at is not None and row.due_at > now:
-        yield Blocker("not_due", "It is promised for later.", row.created_at, row.due_at, _now(row))
+        yield Blocker("not_due", "It is scheduled for later.", row.created_at, row.due_at, _now(row))
 
 
 def _now(row: Publication) -> ClearingCall:

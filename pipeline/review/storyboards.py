@@ -109,8 +109,10 @@ def _refuse_unless_ready(row: GeneratedItem) -> None:
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
     if row.status in EDITABLE - {GeneratedItemStatus.READY}:
-        what = "is scheduled" if row.status == GeneratedItemStatus.SCHEDULED else "failed to go out"
-        message = f"Its film {what}. Cancel what {what} first, then change the storyboard."
+        is_scheduled = row.status == GeneratedItemStatus.SCHEDULED
+        what = "is scheduled" if is_scheduled else "couldn't be published"
+        first = "Unschedule it first" if is_scheduled else "Cancel the failed posts first"
+        message = f"Its video {what}. {first}, then edit the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
     if row.status not in EDITABLE:
         message = f"It is {row.status}; its storyboard can be changed while it is ready."

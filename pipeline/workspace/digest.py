@@ -30,11 +30,11 @@ def _lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:
     waiting = counts.waiting_for_review(workspace.pk)
     if not waiting.count:
         return []
-    text = ngettext("%(count)s item waits for review.", "%(count)s items wait for review.", waiting.count) % {
+    text = ngettext("%(count)s item to review.", "%(count)s items to review.", waiting.count) % {
         "count": waiting.said
     }
     if waiting.oldest_at is not None:
-        text += " " + _("The oldest has waited for %(span)s.") % {
+        text += " " + _("Oldest: %(span)s.") % {
             # Its hard spaces are for web pages.
             "span": timesince(waiting.oldest_at, now).replace("\xa0", " ")
         }

@@ -184,7 +184,7 @@ def test_one_plan_is_given_to_new_workspaces(browser):
     assert act(browser, Plan, "make_default", former, plan) == ["Choose one plan: new workspaces get one."]
     assert Plan.objects.get(is_default=True) == former
     for _ in range(2):
-        assert act(browser, Plan, "make_default", plan) == ["New workspaces get this plan now."]
+        assert act(browser, Plan, "make_default", plan) == ["New workspaces now get this plan."]
     assert Plan.objects.get(is_default=True) == plan
     assert notes("plan.made_default") == [("plan.made_default", "operator@example.test", "Large")]
 
@@ -281,9 +281,13 @@ def test_a_lost_second_factor_is_taken_away(browser):
     bob, eve = UserFactory(email="bob@example.test"), UserFactory(email="eve@example.test")
     for user in (bob, eve):
         Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
-    assert act(browser, User, "remove_second_factor", bob) == ["1 second factor removed."]
+    assert act(browser, User, "remove_second_factor", bob) == [
+        "Two-factor authentication removed for 1 user."
+    ]
     assert list(Authenticator.objects.values_list("user__email", flat=True)) == ["eve@example.test"]
-    assert act(browser, User, "remove_second_factor", bob) == ["0 second factors removed."]
+    assert act(browser, User, "remove_second_factor", bob) == [
+        "Two-factor authentication removed for 0 users."
+    ]
     assert notes("user.second_factor_removed") == [
         ("user.second_factor_removed", "operator@example.test", "bob@example.test")
     ]
@@ -291,7 +295,7 @@ def test_a_lost_second_factor_is_taken_away(browser):
 
 def test_an_operator_vouches_for_an_address(browser):
     bob = UserFactory(email="bob@example.test")
-    assert act(browser, User, "vouch_for", bob) == ["1 address is taken as proven."]
+    assert act(browser, User, "vouch_for", bob) == ["1 address confirmed."]
     proven = EmailAddress.objects.get()
     assert (proven.user, proven.email, proven.verified, proven.primary) == (bob, bob.email, True, True)
     assert notes("user.address_vouched_for") == [

@@ -267,7 +267,7 @@ def test_a_test_goes_to_one_person_once(newsroom, alice, bob):
     notices.send_test(newsroom, bob, "click")
     notices.send_test(newsroom, bob, "click")
     work()
-    assert told() == [("bob@example.test", "This is how a notice from Newsroom looks")]
+    assert told() == [("bob@example.test", "Test notification from Newsroom")]
 
 
 def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
@@ -303,17 +303,17 @@ def put_together(workspace, *lines, now=MORNING):
     work()
 
 
-WAITING = DigestLine("reviews_waiting", "3 items wait for review.")
+WAITING = DigestLine("reviews_waiting", "3 items to review")
 
 
 def test_owners_and_editors_hear_daily_of_reviews_by_default(newsroom, bob, charlie):
     MembershipFactory(workspace=newsroom, user__email="vera@example.test", role=Membership.Role.VIEWER)
     put_together(newsroom, WAITING)
     assert told() == [
-        ("alice@example.test", "1 thing from Newsroom"),
-        ("bob@example.test", "1 thing from Newsroom"),
+        ("alice@example.test", "1 event from Newsroom"),
+        ("bob@example.test", "1 event from Newsroom"),
     ]
-    assert "3 items wait for review." in mail.outbox[0].body
+    assert "3 items to review" in mail.outbox[0].body
 
 
 def test_a_digest_with_nothing_in_it_is_not_sent(newsroom, bob):
@@ -329,9 +329,9 @@ def test_a_digest_holds_what_was_gathered_once(newsroom, alice):
     work()
     assert mail.outbox == []
     put_together(newsroom, WAITING)
-    assert told() == [("alice@example.test", "2 things from Newsroom")]
+    assert told() == [("alice@example.test", "2 events from Newsroom")]
     assert mail.outbox[0].body.count("Rejected.") == 2
-    assert "wait for review" not in mail.outbox[0].body
+    assert "To review" not in mail.outbox[0].body
     put_together(newsroom, now=MORNING + timedelta(days=1))
     assert len(mail.outbox) == 1
 
@@ -403,8 +403,8 @@ def test_crossing_a_line_is_told_once(ten):
     assert seen == [[], ["80"], ["80"], ["80", "100"]]
     work()
     assert told() == [
-        ("alice@example.test", "80 % of this month's credits of Newsroom are used"),
-        ("alice@example.test", "The credits of Newsroom are used up"),
+        ("alice@example.test", "80 % of Newsroom's credits are used"),
+        ("alice@example.test", "Credits of Newsroom are used up"),
     ]
 
 

@@ -129,11 +129,11 @@ def test_what_is_missing_is_said_as_missing_and_never_as_zero(newsroom, outlet):
         measured(outlet, MID_NOVEMBER, likes=5)
     make_published(outlet, MID_NOVEMBER)
     text = text_of(newsroom)
-    assert section(text, "What isn't known")[0] == "- No number from Harbour: 1 of 3 posts"
-    assert "- Views not given by: Harbour" in text
+    assert section(text, "Missing data, not in any total")[0] == "- No data from Harbour: 1 of 3 posts"
+    assert "- Views not provided by: Harbour" in text
     assert "Views: 0" not in text
     assert "- Views:" not in text
-    assert section(text, "By outlet") == ["- Harbour: 3 published, 10 engagements, no number from 1 of 3"]
+    assert section(text, "By outlet") == ["- Harbour: 3 published, 10 engagements, no data from 1 of 3"]
 
 
 def test_nothing_is_missing_and_nothing_is_said_of_it(newsroom, outlet):
@@ -145,8 +145,8 @@ def test_nothing_is_missing_and_nothing_is_said_of_it(newsroom, outlet):
     ("october", "november", "said"),
     [
         (True, True, "- Engagements: 12 (4 before)"),
-        (False, True, "- Engagements: 12 (not compared, numbers are missing)"),
-        (True, False, "- Engagements: 12 (not compared, numbers are missing)"),
+        (False, True, "- Engagements: 12 (not compared: missing data)"),
+        (True, False, "- Engagements: 12 (not compared: missing data)"),
     ],
 )
 def test_a_number_is_compared_only_where_both_months_are_covered(newsroom, outlet, october, november, said):
@@ -161,7 +161,7 @@ def test_a_number_is_compared_only_where_both_months_are_covered(newsroom, outle
 def test_the_first_month_is_compared_with_nothing(newsroom, outlet):
     measured(outlet, MID_NOVEMBER, likes=12)
     text = text_of(newsroom)
-    assert text.startswith("November 2026; nothing was published in October 2026 to compare it with:")
+    assert text.startswith("November 2026 (no posts in October 2026):")
     assert section(text, "November 2026") == ["- Published: 1", "- Failed: 0", "- Engagements: 12"]
 
 
@@ -172,15 +172,15 @@ def test_the_best_posts_and_the_pipeline_are_told(newsroom, outlet):
         Publication.everywhere.filter(pk=publication.pk).update(due_at=MID_NOVEMBER - timedelta(seconds=9))
     make_failed(outlet, MID_NOVEMBER)
     text = text_of(newsroom)
-    assert section(text, "Best posts, by engagements") == [
+    assert section(text, "Best posts by engagements") == [
         "- Tram: new line (Harbour): 9",
         "- Ferry https://evil.example (Harbour): 5",
     ]
-    assert section(text, "The pipeline itself")[:4] == [
-        "- Published within a minute of its time: 100.0 %",
-        "- Late, half of them at most: 9 seconds",
-        "- Late, 19 of 20 at most: 9 seconds",
-        "- Publications that failed: 1 of 3",
+    assert section(text, "Delivery")[:4] == [
+        "- Published on time: 100.0 %",
+        "- Median delay: 9 seconds",
+        "- Delay, 95th percentile: 9 seconds",
+        "- Failed publications: 1 of 3",
     ]
 
 
@@ -326,7 +326,7 @@ def test_one_click_in_the_mail_switches_it_off_and_back(newsroom, outlet, owner,
     assert address in message.body
     path = address.partition("://")[2].partition("/")[2]
     # What opens links in advance changes nothing.
-    assert "Switch it off" in client.get(f"/{path}").content.decode()
+    assert "Unsubscribe" in client.get(f"/{path}").content.decode()
     assert NoticeChoice.everywhere.count() == 0
     answer = client.post(f"/{path}", {"List-Unsubscribe": "One-Click"})
     assert (answer.status_code, answer["X-Robots-Tag"]) == (200, "noindex, nofollow")
@@ -348,7 +348,7 @@ def test_the_way_out_of_somebody_who_left_or_of_no_mail_leads_nowhere(newsroom, 
     Membership.everywhere.all().delete()
     answer = client.post(path)
     assert answer.status_code == 404
-    assert "nothing to switch off" in answer.content.decode()
+    assert "This link doesn't work" in answer.content.decode()
 
 
 def test_the_mail_is_the_same_in_text_and_html(newsroom, outlet, owner):

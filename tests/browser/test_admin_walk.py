@@ -57,7 +57,7 @@ def log_in(page):
     page.get_by_label("Email").fill(EMAIL)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="What needs you").wait_for()
+    page.get_by_role("heading", name="Needs attention").wait_for()
 
 
 def act_on(page, name, action):
@@ -73,13 +73,13 @@ def told(page):
 
 def test_the_operators_day(page, operator, workspace, api, work_until):
     log_in(page)
-    assert page.get_by_text("Nothing needs you.").is_visible()
+    assert page.get_by_text("Nothing needs attention.").is_visible()
 
     # Let a workspace in.
     assert api("/usage")[0] == 403
     whitelisting.ask(workspace, "We publish for three towns.", "alice@example.test")
     page.reload()
-    page.get_by_role("link", name="1 workspace asks to be let in").click()
+    page.get_by_role("link", name="1 workspace requests access").click()
     act_on(page, "We publish for three towns", "Approve")
     assert told(page) == "1 request was decided."
     assert api("/usage")[0] == 200
@@ -89,18 +89,18 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
     page.get_by_role("row", name=re.compile("Alice")).get_by_role("link", name="Open").click()
     overview = page.url
     page.get_by_role("link", name="Change plan, limits and model").click()
-    page.get_by_label("Credits a month").fill("4321")
+    page.get_by_label("Credits per month").fill("4321")
     page.get_by_role("button", name="Save", exact=True).click()
     status, usage = api("/usage")
     assert (status, usage["limit"], usage["available"]) == (200, 4321, 4321)
 
     # Stop publishing: what falls due meanwhile holds, and goes out when it is resumed.
     page.goto(overview)
-    page.get_by_role("link", name="Stop publishing").click()
+    page.get_by_role("link", name="Pause publishing").click()
     page.get_by_label("Reason").fill("The platform asked us to wait.")
     page.get_by_role("button", name="Save", exact=True).click()
     page.goto("/admin/accounts/plan/")
-    assert "Publishing is stopped: Alice's newsroom." in page.locator("#stopped").inner_text()
+    assert "Publishing is paused: Alice's newsroom." in page.locator("#stopped").inner_text()
     item = make_items(workspace)[0]
     outlet = make_stage(workspace, "ok")
     row = publish.request(item, to(outlet), by="alice")[1][0]
@@ -108,7 +108,7 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
     assert (reread(row).status, reread(row).attempt_count, accepted(workspace)) == ("scheduled", 0, [])
     page.locator("#stopped").get_by_role("link", name="Resume").click()
     act_on(page, "The platform asked us to wait", "Resume")
-    assert told(page) == "1 thing goes on."
+    assert told(page) == "1 switch resumed."
     assert page.locator("#stopped").count() == 0
     work_until(lambda: reread(row).status == "published")
     assert len(accepted(workspace)) == 1
@@ -118,13 +118,13 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
     assert dead.status == "failed"
     Outlet.everywhere.filter(pk=dead.outlet_id).update(config={"script": ["ok"]})
     page.goto(overview)
-    page.get_by_role("heading", name=re.compile("Publications that failed or are unknown: 1")).get_by_role(
+    page.get_by_role("heading", name=re.compile("Failed or unknown publications: 1")).get_by_role(
         "link", name="Requeue"
     ).click()
     section = page.locator("#publications")
     section.get_by_role("checkbox").check()
     section.get_by_role("button", name="Requeue").click()
-    assert told(page) == "1 row goes on."
+    assert told(page) == "1 row requeued."
     work_until(lambda: reread(dead).status == "published")
 
     # Revoke its tokens.
@@ -209,7 +209,7 @@ def test_what_failed_is_found_by_days_and_platform_and_requeued(page, operator, 
     row = dead_publication(workspace, "reject")
     log_in(page)
     page.get_by_role("link", name="Failed and late").click()
-    page.get_by_role("heading", name="Workspaces that are affected: 1").wait_for()
+    page.get_by_role("heading", name="Affected workspaces: 1").wait_for()
     page.get_by_label("Platform").select_option("simulated")
     page.get_by_role("button", name="Show").click()
     page.get_by_role("cell", name=row.error["code"]).wait_for()
@@ -217,5 +217,5 @@ def test_what_failed_is_found_by_days_and_platform_and_requeued(page, operator, 
     page.get_by_role("link", name="Reasons and requeueing").click()
     page.get_by_role("checkbox").check()
     page.get_by_role("button", name="Requeue").click()
-    page.get_by_text("1 row goes on.").wait_for()
+    page.get_by_text("1 row requeued.").wait_for()
     assert reread(row).status == "scheduled"

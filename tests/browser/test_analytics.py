@@ -72,9 +72,9 @@ def test_charts_filters_and_pictures(page, months):
     page.locator("[data-chart=over-time] canvas").wait_for()
     assert page.locator(".uplot").count() == 3
     # A script draws them, so that the tables wait to be opened.
-    page.get_by_text("As a table").first.click()
+    page.get_by_text("Table").first.click()
     page.locator("table").first.wait_for()
-    page.get_by_text("As a table").first.click()
+    page.get_by_text("Table").first.click()
     look_over(page, "analytics")
     with page.expect_download() as taken:
         page.locator("[data-chart-png=by-outlet]").click()
@@ -118,5 +118,5 @@ def test_without_scripts_there_are_tables(open_window, months):
 def test_what_can_not_be_shown(page, months):
     log_in(page, months.alice, at(months))
     page.goto(f"{page.url}?range=30&interval=hour")
-    page.get_by_text("Hours are shown for 14 days at most").wait_for()
+    page.get_by_text("Hourly data covers at most 14 days.").wait_for()
     look_over(page, "analytics-refused")

@@ -63,20 +63,20 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     log_in(page, newsroom.alice)
     follow(page, page.get_by_role("link", name="Calendar"))
     look_over(page, "calendar-fresh")
-    follow(page, page.get_by_role("link", name="Fill my week"))
-    page.get_by_role("heading", name="There is nothing to schedule").wait_for()
+    follow(page, page.get_by_role("link", name="Fill week"))
+    page.get_by_role("heading", name="Nothing to schedule").wait_for()
     look_over(page, "fill-empty")
     items(newsroom)
     page.reload()
     page.get_by_role("heading", name="5 posts").wait_for()
     look_over(page, "fill")
     page.get_by_role("checkbox", name="Schedule Rye keeps").uncheck()
-    page.get_by_role("button", name="Schedule what is ticked").click()
-    page.get_by_text("4 posts are scheduled.").wait_for()
+    page.get_by_role("button", name="Schedule selected").click()
+    page.get_by_text("4 posts scheduled.").wait_for()
     assert Publication.everywhere.filter(status="scheduled").count() == 4
     look_over(page, "calendar-filled")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("4 posts are taken back.").wait_for()
+    page.get_by_text("4 posts unscheduled.").wait_for()
     assert not Publication.everywhere.filter(status="scheduled").exists()
     assert WeekPlan.everywhere.get().undone_at is not None
 
@@ -94,7 +94,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     lane = f"td[data-lane='{feed.pk}']"
     slot = page.locator(f"{lane}[data-day='{monday + timedelta(days=1)}'] .slot", has_text="17:30")
     card.drag_to(slot)
-    page.get_by_text("It goes out at 17:30").wait_for()
+    page.get_by_text("Moved to 17:30").wait_for()
     moved = reread(row)
     assert (moved.due_at, moved.queue_id is not None) == (at(monday + timedelta(days=1), 17, 30), True)
     # Onto a day where something stands at its time: it stays where it is, and it is said why.
@@ -109,7 +109,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     # By key, a slot earlier.
     card.get_by_role("link").first.focus()
     page.keyboard.press("Alt+ArrowUp")
-    page.get_by_text("It goes out at 09:00").wait_for()
+    page.get_by_text("Moved to 09:00").wait_for()
     assert reread(row).due_at == at(monday + timedelta(days=1), 9)
     page.keyboard.press("Alt+ArrowLeft")
     page.locator(f"{lane}[data-day='{monday}'] .event").wait_for()
@@ -117,7 +117,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     # Somebody else moves it while this page is open.
     promise(first, feed, publish_at=at(monday, 15))
     page.keyboard.press("Alt+ArrowDown")
-    page.get_by_text("changed it meanwhile").wait_for()
+    page.get_by_text("Changed since you opened it. Reload to continue.").wait_for()
     assert reread(row).due_at == at(monday, 15)
 
 
@@ -171,10 +171,10 @@ def test_without_a_script_and_on_a_phone_a_form_moves_it(open_window, newsroom, 
     log_in(page, newsroom.alice)
     page.goto(week_of(newsroom, next_week()))
     assert not page.locator(".lanes").is_visible()
-    page.get_by_role("link", name="Move The ferry").locator("visible=true").click()
-    page.get_by_role("heading", name="To a free slot").wait_for()
+    page.get_by_role("link", name="Reschedule The ferry").locator("visible=true").click()
+    page.get_by_role("heading", name="Free slots").wait_for()
     look_over(page, "calendar-move")
     page.get_by_label("New time").fill(f"{next_week() + timedelta(days=1)}T06:15")
-    page.get_by_role("button", name="Move it").click()
-    page.get_by_text("It goes out at 06:15").wait_for()
+    page.get_by_role("button", name="Reschedule").click()
+    page.get_by_text("Moved to 06:15").wait_for()
     assert reread(row).due_at == at(next_week() + timedelta(days=1), 6, 15)

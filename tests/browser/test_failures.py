@@ -50,40 +50,42 @@ def statuses(*rows):
 
 
 def tick(page, title):
-    page.get_by_role("checkbox", name=re.compile(f"Tick {title}")).check()
+    page.get_by_role("checkbox", name=re.compile(f"Select {title}")).check()
 
 
 def test_some_are_tried_again_and_taken_back(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice)
     follow(page, page.get_by_role("link", name="Failed and late"))
-    page.get_by_role("heading", name="Nothing failed and nothing is late").wait_for()
+    page.get_by_role("heading", name="No problems").wait_for()
     look_over(page, "failures-empty")
     first, second, third = (refused(newsroom, number) for number in range(3))
     late = overdue(newsroom, 3)
     # It looks again by itself.
-    page.get_by_role("heading", name="Could not be published").wait_for()
+    page.get_by_role("heading", name="Publishing failed").wait_for()
     tick(page, TITLES[0])
     tick(page, TITLES[1])
-    page.get_by_text("2 ticked").wait_for()
+    page.get_by_text("2 selected").wait_for()
     look_over(page, "failures-ticked")
-    page.locator("#clear").get_by_role("button", name="Try again").click()
-    page.get_by_text("2 are tried again.").wait_for()
+    page.locator("#clear").get_by_role("button", name="Retry").click()
+    page.get_by_text("Retrying 2.").wait_for()
     assert statuses(first, second, third) == ["scheduled", "scheduled", "failed"]
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Undone: it is as it was before.").wait_for()
+    page.get_by_text("Undone.").wait_for()
     assert statuses(first, second, third) == ["failed", "failed", "failed"]
     # One by its own button, and one by the form that the calendar has.
     row = page.get_by_role("listitem").filter(has_text=TITLES[2])
-    row.get_by_role("button", name="Cancel it").click()
-    page.get_by_text("It is cancelled").wait_for()
+    row.get_by_role("button", name="Unschedule").click()
+    page.get_by_text("Unscheduled.").wait_for()
     assert statuses(third) == ["cancelled"]
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Undone: it is as it was before.").wait_for()
-    page.get_by_role("listitem").filter(has_text=TITLES[3][:30]).get_by_role("link", name="Re-time").click()
-    page.get_by_role("heading", name="Move it").wait_for()
+    page.get_by_text("Undone.").wait_for()
+    page.get_by_role("listitem").filter(has_text=TITLES[3][:30]).get_by_role(
+        "link", name="Reschedule"
+    ).click()
+    page.get_by_role("heading", name="Reschedule").wait_for()
     page.locator("#dialog").get_by_role("button", name=re.compile("09:00|17:30")).first.click()
-    page.get_by_text(re.compile("It goes out at")).wait_for()
+    page.get_by_text(re.compile("Moved to")).wait_for()
     assert reread(late).due_at > timezone.now()
 
 
@@ -96,15 +98,15 @@ def test_what_is_ticked_stays_ticked_while_others_act(open_window, newsroom):
     tick(page, TITLES[1])
     # Somebody else changes one of them: it isn't ticked any more, because nobody has looked at it.
     Publication.everywhere.filter(pk=second.pk).update(version=second.version + 1)
-    page.get_by_text("1 ticked").wait_for()
+    page.get_by_text("1 selected").wait_for()
     page.locator("#clear").get_by_label("New time").fill("2001-01-01T10:00")
-    page.locator("#clear").get_by_role("button", name="To this time").click()
-    page.get_by_text("This time is past").wait_for()
+    page.locator("#clear").get_by_role("button", name="Reschedule").click()
+    page.get_by_text("This time is in the past.").wait_for()
     tick(page, TITLES[0])
     # What was typed is still there.
     assert page.locator("#clear").get_by_label("New time").input_value() == "2001-01-01T10:00"
     page.locator("#clear").get_by_role("button", name="Next free slots").click()
-    page.get_by_text("It takes the next free slot.").wait_for()
+    page.get_by_text("Scheduled for the next free slot.").wait_for()
     assert statuses(first, second) == ["scheduled", "failed"]
 
 
@@ -130,6 +132,6 @@ def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsro
     if scripts:
         look_over(page, "failures-all")
     tick(page, TITLES[0])
-    page.locator("#clear").get_by_role("button", name="Try again").click()
-    page.get_by_text("It is tried again.").wait_for()
+    page.locator("#clear").get_by_role("button", name="Retry").click()
+    page.get_by_text("Retrying.").wait_for()
     assert statuses(row) == ["scheduled"]

@@ -71,18 +71,18 @@ def test_from_the_front_page_to_a_refused_call(
         page.get_by_label("Name").fill("Alice's newsroom")
         page.get_by_label("Time zone").select_option("Europe/Berlin")
         page.get_by_role("button", name="Create the workspace").click()
-        page.get_by_role("link", name="See what is missing and ask for access").wait_for()
+        page.get_by_role("note").get_by_role("link", name="Request access").wait_for()
     with watch.step("ask for access"):
-        page.get_by_role("link", name="See what is missing and ask for access").click()
-        page.get_by_label("What do you want to use it for?").fill("Ferry news for my site")
-        page.get_by_role("button", name="Ask the operator").click()
-        page.get_by_text("Your request is with the operator.").wait_for()
+        page.get_by_role("note").get_by_role("link", name="Request access").click()
+        page.get_by_label("Intended use").fill("Ferry news for my site")
+        page.get_by_role("button", name="Send request").click()
+        page.get_by_text("Your request is pending.").wait_for()
     # A key can be made before; its calls are refused until then.
     with watch.step("key"):
         page.get_by_role("link", name="API keys").click()
-        page.get_by_role("link", name="Make a key").click()
+        page.get_by_role("link", name="Create key").click()
         page.get_by_label("Name").fill("Website")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create key").click()
         line = page.locator("#line-workspace").inner_text()
         push = page.locator("#line-raw").inner_text()
     refused = run(line)
@@ -94,7 +94,7 @@ def test_from_the_front_page_to_a_refused_call(
         assert (answer.status_code, answer.json()["name"]) == (200, "Alice's newsroom")
         assert run(push).status_code == 202
     with watch.step("seen in the page"):
-        page.get_by_role("link", name="I have it: watch its requests").click()
+        page.get_by_role("link", name="Done").click()
         page.get_by_role("row", name="POST /v1/raw").wait_for()
         assert [row.split()[2] for row in page.get_by_role("row").all_inner_texts()[1:]] == [
             "202",
@@ -105,8 +105,8 @@ def test_from_the_front_page_to_a_refused_call(
     with watch.step("webhook and its test event"):
         page.get_by_role("link", name="Webhooks").click()
         page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
-        page.get_by_label("Address").fill(httpserver.url_for("/hook"))
-        page.get_by_role("button", name="Add it and send a test").click()
+        page.get_by_label("URL").fill(httpserver.url_for("/hook"))
+        page.get_by_role("button", name="Add and send test").click()
         page.get_by_text("Sending a signed webhook.test").wait_for()
         work_until(lambda: Delivery.everywhere.filter(status="delivered").exists())
         page.get_by_text("It works.").wait_for()

@@ -28,7 +28,7 @@ def test_what_was_typed_outlives_the_session(at_settings):
     page.get_by_label("Email").fill("alice@example.test")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_text("What you typed is still here").wait_for()
+    page.get_by_text("Your changes are kept").wait_for()
     assert page.get_by_label("Name").input_value() == "Harbour newsroom"
     assert Workspace.everywhere.get().name == "Newsroom"
     page.get_by_role("button", name="Save").first.click()

@@ -90,25 +90,25 @@ def test_a_newcomer_sees_what_to_do_and_copies_it(page, newsroom):
 
 def test_what_is_wrong_leads_to_what_to_do(page, busy):
     log_in(page)
-    page.get_by_text("Social has to be reconnected.").wait_for()
-    page.get_by_role("link", name="See what it says").click()
+    page.get_by_text("Social needs reconnecting.").wait_for()
+    page.get_by_role("link", name="View", exact=True).click()
     page.wait_for_url(lambda url: url.endswith("/outlets/"))
     page.get_by_text("The token was revoked.").wait_for()
     page.go_back()
     page.get_by_role("link", name="Last week").click()
     assert page.url.endswith("?since=week")
     row = page.locator("#sources tr", has_text="Port authority")
-    row.get_by_text("How to switch it on again").click()
+    row.get_by_text("Switch on").click()
     assert row.locator("code").inner_text().startswith("curl -X PATCH http")
 
 
 def test_choices_by_keyboard_alone(page, newsroom, alice, work_until):
     log_in(page)
     page.goto(f"/w/{newsroom.public_id}/settings/notices")
-    slack = page.get_by_label("Incoming webhook of Slack")
+    slack = page.get_by_label("Slack incoming webhook")
     assert not slack.is_visible()
     # The last of them: two stops further are the ways to be told.
-    page.get_by_label("A month in numbers").focus()
+    page.get_by_label("Monthly report").focus()
     page.keyboard.press("End")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -117,17 +117,17 @@ def test_choices_by_keyboard_alone(page, newsroom, alice, work_until):
     assert slack.is_visible()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.get_by_text("Paste the address, or untick Slack.").wait_for()
+    page.get_by_text("Enter the URL or clear Slack.").wait_for()
     page.get_by_label("Slack", exact=True).uncheck()
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Saved.", exact=True).wait_for()
     assert NoticeChoice.everywhere.get(user=alice).kinds["monthly"] == "off"
 
-    page.get_by_role("button", name="Send me a test").click()
-    page.get_by_text("A test is on its way by Mail.").wait_for()
+    page.get_by_role("button", name="Send test").click()
+    page.get_by_text("Test sent by Mail.").wait_for()
     work_until(lambda: NoticeMessage.everywhere.filter(status="sent").exists())
     page.reload()
-    page.get_by_role("cell", name="This is how a notice from Harbour newsroom looks").wait_for()
+    page.get_by_role("cell", name="Test notification from Harbour newsroom").wait_for()
     assert [message.to for message in mail.outbox] == [["alice@example.test"]]
 
 

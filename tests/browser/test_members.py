@@ -22,15 +22,15 @@ def test_from_the_invitation_to_the_first_page(open_window, newsroom, settings):
     settings.SIGNUP_OPEN = False
     owner = open_window()
     log_in(owner, newsroom.alice, at(newsroom, "members"))
-    owner.get_by_text("No invitation waits").wait_for()
+    owner.get_by_text("No pending invitations").wait_for()
     look_over(owner, "members-empty")
-    owner.get_by_role("link", name="Invite somebody").click()
+    owner.get_by_role("link", name="Invite").click()
     dialog = owner.get_by_role("dialog")
-    dialog.get_by_label("E-mail address").fill("dora@example.test")
+    dialog.get_by_label("Email address").fill("dora@example.test")
     look_over(owner, "member-invite-dialog")
     dialog.get_by_text("Viewer").click()
-    dialog.get_by_role("button", name="Send the invitation").click()
-    owner.get_by_text("The invitation is on its way to dora@example.test.").wait_for()
+    dialog.get_by_role("button", name="Send invitation").click()
+    owner.get_by_text("Invitation sent to dora@example.test.").wait_for()
     look_over(owner, "members-invited")
 
     dora = open_window(phone=True)
@@ -56,7 +56,7 @@ def test_somebody_with_an_account_joins_and_another_can_t(open_window, newsroom)
     log_in(other, eve, link)
     other.get_by_text("You are logged in as eve@example.test.").wait_for()
     look_over(other, "invitation-other-address")
-    other.get_by_role("button", name="Log out and go on").click()
+    other.get_by_role("button", name="Log out and continue").click()
     other.get_by_role("link", name="Log in to join").click()
     other.get_by_label("Email").fill(dora.email)
     other.get_by_label("Password").fill(PASSWORD)
@@ -70,7 +70,7 @@ def test_somebody_with_an_account_joins_and_another_can_t(open_window, newsroom)
 def test_an_old_link_says_what_to_do(page, newsroom, complaints):
     complaints.expect("404")
     page.goto(f"/invitations/{'x' * 43}")
-    page.get_by_text("This invitation no longer works").first.wait_for()
+    page.get_by_text("This invitation has expired").first.wait_for()
     look_over(page, "invitation-over")
 
 
@@ -84,47 +84,47 @@ def test_role_removal_and_undo(page, newsroom):
     page.get_by_role("dialog").get_by_text("Owner", exact=True).click()
     look_over(page, "member-role-dialog")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    page.get_by_text("bob@example.test is now: Owner.").wait_for()
+    page.get_by_text("bob@example.test is now Owner.").wait_for()
     page.get_by_role("link", name="Remove bob@example.test").click()
     page.get_by_role("dialog").wait_for()
     look_over(page, "member-remove-dialog")
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    page.get_by_text("bob@example.test is out.").wait_for()
+    page.get_by_text("bob@example.test was removed.").wait_for()
     look_over(page, "members-removed")
     assert roles(newsroom) == {"alice@example.test": "owner", "vera@example.test": "viewer"}
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("They are in again").wait_for()
+    page.get_by_text("Member restored.").wait_for()
     assert roles(newsroom)["bob@example.test"] == "owner"
 
 
 def test_the_last_owner_is_told_why_they_stay(page, newsroom):
     log_in(page, newsroom.alice, at(newsroom, "members"))
     page.get_by_role("link", name="Leave").click()
-    page.get_by_text("You are its last owner").wait_for()
+    page.get_by_text("You are the last owner.").wait_for()
     look_over(page, "member-leave-last")
 
 
 def test_by_keyboard_and_without_scripts(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice, at(newsroom, "members"))
-    page.get_by_role("link", name="Invite somebody").focus()
+    page.get_by_role("link", name="Invite").focus()
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="hidden")
-    assert page.evaluate("document.activeElement.textContent.trim()") == "Invite somebody"
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Invite"
     page.keyboard.press("Enter")
-    page.get_by_role("dialog").get_by_label("E-mail address").focus()
+    page.get_by_role("dialog").get_by_label("Email address").focus()
     page.keyboard.type("dora@example.test")
     page.keyboard.press("Enter")
-    page.get_by_text("The invitation is on its way to dora@example.test.").wait_for()
+    page.get_by_text("Invitation sent to dora@example.test.").wait_for()
 
     plain = open_window(scripts=False)
     log_in(plain, newsroom.alice, at(newsroom, "members"))
-    plain.get_by_role("link", name="Invite somebody").click()
-    plain.get_by_label("E-mail address").fill("eve@example.test")
-    plain.get_by_role("button", name="Send the invitation").click()
-    plain.get_by_text("The invitation is on its way to eve@example.test.").wait_for()
+    plain.get_by_role("link", name="Invite").click()
+    plain.get_by_label("Email address").fill("eve@example.test")
+    plain.get_by_role("button", name="Send invitation").click()
+    plain.get_by_text("Invitation sent to eve@example.test.").wait_for()
     assert sorted(members.pending(newsroom).values_list("email", flat=True)) == [
         "dora@example.test",
         "eve@example.test",

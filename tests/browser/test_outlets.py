@@ -44,16 +44,16 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     look_over(page, "outlet-connect")
     page.get_by_label("Server").fill(wall.url)
     page.get_by_label("Access token").fill("wrong-token")
-    page.get_by_role("button", name="Check and connect").click()
+    page.get_by_role("button", name="Connect").click()
     page.get_by_text("[secret] is not good here").wait_for()
     assert page.get_by_label("Access token").input_value() == ""
     look_over(page, "outlet-connect-refused")
     page.get_by_label("Access token").fill("token-1")
-    page.get_by_role("button", name="Check and connect").click()
-    page.get_by_text("Corner box is connected.").wait_for()
+    page.get_by_role("button", name="Connect").click()
+    page.get_by_text("Corner box connected.").wait_for()
     outlet = Outlet.everywhere.get(platform="letterbox")
-    page.get_by_role("button", name="Use it by default").click()
-    page.get_by_text("What names no outlet goes to Corner box too.").wait_for()
+    page.get_by_role("button", name="Use by default").click()
+    page.get_by_text("Corner box is now used by default.").wait_for()
     # One is promised, one refused, and the log-in is lost.
     items = [make_items(newsroom, title=f"Tram {one}", url=f"https://n.example/{one}")[0] for one in "abc"]
     promise(items[0], outlet, publish_at=timezone.now() + timedelta(days=1))
@@ -64,25 +64,25 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())
     task_runs.work_all_due("publish.check_outlet")
     page.reload()
-    page.get_by_text("Has to be reconnected").first.wait_for()
+    page.get_by_text("Reconnect needed").first.wait_for()
     page.get_by_text("Too rude for [secret]").wait_for()
     look_over(page, "outlet-lost")
-    follow(page, page.get_by_role("link", name="Connect again").first)
+    follow(page, page.get_by_role("link", name="Reconnect").first)
     look_over(page, "outlet-reconnect")
     wall.good = {"token-7"}
     page.get_by_label("Access token").fill("token-7")
-    page.get_by_role("button", name="Check and connect").click()
-    page.get_by_text("What waited for it goes on.").wait_for()
+    page.get_by_role("button", name="Connect").click()
+    page.get_by_text("Waiting posts resume.").wait_for()
     look_over(page, "outlet")
     # Off and back on by the message itself.
     page.get_by_role("button", name="Switch off").click()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Corner box is on again.").wait_for()
+    page.get_by_text("Corner box switched on.").wait_for()
     follow(page, page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last)
     look_over(page, "outlet-settings")
-    page.get_by_label("Posts in 24 hours, at most").fill("3")
+    page.get_by_label("Posts per 24 hours (maximum)").fill("3")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("At most 3 posts in any 24 hours.").wait_for()
+    page.get_by_text("At most 3 posts per 24 hours").wait_for()
     follow(page, page.get_by_role("link", name="Outlets").locator("visible=true").last)
     look_over(page, "outlets")
     page.goto(
@@ -93,8 +93,8 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     page.get_by_role("link", name="Disconnect").click()
     page.get_by_text("1 scheduled publication will be cancelled.").wait_for()
     look_over(page, "outlet-disconnect")
-    page.get_by_role("button", name="Disconnect it").click()
-    page.get_by_text("Corner box is disconnected and its secrets are erased.").wait_for()
+    page.get_by_role("button", name="Disconnect").click()
+    page.get_by_text("Corner box disconnected.").wait_for()
     outlet.refresh_from_db()
     assert (outlet.credentials, outlet.status) == (None, "ok")
     assert list(Publication.everywhere.order_by("id").values_list("status", flat=True)) == [
@@ -111,11 +111,11 @@ def test_it_works_without_a_script(open_window, newsroom, wall):
     page.get_by_role("link", name="Letterbox").click()
     page.get_by_label("Server").fill(wall.url)
     page.get_by_label("Access token").fill("token-1")
-    page.get_by_role("button", name="Check and connect").click()
+    page.get_by_role("button", name="Connect").click()
     page.wait_for_url(lambda url: "/outlets/out_" in url)
     page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last.click()
     page.get_by_role("link", name="Disconnect").click()
-    page.get_by_role("button", name="Disconnect it").click()
+    page.get_by_role("button", name="Disconnect").click()
     page.wait_for_url(lambda url: url.endswith("/outlets/"))
     outlet = Outlet.everywhere.get(platform="letterbox")
     assert outlet.deleted_at is not None
@@ -133,12 +133,12 @@ def test_a_newsletters_page_leads_to_its_list_and_shows_the_record_to_publish(op
     log_in(page, newsroom.alice)
     page.get_by_role("link", name="Outlets").first.click()
     follow(page, page.get_by_role("link", name="Harbour letter"))
-    page.get_by_text("2 people are on the list").wait_for()
-    page.get_by_role("button", name="Copy the record's name").click()
+    page.get_by_text("2 subscribers").wait_for()
+    page.get_by_role("button", name="Copy record name").click()
     page.get_by_text("Copied").first.wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "letter._domainkey.harbour.example"
     look_over(page, "outlet-newsletter")
-    follow(page, page.get_by_role("link", name="See the list"))
+    follow(page, page.get_by_role("link", name="View subscribers"))
     page.get_by_text("ann@readers.example").wait_for()
     look_over(page, "subscribers")
 
@@ -146,8 +146,8 @@ def test_a_newsletters_page_leads_to_its_list_and_shows_the_record_to_publish(op
 @pytest.mark.parametrize(
     ("error", "onward", "there"),
     [
-        ("access_denied", "Begin again", "Connect LinkedIn"),
-        ("invalid_scope", "To the outlets", "Outlets"),
+        ("access_denied", "Try again", "Connect LinkedIn"),
+        ("invalid_scope", "View outlets", "Outlets"),
     ],
 )
 def test_a_log_in_that_failed_says_what_to_do(open_window, complaints, newsroom, error, onward, there):

@@ -33,22 +33,22 @@ def test_an_item_is_let_come_back_and_changed(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice)
     follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
-    page.get_by_text("No item comes back yet").wait_for()
+    page.get_by_text("No repeating items").wait_for()
     look_over(page, "recurring-none")
-    follow(page, page.get_by_role("link", name="Show what is published"))
+    follow(page, page.get_by_role("link", name="View published items"))
     follow(page, page.get_by_role("link", name="Tram line approved"))
     look_over(page, "recurring-offered")
-    page.get_by_role("link", name="Let it come back").click()
-    page.get_by_label("Days between two times").fill("14")
+    page.get_by_role("link", name="Repeat this post").click()
+    page.get_by_label("Repeat every (days)").fill("14")
     look_over(page, "recurring-form")
-    page.get_by_role("dialog").get_by_role("button", name="Let it come back").click()
-    page.get_by_text("It comes back every 14 days.").wait_for()
-    page.get_by_role("link", name="Change how often").click()
-    page.get_by_label("Days between two times").fill("30")
+    page.get_by_role("dialog").get_by_role("button", name="Repeat this post").click()
+    page.get_by_text("Repeats every 14 days.").wait_for()
+    page.get_by_role("link", name="Edit schedule").click()
+    page.get_by_label("Repeat every (days)").fill("30")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("It comes back every 30 days.").wait_for()
+    page.get_by_text("Repeats every 30 days.").wait_for()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("It comes back every 14 days.").wait_for()
+    page.get_by_text("Repeats every 14 days.").wait_for()
     row = Recurrence.everywhere.get()
     assert (row.every_days, row.version) == (14, 3)
 
@@ -62,20 +62,18 @@ def test_it_is_stopped_and_goes_on(open_window, newsroom):
             recurrence=row,
             due_at=timezone.now() - timedelta(days=day),
             decision=decision,
-            message=""
-            if decision == "made"
-            else "Its source is paused, so that nothing is made of what it gave.",
+            message="" if decision == "made" else "Its source is paused, so no new variant was made.",
         )
     page = open_window()
     log_in(page, newsroom.alice)
     page.goto(reverse("item_page", kwargs={"ws": newsroom.pk, "gen": item.pk}))
     look_over(page, "recurring-item")
-    page.get_by_role("button", name="Stop it").click()
-    page.get_by_text("It doesn’t come back any more").wait_for()
+    page.get_by_role("button", name="Stop repeating").click()
+    page.get_by_text("Repeat stopped.").wait_for()
     assert reread(row).status == "stopped"
     look_over(page, "recurring-stopped")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("The next variant is made on").wait_for()
+    page.get_by_text("Next variant on").wait_for()
     assert reread(row).status == "active"
 
 

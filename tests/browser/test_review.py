@@ -149,7 +149,7 @@ class Thumb:
         card = card_of(self.page, items[-1])
         if act == "reject":
             self.tap(card.locator("[data-panel=reject] summary"))
-            self.tap(card.get_by_role("button", name="Old news"))
+            self.tap(card.get_by_role("button", name="Outdated"))
         elif act == "schedule":
             self.tap(card.locator("[data-panel=schedule] summary"))
             self.tap(card.get_by_role("button", name="Next free slot"))
@@ -160,7 +160,7 @@ class Thumb:
             self.tap(form.get_by_role("button", name="Save"))
             self.tap(card_of(self.page, items[0]).get_by_role("button", name="Approve", exact=True))
         elif act == "pick":
-            self.tap(card.get_by_role("button", name="Approve this one"))
+            self.tap(card.get_by_role("button", name="Approve only this"))
         else:
             self.tap(card.get_by_role("button", name="Approve", exact=True))
 
@@ -296,18 +296,18 @@ def test_several_are_published_at_a_time_and_what_was_refused_is_named(open_wind
         page.keyboard.press("x")
         page.keyboard.press("j")
     bulk = page.locator("#bulk")
-    reason = bulk.get_by_label("Why, if you reject them")
+    reason = bulk.get_by_label("Reason (optional)")
     reason.fill("Not ours")
     reason.press("Enter")
     assert {reread(one).status for one in items} == {"ready"}
     review.edit(reread(items[1]), {"title": "Bob’s"}, by="bob@example.test", now=timezone.now())
-    bulk.get_by_label("At a time").fill(f"{timezone.now().year + 1}-03-01T14:30")
+    bulk.get_by_label("Schedule for").fill(f"{timezone.now().year + 1}-03-01T14:30")
     look_over(page, "review-several")
-    bulk.get_by_role("button", name="At this time").click()
+    bulk.get_by_role("button", name="Schedule").click()
     toast = page.locator(".toasts .toast")
-    toast.get_by_text("2 items are scheduled.").wait_for()
+    toast.get_by_text("2 items scheduled.").wait_for()
     told = toast.inner_text()
-    assert "“Bob’s” (Short Post): Somebody or something changed it meanwhile." in told
+    assert "“Bob’s” (Short Post): Changed since you opened it." in told
     assert [reread(one).status for one in items] == ["scheduled", "ready", "scheduled", "ready"]
     # The refused one stays chosen, with what was typed.
     assert bulk.get_attribute("data-count") == "1"
@@ -328,12 +328,12 @@ def alert_of(page):
 def reject_in_words(page, item, words):
     card = card_of(page, item)
     card.locator("[data-panel=reject] summary").click()
-    card.get_by_label("In your own words").fill(words)
-    card.get_by_role("button", name="Reject it").click()
+    card.get_by_label("Other reason").fill(words)
+    card.get_by_role("button", name="Reject").click()
 
 
 def typed(page):
-    return page.locator("[data-place]").get_by_label("In your own words").input_value()
+    return page.locator("[data-place]").get_by_label("Other reason").input_value()
 
 
 def test_what_fails_keeps_what_was_typed_and_says_what_to_do(open_window, complaints, newsroom, stage, seed):
@@ -345,34 +345,34 @@ def test_what_fails_keeps_what_was_typed_and_says_what_to_do(open_window, compla
     # The network is gone: the decision comes back with its words, and is done when it is there again.
     page.context.set_offline(True)
     reject_in_words(page, item, "The mayor never said so.")
-    assert "The network is gone." in alert_of(page)
+    assert "You're offline." in alert_of(page)
     assert typed(page) == "The mayor never said so."
     page.context.set_offline(False)
     # Somebody was first: 412, with who it was, on the card as it is now.
     review.approve(reread(item), by="bob@example.test", now=timezone.now())
-    page.get_by_role("button", name="Reject it").click()
-    assert "bob@example.test approved it meanwhile." in alert_of(page)
+    page.get_by_role("button", name="Reject").click()
+    assert "bob@example.test approved it." in alert_of(page)
     assert typed(page) == "The mayor never said so."
     assert reread(item).status == "ready"
     # 409: what was asked for can't be done in this state.
     page.locator("[data-panel=more] summary").click()
-    hint = page.get_by_label("Make another variant; what should be different?")
+    hint = page.get_by_label("Regenerate: what should change?")
     hint.fill("Shorter, please")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create").click()
     assert "hint" in alert_of(page)
     assert hint.input_value() == "Shorter, please"
     # The session is gone: nothing is lost, and after a log-in elsewhere the same page goes on.
     page.context.clear_cookies(name="sessionid")
     page.locator("[data-panel=reject] summary").click()
-    page.locator("[data-place]").get_by_label("In your own words").fill("Not like this.")
-    page.get_by_role("button", name="Reject it").click()
-    page.get_by_text("You were signed out.").locator("visible=true").first.wait_for()
+    page.locator("[data-place]").get_by_label("Other reason").fill("Not like this.")
+    page.get_by_role("button", name="Reject").click()
+    page.get_by_text("You're logged out.").locator("visible=true").first.wait_for()
     assert typed(page) == "Not like this."
     assert reread(item).status == "ready"
     other = page.context.new_page()
     log_in(other, newsroom.alice)
     page.bring_to_front()
-    page.get_by_role("button", name="Reject it").click()
+    page.get_by_role("button", name="Reject").click()
     until(lambda: reread(item).status == "rejected")
     assert reread(item).rejection["message"] == "Not like this."
     assert page.evaluate("window.sameDocument") is True
@@ -388,15 +388,15 @@ def test_an_edit_that_fails_keeps_every_word(open_window, complaints, newsroom, 
     form.get_by_label("Title").fill("Mine")
     page.context.set_offline(True)
     form.get_by_role("button", name="Save").click()
-    assert "The network is gone." in alert_of(page)
+    assert "You're offline." in alert_of(page)
     assert form.get_by_label("Title").input_value() == "Mine"
     page.context.set_offline(False)
     review.edit(reread(seed), {"title": "Bob’s"}, by="bob@example.test", now=timezone.now())
     form.get_by_role("button", name="Save").click()
-    page.get_by_role("button", name="Save mine over it").wait_for()
+    page.get_by_role("button", name="Overwrite").wait_for()
     assert form.get_by_label("Title").input_value() == "Mine"
     page.get_by_text("Bob’s").first.wait_for()
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Overwrite").click()
     card_of(page, seed)
     assert (reread(seed).title, reread(seed).revision) == ("Mine", 3)
 
@@ -426,7 +426,7 @@ def test_two_people_at_once_lose_no_decision(open_window, complaints, newsroom, 
         second.bring_to_front()
         second.keyboard.press("r")
         second.keyboard.press("1")
-        second.get_by_text("approved it meanwhile.").or_(second.get_by_text("Approved by")).first.wait_for()
+        second.get_by_text("approved it.").or_(second.get_by_text("Approved by")).first.wait_for()
         assert reread(item).status == "ready"
     by = [reread(item).approved_by for item in items]
     assert sorted(set(by)) == ["alice@example.test", "bob@example.test"]
@@ -438,7 +438,7 @@ def test_what_others_do_is_seen_without_a_reload(open_window, newsroom, stage, s
     open_queue(page, newsroom)
     card_of(page, first)
     review.approve(reread(first), by="bob@example.test", now=timezone.now())
-    page.get_by_text("Approved by bob@example.test.").wait_for()
+    page.get_by_text("Approved by bob@example.test").wait_for()
     story(seed, stage, "Second")
     page.get_by_role("button", name="1 new").wait_for()
     assert page.locator("[data-waiting]").inner_text() == "2"
@@ -460,8 +460,8 @@ def test_everything_works_without_a_script(open_window, newsroom, stage, seed):
     assert reread(newer).approved_at is None
     page.locator("[data-panel=reject] summary").click()
     with page.expect_navigation():
-        page.get_by_role("button", name="Old news").click()
-    assert reread(newer).rejection["message"] == "Old news"
+        page.get_by_role("button", name="Outdated").click()
+    assert reread(newer).rejection["message"] == "Outdated"
     with page.expect_navigation():
         page.get_by_role("link", name="Edit").click()
     page.get_by_label("Title").fill("Better")

@@ -128,7 +128,7 @@ def test_a_decision_that_stays_replaces_no_form(open_window, newsroom, seed, sta
     page.keyboard.press("e")
     write(page, "Mine")
     go_on()
-    page.get_by_text("This variant is chosen.").locator("visible=true").first.wait_for()
+    page.get_by_text("Variant chosen.").locator("visible=true").first.wait_for()
     page.wait_for_timeout(300)
     assert typed_in(page) == "Mine"
 

@@ -36,10 +36,10 @@ def test_sign_up_verify_workspace_and_ask_for_access(page):
     page.get_by_label("Name").fill("Alice's newsroom")
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_role("button", name="Create the workspace").click()
-    page.get_by_role("link", name="See what is missing and ask for access").click()
-    page.get_by_label("What do you want to use it for?").fill("Ferry news for my site")
-    page.get_by_role("button", name="Ask the operator").click()
-    page.get_by_text("Your request is with the operator.").wait_for()
+    page.get_by_role("note").get_by_role("link", name="Request access").click()
+    page.get_by_label("Intended use").fill("Ferry news for my site")
+    page.get_by_role("button", name="Send request").click()
+    page.get_by_text("Your request is pending.").wait_for()
 
     assert User.objects.get().name == "Alice Example"
     workspace = Workspace.everywhere.get()

@@ -30,7 +30,7 @@ def use(workspace, engine, amount):
 
 def test_usage_from_empty_to_used_up(page, newsroom):
     log_in(page, newsroom.alice, at(newsroom, "usage"))
-    page.get_by_text("Nothing made this month").wait_for()
+    page.get_by_text("No items this month").wait_for()
     look_over(page, "usage-empty")
     use(newsroom, "short_post", 620)
     use(newsroom, "persona_tweet", 230)
@@ -48,7 +48,7 @@ def test_usage_from_empty_to_used_up(page, newsroom):
         cost_micro_usd=4_210_000,
     )
     page.goto(at(newsroom, "usage"))
-    page.get_by_text("86 % of this month's credits are used or reserved.").wait_for()
+    page.get_by_text("86 % used or reserved").wait_for()
     look_over(page, "usage-warned")
     page.get_by_role("link", name="Older").click()
     page.get_by_role("link", name="Newest").wait_for()
@@ -66,7 +66,7 @@ def test_content_defaults(page, newsroom):
     look_over(page, "defaults")
     page.get_by_label("Persona Tweet").uncheck()
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. What is pushed from now on follows it.").wait_for()
+    page.get_by_text("Saved. Applies to new content.").wait_for()
     row = WorkspaceDefaults.objects.of(newsroom).get()
     assert "Persona Tweet" not in row.engines
     assert "Short Post" in row.engines

@@ -32,23 +32,23 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
 
     # A private address is refused in words, beside the field, with everything else still there.
-    page.get_by_label("Address").fill("http://10.0.0.1/hook")
+    page.get_by_label("URL").fill("http://10.0.0.1/hook")
     page.get_by_label("Description").fill("CRM bridge")
-    page.get_by_label("Only those that I choose").check()
+    page.get_by_label("Selected events").check()
     # It begins with the usual four.
     page.get_by_label("published.success").uncheck()
     page.get_by_label("published.failed").uncheck()
-    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_role("button", name="Add and send test").click()
     page.get_by_text("10.0.0.1 leads to 10.0.0.1, which is not a public internet address.").wait_for()
     assert page.get_by_label("Description").input_value() == "CRM bridge"
-    page.get_by_label("Address").fill(address)
-    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_label("URL").fill(address)
+    page.get_by_role("button", name="Add and send test").click()
 
     # The page shows that the test is under way, then what the receiver said.
     page.get_by_text("Sending a signed webhook.test").wait_for()
     work_until(delivered(1))
     page.get_by_text("It works.").wait_for()
-    page.get_by_text("Your receiver answered 202 Accepted in").wait_for()
+    page.get_by_text("202 Accepted in").wait_for()
     assert page.locator("#outcome pre").inner_text() == "Thank you"
     secret = page.locator("#secret").inner_text()
     endpoint = Endpoint.everywhere.get()
@@ -64,11 +64,11 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     assert page.evaluate("navigator.clipboard.readText()") == secret
     # Once.
     page.reload()
-    page.get_by_text("It was shown already").wait_for()
+    page.get_by_text("The secret was already shown.").wait_for()
     assert secret not in page.content()
 
     # The log has it.
-    page.get_by_role("link", name="Go to the endpoint").click()
+    page.get_by_role("link", name="View endpoint").click()
     page.get_by_role("link", name="webhook.test").click()
     request_sent = page.locator("#attempt-1 pre").first.inner_text()
     assert request_sent.splitlines()[0] == f"POST {address}"
@@ -76,8 +76,8 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     page.get_by_text("202 Accepted").first.wait_for()
 
     # Again.
-    page.get_by_role("button", name="Send it again").click()
-    page.get_by_text("It is being sent again.").wait_for()
+    page.get_by_role("button", name="Resend").click()
+    page.get_by_text("Resending.").wait_for()
     work_until(delivered(1))
     page.locator("#attempt-2").wait_for()
     assert DeliveryAttempt.everywhere.count() == 2
@@ -85,12 +85,12 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     # A new secret in a dialog; both sign.
     page.get_by_role("link", name="CRM bridge").click()
     page.get_by_role("link", name="Settings", exact=True).click()
-    page.get_by_role("link", name="Make a new secret").click()
-    page.get_by_role("dialog").get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("link", name="Rotate secret").click()
+    page.get_by_role("dialog").get_by_role("button", name="Rotate secret").click()
     newer = page.locator("#secret").inner_text()
     assert newer != secret
-    page.get_by_role("link", name="Go to the endpoint").click()
-    page.get_by_role("button", name="Send a test event").click()
+    page.get_by_role("link", name="View endpoint").click()
+    page.get_by_role("button", name="Send test event").click()
     work_until(delivered(2))
     page.get_by_text("202 Accepted").first.wait_for()
     last = httpserver.log[-1][0]
@@ -100,21 +100,21 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     # Paused, undone, paused.
     page.get_by_role("link", name="CRM bridge").click()
     page.get_by_role("link", name="Settings", exact=True).click()
-    page.get_by_role("button", name="Pause it").click()
-    page.get_by_text("It is paused.", exact=True).wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused.", exact=True).wait_for()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("It is on again.").wait_for()
+    page.get_by_text("Switched on.").wait_for()
     assert Endpoint.everywhere.get().is_on is True
 
     # Deleted, after a question that can be left.
     page.get_by_role("link", name="Settings", exact=True).click()
-    page.get_by_role("link", name="Delete it").click()
+    page.get_by_role("link", name="Delete").click()
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Delete it").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
-    page.get_by_text("CRM bridge is deleted and gets nothing more.").wait_for()
-    page.get_by_text("Nobody is told yet").wait_for()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_text("CRM bridge deleted.").wait_for()
+    page.get_by_text("No endpoints yet").wait_for()
     assert Endpoint.everywhere.get().deleted_at is not None
 
 
@@ -123,19 +123,19 @@ def test_what_went_wrong_is_said_and_can_be_changed_or_kept(page, newsroom, alic
     log_in(page, alice)
     page.get_by_role("link", name="Webhooks").click()
     page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
-    page.get_by_label("Address").fill(httpserver.url_for("/wrong"))
-    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_label("URL").fill(httpserver.url_for("/wrong"))
+    page.get_by_role("button", name="Add and send test").click()
     page.get_by_text("Sending a signed webhook.test").wait_for()
     work_until(lambda: DeliveryAttempt.everywhere.count() == 1)
-    page.get_by_text("It did not arrive.").wait_for()
+    page.get_by_text("Not delivered.").wait_for()
     page.get_by_text("The endpoint answered 404.").wait_for()
-    page.get_by_text("We try again at").wait_for()
+    page.get_by_text("Next attempt:").wait_for()
     assert page.locator("#outcome pre").inner_text() == "\n".join(["No such hook"] * 6)
-    page.get_by_role("link", name="Change it").click()
+    page.get_by_role("link", name="Edit").click()
     httpserver.expect_request("/right").respond_with_data("", status=204)
-    page.get_by_role("textbox", name="Address").fill(httpserver.url_for("/right"))
+    page.get_by_role("textbox", name="URL").fill(httpserver.url_for("/right"))
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("A test event is on its way to the new address.").wait_for()
+    page.get_by_text("Test event sent to the new URL.").wait_for()
     work_until(delivered(2))
     page.get_by_text("204 No Content").first.wait_for()
 
@@ -145,13 +145,13 @@ def test_the_log_refreshes_and_filters_by_itself(page, newsroom, alice, httpserv
     endpoint = endpoints.add(newsroom, httpserver.url_for("/hook"), actor="alice").endpoint
     log_in(page, alice)
     page.goto(reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk}))
-    page.get_by_text("Nothing was sent yet").wait_for()
+    page.get_by_text("No deliveries yet").wait_for()
     endpoints.send_test(endpoint, actor="alice")
     work_until(lambda: DeliveryAttempt.everywhere.count() >= 1)
     page.get_by_text("500 Internal Server Error").wait_for()
     page.get_by_label("Outcome").select_option("delivered")
     page.get_by_role("button", name="Show").click()
-    page.get_by_text("No delivery is like that").wait_for()
+    page.get_by_text("No matches").wait_for()
     page.get_by_role("link", name="Show all").click()
     page.get_by_text("500 Internal Server Error").wait_for()
 
@@ -161,13 +161,13 @@ def test_a_log_that_was_left_open_leads_to_the_log_in_when_the_session_ends(page
     log_in(page, alice)
     address = reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk})
     page.goto(address)
-    page.get_by_text("Nothing was sent yet").wait_for()
+    page.get_by_text("No deliveries yet").wait_for()
     page.context.clear_cookies(name="sessionid")
     page.get_by_role("heading", name="Log in").wait_for()
     page.get_by_label("Email").fill(alice.email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in", exact=True).click()
-    page.get_by_text("Nothing was sent yet").wait_for()
+    page.get_by_text("No deliveries yet").wait_for()
     assert page.url.endswith(address)
 
 
@@ -176,27 +176,27 @@ def test_without_scripts(open_window, newsroom, alice, httpserver, work_until):
     page = open_window(scripts=False, phone=True)
     log_in(page, alice)
     page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
-    page.get_by_label("Address").fill(httpserver.url_for("/hook"))
-    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_label("URL").fill(httpserver.url_for("/hook"))
+    page.get_by_role("button", name="Add and send test").click()
     assert page.locator("#secret").inner_text() == Endpoint.everywhere.get().secret
     work_until(delivered(1))
-    page.get_by_role("link", name="See whether it has come").click()
+    page.get_by_role("link", name="Refresh").click()
     page.get_by_text("200 OK").first.wait_for()
     page.get_by_role("link", name="localhost").click()
     page.get_by_role("link", name="Receiver code").click()
     page.get_by_role("link", name="Go", exact=True).click()
     page.get_by_text("receiver.go").first.wait_for()
     page.get_by_role("link", name="Settings", exact=True).click()
-    page.get_by_role("link", name="Delete it").click()
-    page.get_by_role("button", name="Delete it").click()
-    page.get_by_text("Nobody is told yet").wait_for()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("No endpoints yet").wait_for()
 
 
 def test_with_the_keyboard_alone(page, newsroom, alice, httpserver, work_until):
     httpserver.expect_request("/hook").respond_with_data("ok")
     log_in(page, alice)
     page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
-    page.get_by_label("Address").focus()
+    page.get_by_label("URL").focus()
     page.keyboard.type(httpserver.url_for("/hook"))
     page.keyboard.press("Tab")
     page.keyboard.type("CRM")
@@ -206,7 +206,7 @@ def test_with_the_keyboard_alone(page, newsroom, alice, httpserver, work_until):
     page.get_by_text("Sending a signed webhook.test").wait_for()
     assert (Endpoint.everywhere.get().description, Endpoint.everywhere.get().events) == ("CRM", ["*"])
     page.goto(reverse("webhook_edit", kwargs={"ws": newsroom.pk, "whe": Endpoint.everywhere.get().pk}))
-    link = page.get_by_role("link", name="Delete it")
+    link = page.get_by_role("link", name="Delete")
     link.focus()
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for()
@@ -274,13 +274,13 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     size = "phone" if phone else "desktop"
     log_in(page, alice)
     page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
-    page.get_by_label("Address").fill(httpserver.url_for("/hook"))
+    page.get_by_label("URL").fill(httpserver.url_for("/hook"))
     page.get_by_label("Description").fill("CRM bridge")
-    page.get_by_label("Requests a second, at most").fill("50")
+    page.get_by_label("Maximum requests per second").fill("50")
     look(page, f"add-{size}")
-    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_role("button", name="Add and send test").click()
     work_until(lambda: DeliveryAttempt.everywhere.count() == 1)
-    page.get_by_text("It did not arrive.").wait_for()
+    page.get_by_text("Not delivered.").wait_for()
     look(page, f"failed-test-{size}")
     endpoint = Endpoint.everywhere.get()
     assert endpoint.rate == 50
@@ -291,7 +291,7 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     work_until(lambda: DeliveryAttempt.everywhere.count() >= 7)
     address = reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk})
     page.goto(address)
-    page.get_by_text("It is called one event at a time until it works again.").wait_for()
+    page.get_by_text("Sending one event at a time until it recovers.").wait_for()
     assert Endpoint.everywhere.get().status == "degraded"
     look(page, f"degraded-{size}")
 
@@ -302,11 +302,11 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     page.get_by_role("dialog").get_by_label("Since").wait_for()
     look(page, f"recover-{size}")
     page.get_by_role("dialog").get_by_role("button", name="Send again").click()
-    page.get_by_text("Looking for what is to be sent again.").wait_for()
+    page.get_by_text("Finding missed events.").wait_for()
     look(page, f"recovering-{size}")
     # Somebody wants to know whether it can be stopped, and lets it go on.
-    page.get_by_role("link", name="Stop it").click()
-    page.get_by_role("dialog").get_by_role("link", name="Let it go on").click()
+    page.get_by_role("link", name="Stop repeating").click()
+    page.get_by_role("dialog").get_by_role("link", name="Resume").click()
     work_until(
         lambda: (
             not Delivery.everywhere.exclude(status="delivered").exists()
@@ -314,11 +314,11 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
         )
     )
     assert Recovery.everywhere.get().sent == 7
-    page.get_by_text("7 events were sent again.").wait_for()
+    page.get_by_text("7 events were resent.").wait_for()
     assert Endpoint.everywhere.get().status == "active"
     page.goto(address)
     page.get_by_text("200 OK").first.wait_for()
     look(page, f"recovered-{size}")
     page.get_by_role("link", name="Settings", exact=True).click()
-    assert page.get_by_label("Requests a second, at most").input_value() == "50"
+    assert page.get_by_label("Maximum requests per second").input_value() == "50"
     look(page, f"settings-{size}")

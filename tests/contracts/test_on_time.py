@@ -111,7 +111,7 @@ def test_explain_names_the_call_that_helps(alice):
         "blockers": [
             {
                 "code": "not_requested",
-                "message": "Nobody has asked for it to be published.",
+                "message": "It isn't scheduled or published yet.",
                 "since": item["ready_at"],
                 "until": None,
                 "outlet": None,

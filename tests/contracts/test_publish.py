@@ -146,7 +146,7 @@ def test_item_that_is_held_says_why(alice):
     alice.api.post("/raw", alice.content(external_id="story"))
     answer = _ask(alice, item)
     assert refusal(answer) == (409, "conflict", [("held", "held")])
-    assert answer.json()["detail"][0]["message"].startswith("Its source has changed since; approve it")
+    assert answer.json()["detail"][0]["message"].startswith("Its source has changed. Approve it")
 
 
 def test_test_token_reaches_the_simulated_outlet_only(alice):

@@ -1,4 +1,4 @@
-"""Which e-mail addresses, telephone numbers and codes a draft may name."""
+"""Which email addresses, telephone numbers and codes a draft may name."""
 
 from __future__ import annotations
 

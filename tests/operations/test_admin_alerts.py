@@ -43,7 +43,7 @@ def texts(operator):
 
 def test_nothing_needs_you(client, operator, workspace):
     client.force_login(operator)
-    assert "Nothing needs you." in client.get("/admin/").content.decode()
+    assert "Nothing needs attention." in client.get("/admin/").content.decode()
     assert needs_attention.needs(operator) == []
 
 
@@ -59,8 +59,8 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     dead_source(workspace)
     leases.note_worker("one", settings.QUEUE_SLOTS)
     assert texts(operator) == [
-        "1 workspace asks to be let in",
-        "Publishing is stopped: on the whole instance",
+        "1 workspace requests access",
+        "Publishing is paused: on the whole instance",
         "Alice's <newsroom> has spent $0.80 of its $1.00 for the model this month",
         "Your key for the model has cost $0.80 of the $1.00 for today",
         f"{count} generations wait for a worker, the oldest for 3 min",
@@ -68,7 +68,7 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     ]
     client.force_login(operator)
     page = client.get("/admin/")
-    assert "Nothing needs you." not in page.content.decode()
+    assert "Nothing needs attention." not in page.content.decode()
     assert "Alice&#x27;s &lt;newsroom&gt; has spent" in page.content.decode()
     for need in needs_attention.needs(operator):
         assert client.get(need.page).status_code == 200, need.page

@@ -367,7 +367,7 @@ workspaces.create("Bob's")
     switches = one.shell(
         "from pipeline.models import *; print([str(one) for one in Switch.everywhere.all()])"
     )
-    assert switches == '["Publishing is stopped: Alice\'s newsroom."]'
+    assert switches == '["Publishing is paused: Alice\'s newsroom."]'
 
 
 @pytest.mark.slow

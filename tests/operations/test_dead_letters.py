@@ -71,7 +71,7 @@ def test_the_page_lists_what_is_dead_and_why(browser, workspace):
 def test_a_gone_source_is_polled_again(browser, workspace):
     row = dead_source(workspace)
     name = encode("src", row.pk)
-    assert requeue(browser, "sources", name) == ["1 row goes on."]
+    assert requeue(browser, "sources", name) == ["1 row requeued."]
     again = reread(row)
     assert (again.status, again.wake_at is not None, again.last_error) == ("active", True, None)
     assert notes() == [("operator@example.test", name, {"kind": "sources"})]
@@ -80,21 +80,21 @@ def test_a_gone_source_is_polled_again(browser, workspace):
 def test_a_failed_raw_item_is_made_again(browser, workspace):
     raw = push_raw(workspace).raw_item
     RawItem.everywhere.filter(pk=raw.pk).update(status="failed")
-    assert requeue(browser, "raw_items", encode("raw", raw.pk)) == ["1 row goes on."]
+    assert requeue(browser, "raw_items", encode("raw", raw.pk)) == ["1 row requeued."]
     assert reread(raw).status == "queued"
 
 
 def test_a_failed_publication_is_tried_again(browser, workspace):
     row = dead_publication(workspace, "reject")
     assert row.status == "failed"
-    assert requeue(browser, "publications", encode("pub", row.pk)) == ["1 row goes on."]
+    assert requeue(browser, "publications", encode("pub", row.pk)) == ["1 row requeued."]
     assert reread(row).status == "scheduled"
 
 
 def test_an_unknown_publication_is_asked_for_and_not_sent(browser, workspace):
     row = dead_publication(workspace, "ok")
     Publication.everywhere.filter(pk=row.pk).update(status="unknown", wake_at=None)
-    assert requeue(browser, "publications", encode("pub", row.pk)) == ["1 row goes on."]
+    assert requeue(browser, "publications", encode("pub", row.pk)) == ["1 row requeued."]
     again = reread(row)
     assert (again.status, again.attempt_count, again.wake_at is not None) == ("unknown", 1, True)
 
@@ -114,7 +114,9 @@ def test_seeing_is_not_requeueing(client, workspace):
     person.user_permissions.add(Permission.objects.get(codename="view_source"))
     client.force_login(person)
     assert [one["name"] for one in client.get(reverse("dead_rows")).context["sections"]] == ["sources"]
-    assert requeue(client, "sources", encode("src", row.pk)) == ["You may not requeue these."]
+    assert requeue(client, "sources", encode("src", row.pk)) == [
+        "You don't have permission to requeue these."
+    ]
     assert reread(row).status == "gone"
 
 
@@ -148,7 +150,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
     Generation.everywhere.filter(pk=run.pk).update(status="failed", error=error, wake_at=None)
     assert "It &lt;broke&gt;." in browser.get(reverse("dead_rows")).content.decode()
     name = encode("gen", item.pk)
-    assert requeue(browser, "generated_items", name) == ["1 row goes on."]
+    assert requeue(browser, "generated_items", name) == ["1 row requeued."]
     again = reread(item)
     assert (again.status, again.error, again.generation_id == run.pk) == ("queued", None, False)
     generate.run_generation(claimed(again.generation))
@@ -161,7 +163,7 @@ def test_a_failed_delivery_is_sent_again(browser, workspace):
     row = make_delivery(endpoint, status="failed", wake_at=None, last_error="It answered 500.")
     assert "It answered 500." in browser.get(reverse("dead_rows")).content.decode()
     name = encode("dlv", row.pk)
-    assert requeue(browser, "deliveries", name) == ["1 row goes on."]
+    assert requeue(browser, "deliveries", name) == ["1 row requeued."]
     again = reread(row)
     assert (again.status, again.wake_at is not None, again.lease_token) == (
         "pending",

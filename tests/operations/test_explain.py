@@ -83,8 +83,8 @@ def test_the_command_says_what_a_row_is_since_when_and_what_helps(ready):
     public = encode("gen", ready.pk)
     call_command("explain", public, stdout=out)
     assert out.getvalue().splitlines() == [
-        f"{public}, generated item of Alice's newsroom: Ready, {AT_NOON}",
-        "Nobody has asked for it to be published. (since 2027-03-01T12:00:00.000Z)",
+        f"{public}, generated item of Alice's newsroom: To review, {AT_NOON}",
+        "It isn't scheduled or published yet. (since 2027-03-01T12:00:00.000Z)",
         f"→ POST /v1/generated/{public}/publish",
     ]
 
@@ -111,7 +111,7 @@ def run(workspace):
 
 def test_what_is_due_says_which_queue_nobody_takes(run):
     assert told(run) == [
-        "The source is read for what may be said. Computes.",
+        "Reading source. Its next step: Compute.",
         "Its time is 2027-03-01T12:00:00.000Z.",
         "It is due since 2027-03-01T12:00:00.000Z and waits for a worker of compute.",
         "No worker takes the queue compute: start one that does.",
@@ -166,8 +166,8 @@ def test_a_run_says_that_model_calls_are_stopped_or_a_key_is_missing(workspace, 
     kill_switch.stop("model_calls", reason="The bill.", actor="operator")
     lines = told(run)
     assert lines[:4] == [
-        "The source is read for what may be said. Waits for a model.",
-        "Model calls are stopped: on the whole instance. The bill.",
+        "Reading source. Its next step: AI.",
+        "AI calls are paused: on the whole instance. The bill.",
         "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key.",
         "It may wait for a batch of model calls until 2027-03-01T12:01:00.000Z.",
     ]
@@ -198,8 +198,8 @@ def test_an_item_that_is_promised_says_what_each_publication_waits_for(workspace
     assert lines[1:] == told(publication)
     assert [line for line in lines[1:] if not line.startswith("→")] == [
         "All publishing of the workspace is on hold: Mourning. (since 2027-03-01T12:00:00.000Z)",
-        "The operator has stopped publishing: It is ill. (since 2027-03-01T12:00:00.000Z)",
-        "Its source has changed since; approve it to send it as it is. (since 2027-03-01T12:00:00.000Z)",
+        "The operator has paused publishing: It is ill. (since 2027-03-01T12:00:00.000Z)",
+        "Its source has changed. Approve it to publish. (since 2027-03-01T12:00:00.000Z)",
         f"{stage.name} is switched off; switch it on and retry. (since 2027-03-01T12:00:00.000Z)",
         "Its time is 2027-03-01T12:00:00.000Z.",
         "It is due since 2027-03-01T12:00:00.000Z and waits for a worker of publish.",
@@ -227,7 +227,9 @@ def test_a_publication_says_that_it_is_out_failed_or_waits_for_a_person(ready, s
 
 def test_a_raw_item_says_that_it_waits_for_credits_or_what_was_made(workspace, ready):
     raw = ready.raw_item
-    assert told(raw) == [f"  {encode('gen', ready.pk)}, generated item of {workspace.name}: Ready, {AT_NOON}"]
+    assert told(raw) == [
+        f"  {encode('gen', ready.pk)}, generated item of {workspace.name}: To review, {AT_NOON}"
+    ]
     change(raw, status="waiting_quota", wake_at=NOON + MINUTE, reason={"message": "It waits for credits."})
     lines = told(raw)
     assert lines[0].endswith("credits are left until 2027-04-01T00:00:00.000Z.")
@@ -247,7 +249,7 @@ def test_a_source_says_that_it_is_paused_or_fails(workspace):
         config={"url": "https://news.example/feed"},
         status="paused",
     )
-    assert told(source) == ["Paused. Nothing is fetched until you resume it."]
+    assert told(source) == ["Paused until you resume it."]
     change(
         source,
         status="failing",
@@ -293,7 +295,7 @@ def test_an_outlet_says_until_when_it_rests(stage):
 
 def test_a_workspace_says_that_nothing_of_it_moves():
     assert told(workspaces.create("Charlie's newsroom"))[0] == (
-        "The workspace is not whitelisted; the operator can change that."
+        "The workspace is not whitelisted. The operator can change that."
     )
 
 

@@ -48,15 +48,15 @@ def notes():
 
 def test_a_key_is_set_replaced_and_removed(browser, workspace, settings):
     settings.ANTHROPIC_API_KEY = "key-of-the-operator"
-    assert "None of its own." in browser.get(page_of(workspace)).content.decode()
+    assert "No own key" in browser.get(page_of(workspace)).content.decode()
     for key, last_four in ((KEY, "wxyz"), (OTHER, "abcd")):
         assert save(browser, workspace, new_model_key=f" {key} ").status_code == 302
         shown = browser.get(page_of(workspace)).content.decode()
-        assert f"Its own, which ends in {last_four}." in shown
+        assert f"Own key ending in {last_four}" in shown
         assert key not in shown
     assert key_of_a_run(workspace) == OTHER
     assert save(browser, workspace, is_key_removed="on").status_code == 302
-    assert "None of its own." in browser.get(page_of(workspace)).content.decode()
+    assert "No own key" in browser.get(page_of(workspace)).content.decode()
     stored = Workspace.everywhere.get(pk=workspace.pk)
     assert (stored.model_key, stored.model_key_last_four) == (None, "")
     set_note = ("operator@example.test", "workspace.model_key_set", workspace.public_id, {})

@@ -165,22 +165,22 @@ def test_secrets_stay_where_they_are(browser, workspace):
     page = browser.get(page_of(workspace)).content.decode()
     secrets = (token.secret, token.digest.hex(), endpoint.secret, "A1b2C3d4E5f6", "hunter22", outlet.secret)
     assert [secret for secret in secrets if secret in page] == []
-    assert (f"{token.prefix}…{token.last_four}" in page, "ends in wxyz" in page) == (True, True)
+    assert (f"{token.prefix}…{token.last_four}" in page, "ending in wxyz" in page) == (True, True)
 
 
 def test_what_is_not_there_is_said(browser, charlies):
     Outlet.everywhere.filter(workspace=charlies).delete()
     page = browser.get(page_of(charlies)).content.decode()
     said = (
-        "No model was asked this month.",
-        "Nothing came in this month.",
-        "Nothing was made this month.",
-        "Nothing was published this month, and nothing waits.",
-        "It has no outlet.",
-        "It has no webhook endpoint.",
-        "It has no token.",
-        "Nobody belongs to it.",
-        "not whitelisted",
+        "No model calls this month.",
+        "No raw items this month.",
+        "No items this month.",
+        "No publications this month.",
+        "No outlets.",
+        "No webhook endpoints.",
+        "No tokens.",
+        "No members.",
+        "not approved",
     )
     assert [text for text in said if text not in page] == []
 
@@ -230,14 +230,14 @@ def test_it_is_let_in_and_out_and_its_limits_are_lifted(browser, charlies):
     whitelist_requests.ask(charlies, "Please <b>", "carol@example.test")
     page = browser.get(page_of(charlies)).content.decode()
     assert "Please &lt;b&gt;" in page
-    assert do(browser, charlies, "whitelist") == ["Its tokens work from now on."]
-    assert do(browser, charlies, "whitelist") == ["It was so already."]
+    assert do(browser, charlies, "whitelist") == ["Access approved."]
+    assert do(browser, charlies, "whitelist") == ["No change."]
     assert Workspace.everywhere.get(pk=charlies.pk).is_whitelisted is True
-    assert do(browser, charlies, "lift_limits") == ["It has no rate limit and no quota from now on."]
+    assert do(browser, charlies, "lift_limits") == ["Limits lifted."]
     assert Workspace.everywhere.get(pk=charlies.pk).is_unlimited is True
-    assert do(browser, charlies, "restore_limits") == ["Its rate limit and quota hold from now on."]
-    assert do(browser, charlies, "delist") == ["Its tokens are refused from now on."]
-    assert do(browser, charlies, "nonsense") == ["You may not do this."]
+    assert do(browser, charlies, "restore_limits") == ["Limits restored."]
+    assert do(browser, charlies, "delist") == ["Access revoked."]
+    assert do(browser, charlies, "nonsense") == ["You don't have permission."]
 
 
 def test_seeing_is_not_acting_and_each_part_has_its_own_right(client, workspace):
@@ -249,8 +249,8 @@ def test_seeing_is_not_acting_and_each_part_has_its_own_right(client, workspace)
     person.user_permissions.add(Permission.objects.get(codename="view_workspace"))
     page = client.get(page_of(workspace)).content.decode()
     assert (str(token) in page, "410" in page, "Revoke" in page, "Delist" in page) == (False,) * 4
-    assert do(client, workspace, "revoke_all") == ["You may not do this."]
-    assert do(client, workspace, "delist") == ["You may not do this."]
+    assert do(client, workspace, "revoke_all") == ["You don't have permission."]
+    assert do(client, workspace, "delist") == ["You don't have permission."]
     assert ApiToken.everywhere.get(pk=token.pk).revoked_at is None
     assert Workspace.everywhere.get(pk=workspace.pk).is_whitelisted is True
 

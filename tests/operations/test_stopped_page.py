@@ -34,10 +34,10 @@ def test_stop_shows_a_banner_everywhere_and_resume_takes_it_away(browser):
     )
     for name in ("admin:index", "admin:accounts_plan_changelist", LIST):
         page = browser.get(reverse(name)).content.decode()
-        assert "Publishing is stopped: Alice&#x27;s &lt;newsroom&gt;, feed." in page
+        assert "Publishing is paused: Alice&#x27;s &lt;newsroom&gt;, feed." in page
         assert "They &lt;asked&gt;." in page
     answer = browser.post(reverse(LIST), {"action": "resume", "_selected_action": [switch.pk]}, follow=True)
-    assert [str(message) for message in answer.context["messages"]] == ["1 thing goes on."]
+    assert [str(message) for message in answer.context["messages"]] == ["1 switch resumed."]
     assert 'id="stopped"' not in answer.content.decode()
     assert list(AuditEntry.everywhere.order_by("id").values_list("action", flat=True)) == [
         "publishing.stopped",

@@ -72,13 +72,13 @@ def test_a_queue_that_no_worker_takes_is_told(operator, worker):
     due_source(ago=20)
     (need,) = [one for one in needs_attention.needs(operator) if one.page == reverse("admin_work")]
     assert need.text == "No worker takes the queue ingest, in which 1 are due"
-    assert "No worker takes this queue" in call(operator, reverse("admin_work")).content.decode()
+    assert "No worker for this queue" in call(operator, reverse("admin_work")).content.decode()
 
 
 def test_nothing_to_do_and_no_worker(operator):
     shown = call(operator, reverse("admin_work")).content.decode()
-    assert "Nothing is being done now." in shown
-    assert "No worker runs." in shown
+    assert "No running tasks." in shown
+    assert "No workers running." in shown
 
 
 def test_others_may_not_see_it(db):

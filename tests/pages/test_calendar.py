@@ -196,9 +196,9 @@ def test_late_and_failed_say_why(editor, newsroom, feed):
         late.pk: "All publishing of the workspace is on hold: A storm.",
     }
     html = answer.content.decode()
-    assert "1 would go out at once when it ends" in html
-    assert html.count(f'href="{at(newsroom, "failures")}?kind=publications" aria-label="Clear ') == 1
-    assert "1 post failed. It says why below." in html
+    assert "1 would publish now" in html
+    assert html.count(f'href="{at(newsroom, "failures")}?kind=publications" aria-label="Fix ') == 1
+    assert "1 post failed." in html
 
 
 def test_a_blackout_and_the_free_slots_are_drawn(editor, newsroom, feed):
@@ -261,7 +261,7 @@ def test_a_week_is_shown_scheduled_and_taken_back(editor, newsroom, feed):
     plan = WeekPlan.everywhere.get()
     assert at(newsroom, "calendar_undo", pln=plan.pk) in said(answer)[0]
     taken = editor.post(at(newsroom, "calendar_undo", pln=plan.pk))
-    assert said(taken)[-1] == "2 posts are taken back."
+    assert said(taken)[-1] == "2 posts unscheduled."
     assert not Publication.everywhere.filter(status="scheduled").exists()
 
 
@@ -270,14 +270,14 @@ def test_what_changed_meanwhile_is_told(editor, newsroom, feed):
     lines = ticked(editor.get(at(newsroom, "calendar_fill")))
     GeneratedItem.everywhere.filter(pk=one.pk).update(version=99)
     answer = editor.post(at(newsroom, "calendar_fill"), {"entry": lines})
-    assert "1 of them changed meanwhile and isn't scheduled" in said(answer)[0]
+    assert "1 changed and wasn't scheduled" in said(answer)[0]
     assert reread(other).status == "scheduled"
 
 
 @pytest.mark.parametrize("entry", [[], ["nonsense"], ["gen_x 1 out_x soon"]])
 def test_nothing_ticked_schedules_nothing(editor, newsroom, entry):
     answer = editor.post(at(newsroom, "calendar_fill"), {"entry": entry})
-    assert said(answer) == ["Nothing was ticked, so nothing is scheduled."]
+    assert said(answer) == ["Choose at least one post."]
 
 
 def test_a_double_click_schedules_once(editor, newsroom, feed):
@@ -341,7 +341,7 @@ def test_slots_around_its_time_are_offered(editor, newsroom, feed):
         ("2027-03-25T12:30:00Z", "nearer to another post than the outlet's gap allows"),
         ("2027-03-25T12:00:00Z", "Something else goes out there"),
         ("2027-03-30T12:00:00Z", "its queue gives no slots then"),
-        ("soon", "Give a date and a time."),
+        ("soon", "Enter a date and time."),
     ],
 )
 def test_a_refused_move_says_why_and_changes_nothing(editor, newsroom, feed, when, why):
@@ -368,7 +368,10 @@ def test_an_older_version_is_refused(editor, newsroom, feed):
     row = promise(items(newsroom, 1)[0], feed, stage, publish_at=NOW + timedelta(days=3))
     fields = {"at": "2027-03-29T07:00:00Z", "version": str(row.version - 1)}
     answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
-    assert (answer.status_code, "changed it meanwhile" in answer.content.decode()) == (409, True)
+    assert (
+        answer.status_code,
+        "Changed since you opened it. Reload to continue." in answer.content.decode(),
+    ) == (409, True)
     assert reread(row).due_at == row.due_at
 
 
@@ -377,7 +380,10 @@ def test_whoever_names_no_version_moves_nothing(editor, newsroom, feed, version)
     row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=3))
     fields = {"at": "2027-03-29T07:00:00Z"} | ({} if version is None else {"version": version})
     answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
-    assert (answer.status_code, "which state of it" in answer.content.decode()) == (409, True)
+    assert (answer.status_code, "Reload the page, then move it again." in answer.content.decode()) == (
+        409,
+        True,
+    )
     assert reread(row).due_at == row.due_at
 
 
@@ -396,7 +402,7 @@ def test_moving_what_is_held_approves_nothing(editor, newsroom, feed, requires_a
     assert (answer.status_code, reread(row).due_at) == (204, datetime(2027, 3, 29, 7, tzinfo=UTC))
     assert before.get(pk=item.pk) == held
     assert reread(item).publish_at == datetime(2027, 3, 29, 7, tzinfo=UTC)
-    assert "It is held" in said(answer)[-1]
+    assert "Needs approval." in said(answer)[-1]
 
 
 def test_what_went_out_is_not_moved(editor, newsroom, feed):
@@ -410,7 +416,7 @@ def test_what_went_out_is_not_moved(editor, newsroom, feed):
         "It is published; it can't be moved any more.",
     )
     assert (
-        "It isn&#x27;t scheduled any more" in editor.get(address).content.decode()
+        "This post is no longer scheduled." in editor.get(address).content.decode()
         or "isn't scheduled any more" in editor.get(address).content.decode()
     )
 

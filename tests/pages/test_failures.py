@@ -99,7 +99,7 @@ def undo(client, workspace, answer):
 
 def test_an_empty_list_says_what_to_do(editor, newsroom):
     html = editor.get(at(newsroom)).content.decode()
-    assert "Nothing failed and nothing is late" in html
+    assert "No problems" in html
     assert reverse("calendar", kwargs={"ws": newsroom.pk}) in html
     assert "Show all" in editor.get(at(newsroom), {"kind": "raw"}).content.decode()
 
@@ -166,7 +166,7 @@ def test_everything_that_needs_somebody_is_listed_with_its_cause(editor, newsroo
 
 
 def test_stopped_mailings_and_deliveries_that_made_nothing_lead_to_where_they_go_on(editor, newsroom, stage):
-    letter = Outlet.everywhere.create(workspace=newsroom, platform="email_newsletter", name="The letter")
+    letter = Outlet.everywhere.create(workspace=newsroom, platform="email_newsletter", name="Newsletter")
     error = {"code": "no_log_in", "message": "The mail server refused the log-in."}
     stopped, done = (
         Mailing.everywhere.create(
@@ -194,7 +194,7 @@ def test_stopped_mailings_and_deliveries_that_made_nothing_lead_to_where_they_go
     )
     assert shown(editor, newsroom) == {
         "mailings": [stopped.subject],
-        "deliveries": ["A delivery to Front desk"],
+        "deliveries": ["Delivery to Front desk"],
     }
     assert shown(editor, newsroom, outlet=encode("out", letter.pk)) == {"mailings": [stopped.subject]}
     assert set(shown(editor, newsroom, cause="making")) == {"deliveries"}
@@ -275,7 +275,7 @@ def test_nothing_of_another_workspace_and_nothing_of_a_test_is_listed_or_cleared
     Publication.everywhere.filter(pk=tried.pk).update(test=True)
     assert shown(editor, newsroom) == {}
     answer = clear(editor, newsroom, "retry", token(theirs), token(tried))
-    assert said(answer) == ["What was deleted meanwhile was left out."]
+    assert said(answer) == ["Deleted rows were skipped."]
     assert (reread(theirs).status, reread(tried).status) == ("failed", "failed")
 
 
@@ -337,7 +337,7 @@ def test_it_looks_again_and_says_nothing_where_nothing_changed(editor, newsroom,
     clear(editor, newsroom, "cancel", token(row))
     again = editor.get(address.replace("&amp;", "&"), **asks)
     assert again.status_code == 200
-    assert "Nothing failed and nothing is late" in again.content.decode()
+    assert "No problems" in again.content.decode()
 
 
 # --- Acts ------------------------------------------------------------------------------------------------------------
@@ -348,14 +348,14 @@ def test_several_are_tried_again_and_taken_back_with_one_undo(editor, newsroom, 
     second = failed(newsroom, make_stage(newsroom, "reject", name="Other"), "Fog delays the morning boats")
     was = {row.pk: (row.error, row.due_at, row.attempt_count) for row in (first, second)}
     answer = clear(editor, newsroom, "retry", token(first), token(second))
-    assert "2 are tried again." in said(answer)[0]
+    assert "Retrying 2." in said(answer)[0]
     for row in (first, second):
         again = reread(row)
         assert (again.status, again.requested_by) == ("scheduled", "bob@example.test")
         # It waits some seconds, so that there is time for the undo.
         assert again.due_at > timezone.now()
     assert shown(editor, newsroom) == {}
-    assert said(undo(editor, newsroom, answer))[-1] == "Undone: it is as it was before."
+    assert said(undo(editor, newsroom, answer))[-1] == "Undone."
     for row in (first, second):
         back = reread(row)
         assert (back.status, back.error, back.due_at, back.attempt_count) == ("failed", *was[row.pk])
@@ -386,7 +386,7 @@ def test_an_unknown_outcome_is_asked_for_and_not_sent(editor, newsroom, stage):
     row = failed(newsroom, stage)
     Publication.everywhere.filter(pk=row.pk).update(status="unknown", wake_at=None)
     answer = clear(editor, newsroom, "retry", token(row))
-    assert said(answer) == ["It is tried again."]
+    assert said(answer) == ["Retrying."]
     again = reread(row)
     assert (again.status, again.wake_at is not None) == ("unknown", True)
 
@@ -398,7 +398,7 @@ def test_what_failed_gets_another_time_with_its_own_words_and_comes_back(editor,
     assert "days ahead" in said(answer)[0]
     local = (timezone.now() + timedelta(days=2)).replace(hour=10, minute=0, second=0, microsecond=0)
     answer = clear(editor, newsroom, "at", token(row), local_time=f"{local:%Y-%m-%dT%H:%M}")
-    assert "It has its new time." in said(answer)[-1]
+    assert "Rescheduled." in said(answer)[-1]
     again = reread(row)
     assert (again.status, again.overrides, again.late_policy) == ("scheduled", {"body": "Only here."}, "hold")
     # A time on the clocks of Berlin.
@@ -448,7 +448,10 @@ def test_what_was_promised_anew_meanwhile_isnt_promised_twice(editor, newsroom, 
     row = failed(newsroom, stage)
     answer = clear(editor, newsroom, "cancel", token(row))
     promise(reread(row.item), stage)
-    assert "meanwhile" in said(undo(editor, newsroom, answer))[-1]
+    assert (
+        "Changed since you opened it: scheduled. This is the current version."
+        in said(undo(editor, newsroom, answer))[-1]
+    )
     assert Publication.everywhere.exclude(status="cancelled").count() == 1
 
 
@@ -464,7 +467,7 @@ def test_items_raw_items_sources_and_drafts_are_tried_again(editor, newsroom):
         editor, newsroom, "retry", token(reread(broken), "gen"), token(reread(raw), "raw"),
         token(gone, "src"), token(draft, "pdr"),
     )  # fmt: skip
-    assert said(answer) == ["4 are tried again."]
+    assert said(answer) == ["Retrying 4."]
     assert [reread(row).status for row in (broken, raw, gone, draft)] == [
         "queued",
         "queued",
@@ -484,7 +487,7 @@ def test_a_version_that_is_old_changes_nothing_and_hinders_no_other(editor, news
     looked_at = token(row)
     Publication.everywhere.filter(pk=row.pk).update(version=row.version + 1)
     answer = clear(editor, newsroom, act, looked_at, token(fine))
-    assert any("Somebody or something changed it meanwhile" in line for line in said(answer))
+    assert any("Changed since you opened it. This is the current version." in line for line in said(answer))
     assert (reread(row).status, reread(row).version) == ("failed", row.version + 1)
     assert reread(fine).status != "failed"
 
@@ -498,7 +501,7 @@ def test_versions_of_the_others_are_checked_too(editor, newsroom, prefix, model)
     status = "gone" if prefix == "src" else "failed"
     model.everywhere.filter(pk=row.pk).update(status=status)
     answer = clear(editor, newsroom, "retry", f"{encode(prefix, row.pk)}:99")
-    assert said(answer)[0].startswith("Somebody or something changed it meanwhile")
+    assert said(answer)[0].startswith("Changed since you opened it. This is the current version.")
     assert reread(row).status == status
 
 
@@ -507,7 +510,10 @@ def test_an_undo_after_somebody_else_acted_changes_nothing(editor, newsroom, sta
     answer = clear(editor, newsroom, "retry", token(row))
     decisions.approve(reread(row.item), by="alice@example.test", now=timezone.now())
     before = reread(row)
-    assert "meanwhile" in said(undo(editor, newsroom, answer))[-1]
+    assert (
+        "Changed since you opened it: scheduled. This is the current version."
+        in said(undo(editor, newsroom, answer))[-1]
+    )
     assert (reread(row).status, reread(row).version) == ("scheduled", before.version)
 
 
@@ -517,7 +523,7 @@ def test_a_note_of_another_workspace_takes_nothing_back(editor, newsroom, charli
     (note,) = re.findall(r'name="undo" value="([^"]+)"', " ".join(said(answer)))
     elsewhere = charlie.memberships.get().workspace
     theirs = as_person(charlie).post(at(elsewhere, "failures_undo"), {"undo": note})
-    assert said(theirs) == ["This can’t be undone any more."]
+    assert said(theirs) == ["This can't be undone any more."]
     assert reread(row).status == "scheduled"
 
 
@@ -533,11 +539,14 @@ def test_one_row_has_buttons_of_its_own_and_goes_before_what_is_ticked(editor, n
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"act": "retry"}, "Tick at least one row first."),
-        ({"act": "retry", "rows": ["pub_nonsense:1", "out_x:1", "x"]}, "Tick at least one row first."),
+        ({"act": "retry"}, "Select at least one row."),
+        ({"act": "retry", "rows": ["pub_nonsense:1", "out_x:1", "x"]}, "Select at least one row."),
         ({"act": "explode", "rows": ["x"]}, "explode"),
-        ({"act": "at", "rows": ["x"]}, "Give the date and the time."),
-        ({"act": "at", "rows": ["x"], "local_time": "2001-01-01T10:00"}, "This time is past"),
+        ({"act": "at", "rows": ["x"]}, "Enter a date and time."),
+        (
+            {"act": "at", "rows": ["x"], "local_time": "2001-01-01T10:00"},
+            "This time is in the past. Choose a later one or publish now.",
+        ),
     ],
 )
 def test_what_is_no_act_says_why(editor, newsroom, given, why):

@@ -35,7 +35,7 @@ def test_first_page_lists_what_is_flagged(editor, newsroom, charlie):
     from accounts import workspaces
 
     home = at(newsroom, "home")
-    assert "Published, and changed since" not in editor.get(home).content.decode()
+    assert "Source changed after publishing" not in editor.get(home).content.decode()
     item = flag(newsroom, "source_changed", title="Tram line approved")
     flag(workspaces.memberships_of(charlie)[0].workspace, "source_changed", title="Theirs alone")
     answer = editor.get(home)

@@ -45,7 +45,7 @@ def test_a_workspace_s_form_comes_back_after_the_log_in(ended, member, newsroom)
     assert answer["Location"] == address
     shown = client.get(address)
     assert shown.context["form"].initial == {"message": "Ferry news"}
-    assert "What you typed is still here" in shown.content.decode()
+    assert "You were logged out. Your changes are kept: send again." in shown.content.decode()
     # Once: the next opening is fresh.
     assert client.get(address).context["form"].initial == {}
     assert WhitelistRequest.everywhere.count() == 0
@@ -75,7 +75,7 @@ def test_what_could_not_be_kept_is_said_before_the_log_in(ended, newsroom):
     answer = ended.post(
         reverse("access", kwargs={"ws": newsroom.pk}), {"message": "q" * TYPED_KEPT_BYTES}, follow=True
     )
-    assert "What you had typed is not kept here" in answer.content.decode()
+    assert "Your changes can&#x27;t be kept. Go back and copy them" in answer.content.decode()
 
 
 def test_what_one_person_typed_is_not_shown_to_the_next(ended, bob):

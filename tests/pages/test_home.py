@@ -206,7 +206,7 @@ def test_a_newcomer_is_led_from_step_to_step(alice, newsroom, open_home):
         (True, True, True, True, False, False),
         (True, True, True, True, True, True),
     ]
-    assert "First steps" not in open_home(workspace=fresh).content.decode()
+    assert "Get started" not in open_home(workspace=fresh).content.decode()
 
 
 def test_a_test_s_items_tick_nothing_off(newsroom, open_home):
@@ -216,8 +216,8 @@ def test_a_test_s_items_tick_nothing_off(newsroom, open_home):
 
 def test_an_empty_workspace_shows_its_steps_alone(newsroom, open_home):
     text = open_home().content.decode()
-    assert "First steps" in text
-    assert "wait for review" not in text
+    assert "Get started" in text
+    assert "To review" not in text
 
 
 # --- Banners ---------------------------------------------------------------------------------------------------------
@@ -251,9 +251,9 @@ def test_standing_conditions_are_on_every_page(newsroom, charlie, banners):
     kill_switch.stop("model_calls", reason="Not of publishing", actor="op")
     CreditBalance.everywhere.update(available=0)
     assert banners() == [
-        "The operator has stopped publishing.",
+        "The operator paused publishing.",
         "This month's credits are used up.",
-        "Social has to be reconnected.",
+        "Social needs reconnecting.",
         "The webhook endpoint at social.example/in is switched off.",
     ]
 
@@ -277,11 +277,11 @@ def test_a_banner_names_the_cause_and_each_endpoint(newsroom, alice, as_person):
     assert shown("owner") == [
         (
             "The webhook endpoint at hooks.example/orders is switched off.",
-            "It answered 410: it is gone. Its events are held until an owner switches it on again.",
+            "It answered 410 Gone. Its events are held until an owner switches it on again.",
         ),
         (
             "The webhook endpoints at hooks.example/mail, hooks.example/news are switched off.",
-            "They failed for days. Their events are held until an owner switches them on again.",
+            "Failing for days. Their events are held until an owner switches them on again.",
         ),
     ]
     # A path may be a receiver's secret.
@@ -297,7 +297,7 @@ def test_what_is_over_has_no_banner(newsroom, banners):
     # Switched off by a person, which is no news to them.
     endpoints.switch_off(made, actor="x")
     kill_switch.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
-    assert banners() == ["The operator has stopped publishing to bluesky."]
+    assert banners() == ["The operator paused publishing to bluesky."]
 
 
 def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, charlie, banners):
@@ -312,9 +312,9 @@ def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, 
         workspaces.whitelist(workspace, "op")
         publication(make(workspace, f"{title} ferry"), "scheduled", due_at=now - timedelta(minutes=minutes))
     publication(make(newsroom, "E ferry", test=True), "scheduled", due_at=now - timedelta(hours=3))
-    assert banners() == ["2 posts are late, the earliest by 50 minutes."]
+    assert banners() == ["2 posts late (up to 50 minutes)"]
     workspace_hold.hold(newsroom, reason="A crisis.", by="alice")
-    assert banners() == ["All publishing is on hold."]
+    assert banners() == ["Publishing is paused."]
 
 
 def test_what_is_late_leads_to_what_helps(newsroom, alice, as_person):
@@ -322,7 +322,7 @@ def test_what_is_late_leads_to_what_helps(newsroom, alice, as_person):
     publication(make(newsroom, "A ferry"), "scheduled", due_at=at)
     answer = as_person(alice).get(reverse("notices", kwargs={"ws": newsroom.pk}))
     (banner,) = answer.context["banners"]
-    assert banner.title == "1 post is late, by 3 hours."
+    assert banner.title == "1 post late (3 hours)"
     assert banner.link == reverse("failures", kwargs={"ws": newsroom.pk})
 
 

@@ -81,20 +81,20 @@ def test_warnings_are_read_before_they_are_overruled(editor, item, stage, bob):
     for name in ("item_page", "item_publish", "review_card"):
         html = editor.get(at(item, name)).content.decode()
         assert "Vera Lind isn&#x27;t named" in html, name
-        assert "either lets the warnings pass" in html, name
+        assert "Approving or publishing accepts these warnings." in html, name
     page = editor.get(at(item, "item_page")).content.decode()
-    assert page.index("Approve despite the warnings") < page.index("How it will look")
+    assert page.index("Approve despite warnings") < page.index("Preview")
     editor.post(at(item, "item_approve"), {"version": reread(item).version})
     (entry,) = AuditEntry.everywhere.filter(action="checks.overruled")
     assert (entry.actor, entry.details["checks"]) == (bob.email, ["names"])
-    assert "Approve despite the warnings" not in editor.get(at(item, "item_page")).content.decode()
+    assert "Approve despite warnings" not in editor.get(at(item, "item_page")).content.decode()
 
 
 def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):
     decisions.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = act(editor, item, "item_approve", version=item.version)
     assert reread(item).approved_at is None
-    assert said(answer)[0].startswith("Somebody or something changed it meanwhile.")
+    assert said(answer)[0].startswith("Changed since you opened it.")
     act(editor, item, "item_approve", version=reread(item).version)
     assert reread(item).approved_revision == 2
 
@@ -127,7 +127,7 @@ def test_a_failed_item_is_made_again(editor, item):
     GeneratedItem.everywhere.filter(pk=item.pk).update(
         status="failed", revision=0, error={"code": "x", "message": "y"}
     )
-    assert said(act(editor, item, "item_retry")) == ["It is being made again."]
+    assert said(act(editor, item, "item_retry")) == ["Regenerating."]
     assert status(item) == "queued"
 
 
@@ -211,7 +211,7 @@ def test_choosing_one_sets_the_others_aside_and_can_be_undone(editor, pair):
     answer = act(editor, second, "item_choose")
     assert (status(first), status(second)) == ("rejected", "ready")
     assert reread(first).rejection["code"] == "superseded"
-    assert said(answer) == ["This variant is chosen; 1 other is set aside."]
+    assert said(answer) == ["Variant chosen; 1 other archived."]
     undone(editor, answer)
     assert (status(first), reread(first).rejection) == ("ready", None)
 
@@ -239,7 +239,7 @@ def test_undoing_a_rejection_leaves_a_later_one(editor, item):
     answer = act(editor, item, "item_reject", reason="Old news.", version=item.version)
     decisions.restore(item, now=timezone.now())
     decisions.reject(item, reason="Wrong.", by="vera", now=timezone.now())
-    assert said(undone(editor, answer))[0].startswith("Somebody or something changed it meanwhile.")
+    assert said(undone(editor, answer))[0].startswith("Changed since you opened it.")
     assert (status(item), reread(item).rejection["message"]) == ("rejected", "Wrong.")
 
 
@@ -268,7 +268,7 @@ def test_it_is_published_now(editor, item, stage, bob):
     row = Publication.everywhere.get()
     assert (answer["Location"], said(answer)) == (
         at(item, "item_page"),
-        ["It is being published to Stage now."],
+        ["Publishing to Stage."],
     )
     assert (row.status, row.requested_by, row.outlet) == ("scheduled", bob.email, stage)
     assert send(row).status == "published"
@@ -293,7 +293,7 @@ def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item
         "Europe/Berlin",
         f"{local:%Y-%m-%dT%H:%M}:00",
     )
-    assert (status(item), said(answer)) == ("scheduled", ["It is scheduled for Stage."])
+    assert (status(item), said(answer)) == ("scheduled", ["Scheduled for Stage."])
     undone(editor, answer)
     assert (status(item), reread(row).status) == ("ready", "cancelled")
 
@@ -314,7 +314,7 @@ def test_undoing_one_schedule_leaves_that_of_another(editor, item, stage, newsro
 def test_undoing_a_schedule_that_changed_since_does_nothing(editor, item, stage):
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
     decisions.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
-    assert said(undone(editor, answer))[0].startswith("It was changed meanwhile")
+    assert said(undone(editor, answer))[0].startswith("Changed since you opened it: ")
     assert (status(item), Publication.everywhere.get().status) == ("scheduled", "scheduled")
 
 
@@ -338,7 +338,7 @@ def test_undoing_a_new_time_brings_the_former_one_back(editor, item, stage):
     row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
     before = reread(row).due_at
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
-    assert said(answer) == ["It is scheduled for Stage."]
+    assert said(answer) == ["Scheduled for Stage."]
     assert reread(row).due_at != before
     undone(editor, answer)
     assert (reread(row).due_at, status(item)) == (before, "scheduled")
@@ -373,10 +373,10 @@ def test_it_takes_the_next_slot_of_a_queue(editor, item, stage):
 @pytest.mark.parametrize(
     ("given", "field", "message"),
     [
-        ({"when": "at"}, "local_time", "Give the date and the time."),
-        ({"when": "at", "local_time": "2020-01-01T10:00"}, "local_time", "This time is past; give a later one, or publish it now."),
+        ({"when": "at"}, "local_time", "Enter a date and time."),
+        ({"when": "at", "local_time": "2020-01-01T10:00"}, "local_time", "This time is in the past. Choose a later one or publish now."),
         ({"when": "at", "local_time": "2999-01-01T10:00"}, "local_time", "Schedule at most 366 days ahead."),
-        ({"when": "at", "local_time": "soon"}, "local_time", "Give a date and a time, such as 2027-03-28 14:30."),
+        ({"when": "at", "local_time": "soon"}, "local_time", "Enter a date and time, such as 2027-03-28 14:30."),
         ({"outlets": []}, "outlets", "Choose at least one outlet."),
     ],
 )  # fmt: skip
@@ -391,9 +391,7 @@ def test_what_changed_meanwhile_isnt_published_unseen(editor, item, stage):
     decisions.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_publish"), form)
     assert (answer.status_code, Publication.everywhere.count()) == (200, 0)
-    assert (
-        answer.context["form"].non_field_errors()[0].startswith("Somebody or something changed it meanwhile.")
-    )
+    assert answer.context["form"].non_field_errors()[0].startswith("Changed since you opened it.")
     assert answer.context["form"]["outlets"].value() == [encode("out", stage.pk)]
 
 
@@ -412,9 +410,9 @@ def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, 
         for one in answer.context["obstacles"]
     ]
     assert told == [
-        ("It is promised for later.", "Stage", at(item, "item_publish"), False),
+        ("It is scheduled for later.", "Stage", at(item, "item_publish"), False),
         (
-            "Its source has changed since; approve it to send it as it is.",
+            "Its source has changed. Approve it to publish.",
             "Stage",
             at(item, "item_approve"),
             True,
@@ -436,7 +434,7 @@ def test_a_failed_publication_is_said_in_words_and_tried_again(editor, item, fai
     assert (one.label, one.error, one.can_retry) == ("Failed", failed.error["message"], True)
     assert one.calls[0].receipt["parts"] == [item.body]
     again = editor.post(at(item, "publication_retry", pub=failed.pk))
-    assert (again["Location"], said(again)) == (at(item, "item_page"), ["Strict is tried again."])
+    assert (again["Location"], said(again)) == (at(item, "item_page"), ["Retrying Strict."])
     assert reread(failed).status == "scheduled"
 
 
@@ -458,8 +456,8 @@ def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_othe
     assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True)
     for (name, label), values in {
         ("publication_retry", "Failed"): {"status": "failed"},
-        ("publication_reconcile", "Outcome not known"): {"status": "unknown"},
-        ("package", "Yours to post"): {"status": "publishing", "step": Publication.BY_HAND, "wake_at": None},
+        ("publication_reconcile", "Outcome unknown"): {"status": "unknown"},
+        ("package", "Post manually"): {"status": "publishing", "step": Publication.BY_HAND, "wake_at": None},
     }.items():
         Publication.everywhere.filter(pk=failed.pk).update(**values)
         with transaction.atomic():
@@ -472,7 +470,7 @@ def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_othe
         assert [one.label for one in page.context["sent"]][1:] == [label], name
     # Nothing is out, and what is open is a person's.
     Publication.everywhere.exclude(pk=failed.pk).delete()
-    assert shown()[:2] == ("Yours to post", "Yours to post")
+    assert shown()[:2] == ("Post manually", "Post manually")
 
 
 def test_an_unknown_outcome_is_looked_up(editor, item, newsroom):
@@ -482,14 +480,14 @@ def test_an_unknown_outcome_is_looked_up(editor, item, newsroom):
     (one,) = editor.get(at(item, "item_page")).context["sent"]
     assert (one.can_reconcile, one.can_retry) == (True, False)
     answer = editor.post(at(item, "publication_reconcile", pub=row.pk))
-    assert said(answer) == ["Lost is asked whether it has it."]
+    assert said(answer) == ["Checking status on Lost."]
     assert reread(row).next_attempt_at <= timezone.now()
 
 
 def test_a_post_is_taken_back_after_a_question(editor, item, stage):
     row = send(promise(item, stage))
     address = at(item, "publication_remove", pub=row.pk)
-    assert "Take it back from Stage?" in editor.get(address).content.decode()
+    assert "Delete post from Stage?" in editor.get(address).content.decode()
     assert reread(row).step == "done"
     answer = editor.post(address)
     assert (reread(row).step, answer["Location"]) == ("remove", at(item, "item_page"))

@@ -43,8 +43,8 @@ def test_edited_words_are_still_read_against_the_source(editor, item):
     save(editor, item, part_0="A whale was seen in the harbour.")
 
     html = editor.get(at(item, "item_page")).content.decode()
-    assert "Where it comes from" in html
-    assert "none of the claims of the words before is said in these words any more" in html
+    assert "Sources" in html
+    assert "After your edit, no claim matches the text. Compare it with the source." in html
     assert 'class="source-text"' in html
 
 
@@ -65,7 +65,7 @@ def test_words_are_edited_and_the_edit_is_undone(editor, item, bob):
 
 def test_what_nobody_changed_writes_nothing(editor, item):
     answer = save(editor, item)
-    assert (said(answer), reread(item).version) == (["Nothing was changed."], item.version)
+    assert (said(answer), reread(item).version) == (["No changes."], item.version)
 
 
 def test_posts_of_a_thread_are_edited_added_and_left_out(editor, item):
@@ -130,7 +130,7 @@ def test_an_article_is_edited_and_what_follows_from_it_is_made_anew(editor, item
 def test_white_space_that_nobody_touched_is_no_edit(editor, item, values):
     row = become(item, title=" Tram ", **values)
     answer = save(editor, item)
-    assert (answer.status_code, said(answer)) == (302, ["Nothing was changed."])
+    assert (answer.status_code, said(answer)) == (302, ["No changes."])
     assert (reread(item).version, reread(item).body) == (row.version, values["body"])
 
 
@@ -267,7 +267,7 @@ def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, i
     mine = {"body": "Of Bob.", "content_slug": "of-bob"}
     answer = editor.post(at(item, "item_edit"), {**form, **mine})
     shown = answer.context["form"]
-    assert [label for label, _pieces in shown.differing] == ["Words, as Markdown", "Address"]
+    assert [label for label, _pieces in shown.differing] == ["Text (Markdown)", "Address"]
     assert "<del>of-bob</del><ins>of-vera</ins>" in answer.content.decode()
     again = {name: shown[name].value() or "" for name in shown.fields}
     assert (again["title"], again["content_tags"], again["body"]) == ("Of Vera", "b", "Of Bob.")
@@ -297,9 +297,7 @@ def test_a_form_that_doesnt_say_how_it_began_keeps_all_that_it_has(editor, item,
 def test_a_form_without_its_version_saves_nothing(editor, item):
     answer = save(editor, item, title="Other", version="")
     assert (answer.status_code, reread(item).title) == (200, item.title)
-    assert answer.context["form"].non_field_errors() == [
-        "Open the page anew: it doesn't say which version it shows."
-    ]
+    assert answer.context["form"].non_field_errors() == ["Reload the page and try again."]
 
 
 def test_what_cant_be_edited_says_so_and_keeps_what_was_typed(editor, item):

@@ -45,9 +45,7 @@ def test_what_is_changed_is_filmed_again(editor, item):
     sent = typed(editor, item, text_0_0="Harbour boats go electric", seconds_1="6", place_3="2", place_4="0")
     answer = editor.post(at(item), sent)
     assert answer.status_code == 302
-    assert [str(one) for one in get_messages(answer.wsgi_request)] == [
-        "Saved. It is filmed again; no model is asked, and it costs no credits."
-    ]
+    assert [str(one) for one in get_messages(answer.wsgi_request)] == ["Saved. Rendering the video (free)."]
     row = reread(item)
     assert (row.status, row.revision, row.body.splitlines()[0]) == (
         "generating",
@@ -83,7 +81,7 @@ def test_a_film_that_is_too_long_is_told(editor, item):
 
 def test_nothing_changed_is_said_so(editor, item):
     answer = editor.post(at(item), typed(editor, item))
-    assert [str(one) for one in get_messages(answer.wsgi_request)] == ["Nothing was changed."]
+    assert [str(one) for one in get_messages(answer.wsgi_request)] == ["No changes."]
     assert reread(item).version == item.version
 
 
@@ -117,9 +115,9 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
 def test_what_is_scheduled_says_so(editor, newsroom, item):
     promise(item, make_stage(newsroom), publish_at=NOON)
     page = editor.get(at(item)).content.decode()
-    assert ["cancel what is scheduled first" in page, "Save and film again" in page] == [True, False]
+    assert ["Unschedule the item to edit its storyboard." in page, "Save and render" in page] == [True, False]
     answer = editor.post(at(item), typed(editor, reread(item), seconds_1="6"))
-    assert "Cancel what is scheduled first" in answer.content.decode()
+    assert "Its video is scheduled. Unschedule it first" in answer.content.decode()
     assert Publication.everywhere.get().status == "scheduled"
 
 

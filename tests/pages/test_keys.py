@@ -105,7 +105,7 @@ def test_the_text_is_shown_once_and_then_it_says_what_to_do(owner, at):
     assert secret.endswith(token.last_four)
     again = owner.get(shown)
     assert secret_on(again) is None
-    assert "This key was shown already" in again.content.decode()
+    assert "This key was already shown" in again.content.decode()
     assert at("key_rotate", token) in again.content.decode()
     everywhere = [at("keys"), at("key", token), at("key_requests", token), at("key_rotate", token)]
     assert [address for address in everywhere if secret in owner.get(address).content.decode()] == []
@@ -145,15 +145,15 @@ def test_rights(owner, at, fields, scopes):
     ("fields", "wrong"),
     [
         ({"name": "   "}, {"name": ["This field is required."]}),
-        ({"rights": "chosen"}, {"scopes": ["Tick at least one right."]}),
+        ({"rights": "chosen"}, {"scopes": ["Choose at least one permission."]}),
         (
             {"rights": "full", "scopes": ["raw:read"]},
-            {"rights": ["Rights are ticked below: choose “Only what I tick”, or untick them."]},
+            {"rights": ["Choose “Custom” to use the permissions below."]},
         ),
-        ({"expires": "date"}, {"expires_on": ["Give the last day on which it works."]}),
+        ({"expires": "date"}, {"expires_on": ["Enter the last day."]}),
         (
             {"expires": "date", "expires_on": "2020-01-01"},
-            {"expires_on": ["This day is over; give a later one."]},
+            {"expires_on": ["Enter a later day."]},
         ),
     ],
 )
@@ -199,7 +199,7 @@ def test_the_same_form_later_makes_nothing_and_shows_nothing(owner, at, monkeypa
     assert caches["marks"].delete(f"shown_once:{owner.session['_auth_user_id']}:abc") is True
     later = owner.post(at("key_create"), form, follow=True)
     assert later.redirect_chain == [(at("keys"), 302)]
-    assert "nothing more was made" in later.content.decode()
+    assert "See your keys in the list." in later.content.decode()
     assert ApiToken.everywhere.count() == 1
 
 
@@ -219,7 +219,7 @@ def test_keys_can_be_made_before_the_workspace_is_let_in(owner, at, newsroom):
     workspaces.delist(newsroom, "operator@example.test")
     _, shown = make(owner, at)
     page = owner.get(shown)
-    assert "the answer is 403 workspace_not_whitelisted" in page.content.decode()
+    assert "calls get 403 workspace_not_whitelisted" in page.content.decode()
     assert call(secret_on(page)).status_code == 403
 
 
@@ -284,7 +284,7 @@ def test_rotation_shows_the_new_key_once_and_the_list_says_until_when_the_old_on
     page = owner.get(answer["Location"])
     assert call(secret_on(page)).status_code == 200
     assert call(token.secret).status_code == 200
-    assert f"It replaces {token}" in page.content.decode()
+    assert f"Replaces {token}" in page.content.decode()
     token.refresh_from_db()
     assert timedelta(hours=1) <= token.expires_at - before <= timedelta(hours=1, minutes=1)
     rows = {key.token.pk: (key.state, key.successor) for key in owner.get(at("keys")).context["keys"]}
@@ -311,7 +311,7 @@ def test_a_key_with_a_successor_is_not_rotated(owner, at, token):
     assert answer.context["form"].non_field_errors() == [
         "This key has a successor already; rotate that one, or revoke it first."
     ]
-    assert "This key was rotated already" in owner.get(at("key_rotate", token)).content.decode()
+    assert "This key was already replaced by" in owner.get(at("key_rotate", token)).content.decode()
     assert ApiToken.everywhere.count() == 2
 
 
@@ -354,7 +354,7 @@ def test_revoking_twice_says_so(owner, at, token):
     owner.post(at("key_revoke", token))
     owner.get(at("keys"))
     answer = owner.post(at("key_revoke", token), follow=True)
-    assert [str(message) for message in answer.context["messages"]] == ["Import had been revoked already."]
+    assert [str(message) for message in answer.context["messages"]] == ["Import was already revoked."]
     assert AuditEntry.everywhere.filter(action="token.revoked").count() == 1
 
 
@@ -362,10 +362,10 @@ def test_all_keys_are_revoked_and_only_this_workspace_s(owner, at, token, newsro
     second = TokenFactory(workspace=newsroom)
     assert "Charlie" not in owner.get(at("key_revoke_all")).content.decode()
     answer = owner.post(at("key_revoke_all"), follow=True)
-    assert "2 keys were revoked." in answer.content.decode()
+    assert "2 keys revoked." in answer.content.decode()
     assert [call(one.secret).status_code for one in (token, second, elsewhere)] == [401, 401, 403]
     answer = owner.post(at("key_revoke_all"), follow=True)
-    assert "There was no key to revoke." in answer.content.decode()
+    assert "No keys to revoke." in answer.content.decode()
 
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
@@ -390,9 +390,9 @@ def test_the_list_says_what_each_key_is_and_hides_the_ended(owner, at, newsroom,
     ]
     text = page.content.decode()
     assert "from 203.0.113.9" in text
-    assert "by the operator" in text
+    assert "by an operator" in text
     assert f"{soon.prefix}…{soon.last_four}" in text
-    assert "Show 2 ended keys" in text
+    assert "Show 2 expired and revoked keys" in text
     assert [name for name in ("Gone", "Over", "Charlie") if name in text] == []
 
     page = owner.get(at("keys") + "?ended=1")
@@ -405,7 +405,7 @@ def test_the_list_says_what_each_key_is_and_hides_the_ended(owner, at, newsroom,
 
 def test_a_workspace_without_keys_says_what_to_do(owner, at):
     page = owner.get(at("keys")).content.decode()
-    assert "No key yet" in page
+    assert "No keys yet" in page
     assert f'href="{at("key_create")}"' in page
 
 
@@ -485,11 +485,11 @@ def test_a_part_whose_session_ended_opens_its_page_anew(at, token):
 
 def test_a_record_that_cannot_be_read_is_said(owner, at, token, monkeypatch):
     monkeypatch.setattr("accounts.access.recent_requests.of", lambda token_id: None)
-    assert "The record can't be read just now" in owner.get(at("key", token)).content.decode()
+    assert "Requests are unavailable" in owner.get(at("key", token)).content.decode()
 
 
 def test_an_ended_key_s_page_asks_no_more(owner, at, token, alice):
     tokens.revoke(token, alice)
     page = owner.get(at("key", token)).content.decode()
     assert "hx-get" not in page
-    assert "This key has ended, so none will come." in page
+    assert "This key is no longer active." in page

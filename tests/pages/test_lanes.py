@@ -108,8 +108,8 @@ def test_next_slots_and_price_are_shown_and_nothing_is_saved(editor, newsroom):
     assert (seen.week, seen.price, seen.price_of_week, seen.eligible) == (4, 1, 4, 8)
     assert (seen.timezone, len(seen.next_at)) == ("America/New_York", 5)
     text = said(answer)
-    assert "Each slot costs 1 credit, a week 4 credits." in text
-    assert "8 topics may be taken today." in text
+    assert "1 credit per slot · 4 credits per week" in text
+    assert "8 topics available" in text
     assert Source.everywhere.filter(type="brand").count() == 0
 
 
@@ -161,24 +161,24 @@ def test_what_is_wrong_is_said_beside_its_field(editor, newsroom, charlie):
     ):
         answer = editor.post(at(newsroom, "lane_add"), fill(editor, newsroom, save="", **changes))
         assert (changes, list(answer.context["form"].errors)) == (changes, [field])
-        assert "There is no preview" in said(answer)
+        assert "No preview" in said(answer)
     assert Source.everywhere.filter(type="brand").count() == 0
 
 
 def test_few_topics_are_told_before_saving(editor, newsroom):
     make_topics(newsroom, 6)
     text = said(editor.get(at(newsroom, "lane_add")))
-    assert "Only 6 topics may be taken today." in text
+    assert "6 topics available" in text
     persona = WorkspaceDefaults.everywhere.get(workspace=newsroom).persona_id
     assert at(newsroom, "topics", per=persona) in editor.get(at(newsroom, "lane_add")).content.decode()
     topics.create(newsroom, {"title": "The seventh"}, now=newsroom.created_at)
-    assert "7 topics may be taken today." in said(editor.get(at(newsroom, "lane_add")))
+    assert "7 topics available" in said(editor.get(at(newsroom, "lane_add")))
 
 
 def test_without_a_persona_the_page_leads_to_one(editor, newsroom):
     Persona.everywhere.filter(workspace=newsroom).update(deleted_at=newsroom.created_at)
     answer = editor.get(at(newsroom, "lane_add"))
-    assert "No persona yet" in said(answer)
+    assert "No personas yet" in said(answer)
     assert at(newsroom, "persona_create") in answer.content.decode()
 
 
@@ -226,7 +226,7 @@ def test_what_the_fields_can_t_say_is_kept(editor, newsroom):
     source = collect.register(newsroom, settings)
     page = at(newsroom, "source_edit", src=source.pk)
     answer = editor.get(page)
-    assert "Its own list: Rye, Oats" in said(answer)
+    assert "Own list: Rye, Oats" in said(answer)
     assert editor.post(page, form_of(answer, save="", name="Grain")).status_code == 302
     source.refresh_from_db()
     assert (source.name, source.config, source.variants) == ("Grain", config, 2)
@@ -236,14 +236,14 @@ def test_it_is_paused_resumed_run_and_deleted_like_others(editor, newsroom):
     make_topics(newsroom)
     source = saved(editor, newsroom)
     page = at(newsroom, "source_page", src=source.pk)
-    assert "At work" in said(editor.get(page))
+    assert "Active" in said(editor.get(page))
     editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "no"})
-    assert "Nothing is made until you resume it." in said(editor.get(page))
+    assert "Paused until you resume it." in said(editor.get(page))
     (row,) = editor.get(at(newsroom, "sources_page")).context["rows"]
     assert (row["where"], row["next"]) == ("every day at 09:00", None)
     editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "yes"})
     answer = editor.post(at(newsroom, "source_poll_now", src=source.pk), follow=True)
-    assert "It is picking a topic" in said(answer)
+    assert "Choosing a topic." in said(answer)
     assert work_slot(source).status == "picked"
     editor.post(at(newsroom, "source_delete", src=source.pk))
     editor.post(at(newsroom, "source_restore", src=source.pk))
@@ -257,7 +257,7 @@ def test_a_lane_whose_topics_are_gone_says_what_to_do(editor, newsroom):
     topics.delete(topic, now=newsroom.created_at)
     work_slot(source)
     text = said(editor.get(at(newsroom, "source_page", src=source.pk)))
-    assert "Nothing was made" in text
+    assert "No result" in text
     assert "No topic may be taken now" in text
 
 
@@ -275,23 +275,23 @@ def test_log_says_what_each_slot_did(editor, newsroom):
     make_topics(newsroom, 1, angles=["a myth"], notes="Rye dough rests for 20 hours.")
     source = saved(editor, newsroom, engines=["Short Post"])
     page = at(newsroom, "source_page", src=source.pk)
-    assert [str(one["status"].label) for one in editor.get(page).context["slots"]] == ["To come"]
+    assert [str(one["status"].label) for one in editor.get(page).context["slots"]] == ["Upcoming"]
     work_slot(source)
     pick = BrandPick.everywhere.get()
-    assert "Topic A · a myth Being made" in said(editor.get(page))
+    assert "Topic A · a myth Generating" in said(editor.get(page))
     reason = {"code": "too_near", "message": "It is 48 % like something that was said.", "likeness": 0.48}
     BrandPick.everywhere.filter(pk=pick.pk).update(
         decision="too_near", reason=reason, words="Rye is patient.", decided_at=newsroom.created_at
     )
     text = said(editor.get(page))
-    assert "Discarded: too near" in text
+    assert "Skipped: too similar" in text
     assert reason["message"] in text
     assert "Rye is patient." in text
     assert "of 1 topic " in text
     # The next one finds nothing: its only topic rests.
     work_slot(source)
     slots = editor.get(page).context["slots"]
-    assert [str(one["status"].label) for one in slots] == ["To come", "Nothing made", "Picked"]
+    assert [str(one["status"].label) for one in slots] == ["Upcoming", "No result", "Chosen"]
     assert slots[1]["message"].startswith("No topic may be taken now")
 
 
@@ -303,7 +303,7 @@ def test_made_item_stands_in_the_log(editor, newsroom):
     (item,) = write_all(source)
     page = at(newsroom, "source_page", src=source.pk)
     (pick,) = editor.get(page).context["slots"][1]["picks"]
-    assert (str(pick["decision"].label), pick["item"], item.status) == ("Made", item, "ready")
+    assert (str(pick["decision"].label), pick["item"], item.status) == ("Created", item, "ready")
     GeneratedItem.everywhere.filter(pk=item.pk).update(deleted_at=newsroom.created_at)
     assert editor.get(page).context["slots"][1]["picks"][0]["item"] is None
 

@@ -99,7 +99,7 @@ def test_posted_is_published_with_its_address(as_person, bob, handed):
     assert (answer.status_code, answer["Location"], said(answer)) == (
         302,
         at(handed),
-        ["It counts as published."],
+        ["Marked as published."],
     )
     row = Publication.everywhere.get(pk=handed.pk)
     assert (row.status, row.url) == ("published", "https://council.substack.com/p/tram")
@@ -115,7 +115,7 @@ def test_not_posted_has_failed_and_keeps_no_address(as_person, bob, handed):
 
     row = Publication.everywhere.get(pk=handed.pk)
     assert (said(answer), row.status, row.url, row.error["code"]) == (
-        ["It counts as not posted; it can be retried."],
+        ["Marked as not posted."],
         "failed",
         "",
         "not_posted",

@@ -182,7 +182,7 @@ def test_another_workspace_s_upload_is_as_none(editor, newsroom, charlie, as_per
 @pytest.mark.parametrize(
     ("what", "file", "field", "begins"),
     [
-        ("", None, "what", "Paste a link or some words"),
+        ("", None, "what", "Enter a link or text, or choose a file."),
         ("", b"%PDF-1.7", "file", "The file is a PDF"),
         ("", b"", "file", "The submitted file is empty."),
     ],
@@ -209,14 +209,14 @@ def test_a_viewer_sees_what_came_but_makes_nothing(as_person, vera, newsroom):
     assert client.get(at(newsroom)).status_code == 403
     answer = client.get(at(newsroom, "made", raw=raw.pk))
     assert answer.status_code == 200
-    assert "Make another" not in answer.content.decode()
+    assert "Create another" not in answer.content.decode()
 
 
 def test_progress_is_followed_until_all_is_there(editor, newsroom):
     raw = push_raw(newsroom).raw_item
     address = at(newsroom, "made", raw=raw.pk)
     text = editor.get(address).content.decode()
-    assert text.count("Waits its turn") == 2
+    assert text.count("Queued") == 2
     seen = re.search(r'hx-get="[^"]*seen=([0-9a-f]+)"', text)[1]
     asked = {"HX-Request": "true", "HX-Target": "made"}
     assert editor.get(f"{address}?seen={seen}", headers=asked).status_code == 204
@@ -261,13 +261,13 @@ def test_what_is_held_back_is_not_called_ready(editor, newsroom):
     assert (item.status, item.held) == ("ready", "instructions_in_source")
     text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
     (article,) = re.findall(r"<article.*?</article>", text, flags=re.DOTALL)
-    assert "Its source gives orders to a machine; read it, then approve it." in article
-    assert ["Held back" in article, "Ready" in article, "How to publish it" in article] == [
+    assert "Possible prompt injection in the source. Check it, then approve." in article
+    assert ["On hold" in article, "Ready" in article, "Publish" in article] == [
         True,
         False,
         False,
     ]
-    assert ["1 held back" in text, "All is ready" in text] == [True, False]
+    assert ["1 on hold" in text, "Ready to review." in text] == [True, False]
 
 
 def test_what_can_t_be_made_says_why(editor, newsroom):
@@ -275,7 +275,7 @@ def test_what_can_t_be_made_says_why(editor, newsroom):
     assert raw.status == "skipped"
     text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
     assert raw.reason["message"].split(":")[0] in text
-    assert "Write more words" in text
+    assert "Add text or choose other formats." in text
 
 
 def test_a_deleted_one_and_another_workspace_s_are_not_there(editor, newsroom, charlie):
@@ -292,7 +292,7 @@ def test_what_is_too_long_for_the_second_form_is_refused_by_the_first(editor, ne
     file = SimpleUploadedFile("long.txt", b"The ferry leaves. " * 20_000)
     answer = paste(editor, newsroom, file=file)
     (said,) = answer.context["form"].errors["file"]
-    assert said.startswith("These are more than 200,000 characters")
+    assert said.startswith("More than 200,000 characters. Shorten it")
 
 
 @pytest.mark.parametrize(

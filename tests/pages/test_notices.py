@@ -107,18 +107,18 @@ def test_a_test_goes_to_who_asked_once(bobs, newsroom, alice, address):
     button = reverse("notices_test", kwargs={"ws": newsroom.pk})
     for _ in range(2):
         answer = bobs.post(button, {"once": "click"}, follow=True)
-    assert [str(message) for message in answer.context["messages"]] == ["A test is on its way by Mail."]
+    assert [str(message) for message in answer.context["messages"]] == ["Test sent by Mail."]
     task_runs.work_all_due("mail.spread_notice", "mail.send_notice")
     assert [message.to for message in mail.outbox] == [["bob@example.test"]]
     text = bobs.get(address).content.decode()
-    assert text.count("This is how a notice from Newsroom looks") == 1
+    assert text.count("Test notification from Newsroom") == 1
 
 
 def test_without_a_channel_the_test_says_what_to_do(bobs, newsroom, address):
     bobs.post(address, CHOSEN)
     answer = bobs.post(reverse("notices_test", kwargs={"ws": newsroom.pk}), follow=True)
     assert [str(message) for message in answer.context["messages"]][-1:] == [
-        "No channel is ticked. Tick one, save, and try again."
+        "Choose and save a channel first."
     ]
     assert NoticeMessage.everywhere.count() == 0
 

@@ -189,7 +189,7 @@ def test_a_person_who_says_no_is_told_that_nothing_changed(owner, newsroom, serv
 
     assert answer.status_code == 409
     text = html.unescape(answer.content.decode())
-    assert "so nothing was connected or changed" in text
+    assert "Nothing was changed." in text
     assert reverse("outlet_connect", kwargs={"ws": newsroom.pk, "kind": server.kind}) in text
     assert server.oauth.asked == []
 
@@ -205,37 +205,37 @@ def returned(browser, address, **answer):
     [
         (
             "access_denied",
-            "You didn't allow it at X, so nothing was connected or changed.",
-            "Begin again, and allow at X all that it asks for: posting needs it.",
+            "You didn't allow access at X. Nothing was changed.",
+            "Try again and allow all permissions at X.",
             "",
             False,
         ),
         (
             "invalid_scope",
-            "X doesn't let this service ask for all that it needs.",
-            "Tell the operator of this service, who has to apply for it there. Until then it ends the same.",
+            "X denies the permissions needed.",
+            "Contact your operator, who must apply for access there.",
             "invalid_scope",
             True,
         ),
         (
             "temporarily_unavailable",
-            "X couldn't answer at this moment.",
-            "Wait some minutes, then begin again.",
+            "X is unavailable.",
+            "Try again in a few minutes.",
             "temporarily_unavailable",
             False,
         ),
         (
             "odd",
-            "X sent you back without its permission.",
-            "Begin again. Where it ends in the same way, tell the operator of this service what stands here.",
+            "X didn't grant permission.",
+            "Try again. If it fails again, contact your operator.",
             "odd",
             True,
         ),
         # What is no code isn't repeated: whoever makes an address must not put words into our mouth.
         (
             "Call 0900 now",
-            "X sent you back without its permission.",
-            "Begin again. Where it ends in the same way, tell the operator of this service what stands here.",
+            "X didn't grant permission.",
+            "Try again. If it fails again, contact your operator.",
             "",
             True,
         ),
@@ -252,7 +252,7 @@ def test_a_failure_says_what_happened_and_what_to_do(
     assert answer.status_code == 409
     assert (failure.message, failure.advice, failure.code) == (message, advice, code)
     assert [part in page for part in (message, advice, "Call 0900 now")] == [True, True, False]
-    assert ("The operator of this service: help@operator.example" in page) is is_for_operator
+    assert ("Contact: help@operator.example" in page) is is_for_operator
     assert (at(newsroom, "outlet_connect", kind="x") in page) is (error != "invalid_scope")
     assert f'href="{at(newsroom, "outlets_page")}"' in page
 
@@ -266,9 +266,7 @@ def test_an_outlet_that_is_not_connected_again_stays_as_it_was(owner, newsroom, 
     answer = returned(owner, again, error="access_denied")
     page = html.unescape(answer.content.decode())
 
-    assert [
-        part in page for part in ("The Paper was not connected again", "The outlet stays as it was.")
-    ] == [
+    assert [part in page for part in ("The Paper was not reconnected", "The outlet is unchanged.")] == [
         True,
         True,
     ]
@@ -289,12 +287,10 @@ def test_another_account_than_the_outlets_own_is_told_whose_it_has_to_be(owner, 
     owner.get(way_back(begun(owner, newsroom, "x")))
     outlet = Outlet.objects.of(newsroom).get(platform="x")
     second = owner.get(way_back(begun(owner, newsroom, "x")))
-    assert second.context["failure"].advice == (
-        "For another account, log in as that one at X first, then begin again."
-    )
+    assert second.context["failure"].advice == ("To use another account, log in to it at X first.")
     Outlet.everywhere.filter(pk=outlet.pk).update(profile={**outlet.profile, "external_id": "another"})
     answer = owner.get(way_back(begun(owner, newsroom, "x", outlet=str(outlet.pk))))
-    assert answer.context["failure"].advice == ("Log in at X as the account of The Paper, then begin again.")
+    assert answer.context["failure"].advice == ("Log in at X with the account of The Paper, then try again.")
 
 
 def test_an_application_that_is_not_taken_is_the_operators(owner, newsroom, x):
@@ -303,7 +299,7 @@ def test_an_application_that_is_not_taken_is_the_operators(owner, newsroom, x):
     OAuthApp.everywhere.filter(platform="x").update(client_secret="wrong")
     failure = owner.get(back).context["failure"]
     assert (failure.advice, failure.is_for_operator) == (
-        "Tell the operator of this service. Until then it ends the same.",
+        "Contact your operator.",
         True,
     )
 
@@ -352,7 +348,7 @@ def test_without_an_application_the_page_says_whose_turn_it_is(owner, newsroom, 
     registered("x")
     with_one = html.unescape(owner.get(page).content.decode())
 
-    assert "X can't be connected here yet" in without
+    assert "X isn't available yet" in without
     assert start not in without
     assert answer.status_code == 409
     assert "register an application" in html.unescape(answer.content.decode())

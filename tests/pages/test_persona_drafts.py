@@ -44,7 +44,7 @@ def test_a_new_one_is_made_by_the_save_and_not_by_the_draft(editor, newsroom):
     before = Persona.everywhere.count()
     task_runs.work_all_due("generate.draft_persona")
     page = editor.get(address)
-    assert "Made without AI: sentences taken from the source" in page.content.decode()
+    assert "Without AI · from the source" in page.content.decode()
     form = page.context["form"]
     assert form.initial["reference_posts"] == "\n---\n".join(SAID)
     assert Persona.everywhere.count() == before
@@ -75,7 +75,7 @@ def test_an_older_draft_does_not_overwrite_a_later_change(editor, newsroom, ada)
     form = editor.get(address).context["form"]
     stage.change(ada, {"voice": "Loud."}, by="alice@example.test", now=NOON)
     answer = editor.post(address, sent(form), follow=True)
-    assert "Somebody else changed it meanwhile" in answer.content.decode()
+    assert "Changed since you opened it." in answer.content.decode()
     ada.refresh_from_db()
     assert (ada.version, ada.voice) == (2, "Loud.")
 
@@ -83,7 +83,7 @@ def test_an_older_draft_does_not_overwrite_a_later_change(editor, newsroom, ada)
 def test_a_part_that_is_over_asks_for_the_whole_page(editor, newsroom):
     address = ask(editor, at(newsroom, "persona_draft_ask"))
     asks = {"HX-Request": "true", "HX-Target": "draft"}
-    assert "It waits its turn" in editor.get(address, headers=asks).content.decode()
+    assert "Queued" in editor.get(address, headers=asks).content.decode()
     task_runs.work_all_due("generate.draft_persona")
     assert editor.get(address, headers=asks)["HX-Refresh"] == "true"
 
@@ -95,7 +95,7 @@ def test_a_failed_one_says_why_and_is_tried_again(editor, newsroom):
     page = editor.get(address).content.decode()
     assert draft.status == "failed"
     assert "or paste some posts instead." in page
-    assert "Try it again" in page
+    assert "Retry" in page
     editor.post(at(newsroom, "persona_draft_retry", pdr=draft.pk))
     draft.refresh_from_db()
     assert (draft.status, draft.error) == ("queued", None)

@@ -133,7 +133,7 @@ def test_two_editors_do_not_overwrite_each_other(editor, ada):
     stale = form_of(ada, voice="Mine")
     editor.post(at(ada, "persona"), form_of(ada, voice="First"))
     answer = editor.post(at(ada, "persona"), stale, follow=True)
-    assert "Somebody else changed it meanwhile" in answer.content.decode()
+    assert "Changed since you opened it." in answer.content.decode()
     ada.refresh_from_db()
     assert (ada.voice, ada.version) == ("First", 2)
 
@@ -279,7 +279,7 @@ def topic_of(**changes):
 
 
 def test_a_topic_is_added_once_and_changed(editor, ada):
-    assert "No topic yet" in editor.get(at(ada, "topics")).content.decode()
+    assert "No topics yet" in editor.get(at(ada, "topics")).content.decode()
     form = topic_of(once="x", season_from="12-01", season_to="02-28", max_per_month="3")
     editor.post(at(ada, "topic_add"), form)
     editor.post(at(ada, "topic_add"), form)
@@ -347,7 +347,7 @@ def test_the_season_is_that_of_the_place(editor, ada, monkeypatch):
     )
     moment = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
     monkeypatch.setattr("pipeline.pages.topics.pool.utc_now", lambda: moment)
-    for zone, said in (("UTC", "Out of season"), ("Europe/Berlin", "In the pool")):
+    for zone, said in (("UTC", "Out of season"), ("Europe/Berlin", "Active")):
         Workspace.everywhere.filter(pk=ada.workspace_id).update(timezone=zone)
         (row,) = editor.get(at(ada, "topics")).context["rows"]
         assert row["state"].label == said

@@ -95,7 +95,7 @@ def test_the_oldest_of_each_is_named_with_its_reason_and_its_call(busy, open_pag
     assert seen["failed"].oldest.why == "The model gave no words."
     assert seen["failed"].oldest.call.path == f"/v1/generated/{encode('gen', item['Unmade ferry'].pk)}/retry"
     assert (seen["late"].oldest.span, seen["late"].oldest.about) == ("1\xa0day", "Simulated")
-    assert "next free worker" in seen["late"].oldest.why
+    assert seen["late"].oldest.why == "Starting soon. If this persists, contact your operator."
     text = answer.content.decode()
     for title in names.values():
         assert f'<a href="items/{encode("gen", item[title].pk)}">{title}</a>' in text
@@ -141,7 +141,10 @@ def test_what_waits_for_credits_says_so(newsroom, open_page):
     said = {"code": "quota", "message": "The month's credits are used up."}
     RawItem.everywhere.filter(workspace=newsroom).update(status="waiting_quota", wake_at=wake, reason=said)
     entered = stages(open_page())["entered"]
-    assert (entered.about, entered.oldest.why) == ("1 waits for credits", "The month's credits are used up.")
+    assert (entered.about, entered.oldest.why) == (
+        "1 waiting for credits",
+        "The month's credits are used up.",
+    )
 
 
 def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
@@ -166,7 +169,7 @@ def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
     monkeypatch.setattr(content_stages, "READ_MOST", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.said == "3+"
-    assert "read from the newest" in answer.content.decode()
+    assert "Newest 5,000 entries" in answer.content.decode()
 
 
 def test_it_asks_the_same_number_of_times_for_one_and_for_many(newsroom, open_page):
@@ -202,9 +205,9 @@ def test_the_stages_look_again_by_themselves(busy, open_page):
 
 def test_an_empty_workspace_is_told_what_to_do(newsroom, open_page, vera, as_person):
     text = open_page().content.decode()
-    assert "Nothing has entered yet" in text
+    assert "No content yet" in text
     assert reverse("source_add", kwargs={"ws": newsroom.pk}) in text
-    assert "Stage by stage" not in text
+    assert "Stages" not in text
     seen = as_person(vera).get(reverse("pipeline_page", kwargs={"ws": newsroom.pk})).content.decode()
     assert "Ask an editor" in seen
 
@@ -217,4 +220,4 @@ def test_a_still_workspace_is_told_to_look_further_back(newsroom, open_page):
     copied = _copied(RawItem.everywhere.get(), past)
     copied.test = False
     copied.save(force_insert=True)
-    assert "Choose a longer span" in open_page().content.decode()
+    assert "Choose a longer range." in open_page().content.decode()

@@ -89,7 +89,7 @@ def test_a_paused_queue_and_one_without_times_say_so(editor, newsroom, usual, ni
     queues.change(usual, {"slots": []}, by="alice@example.test")
     answer = editor.get(at(newsroom, "queues_page"))
     assert [row["next"] for row in answer.context["rows"]] == [[], []]
-    assert ["None while it is paused" in text_of(answer), "None: give it times" in text_of(answer)] == [
+    assert ["None while paused" in text_of(answer), "No times set" in text_of(answer)] == [
         True,
         True,
     ]
@@ -100,11 +100,11 @@ def test_without_a_queue_the_page_says_how_to_begin(editor, newsroom, usual):
     before = editor.get(at(newsroom, "queues_page"))
     answer = editor.post(at(newsroom, "queue_begin"))
     made = PublishQueue.everywhere.get(workspace=newsroom)
-    assert "There is no queue yet" in text_of(before)
+    assert "No queues yet" in text_of(before)
     assert at(newsroom, "queue_begin") in text_of(before)
     assert (answer["Location"], said(answer)) == (
         at(newsroom, "queue_edit", que=made.pk),
-        ["Weekdays is there; change its times as you like."],
+        ["Weekdays created."],
     )
     assert (made.is_default, len(made.slots), made.timezone) == (True, 15, "Europe/Berlin")
 
@@ -132,7 +132,7 @@ def test_another_workspaces_queue_is_none(editor, newsroom, charlie):
 def test_a_queue_is_added_with_its_outlets(editor, newsroom, stage):
     answer = editor.post(at(newsroom, "queue_add"), {**FORM, "outlets": [encode("out", stage.pk)]})
     made = PublishQueue.everywhere.get(workspace=newsroom, is_default=False)
-    assert (answer["Location"], said(answer)) == (at(newsroom, "queues_page"), ["Nights is saved."])
+    assert (answer["Location"], said(answer)) == (at(newsroom, "queues_page"), ["Nights saved."])
     assert (made.name, made.timezone, made.on_gap, made.on_overlap) == (
         "Nights",
         "Asia/Kathmandu",
@@ -172,11 +172,11 @@ def test_a_new_queue_begins_with_weekdays_on_the_workspaces_clocks(editor, newsr
             {"timezone": "Europe/Bonn"},
             {"timezone": ["Select a valid choice. Europe/Bonn is not one of the available choices."]},
         ),
-        ({"day_2": "24:00"}, {"day_2": ["Write times as 09:00 or 09:00, 17:30."]}),
-        ({"day_3": "noon"}, {"day_3": ["Write times as 09:00 or 09:00, 17:30."]}),
+        ({"day_2": "24:00"}, {"day_2": ["Enter times such as 09:00, 17:30."]}),
+        ({"day_3": "noon"}, {"day_3": ["Enter times such as 09:00, 17:30."]}),
         (
             {"day_1": ", ".join(f"{n // 60:02}:{n % 60:02}" for n in range(166))},
-            {"day_6": ["A queue has 168 slots a week at most."]},
+            {"day_6": ["At most 168 slots per week."]},
         ),
         (
             {"on_gap": "reject"},
@@ -197,7 +197,7 @@ def test_what_makes_no_queue_is_said_at_its_field(editor, newsroom, changes, exp
     assert (answer.status_code, errors(answer)) == (200, expected)
     # Whatever else is wrong, times that are sound have their preview.
     is_of_times = not {"name", "outlets"} & set(changes)
-    assert ("There is no preview" in text_of(answer)) is is_of_times
+    assert ("No preview" in text_of(answer)) is is_of_times
     assert PublishQueue.everywhere.filter(workspace=newsroom).count() == 1
 
 
@@ -250,7 +250,7 @@ def test_what_another_changed_meanwhile_is_not_written_over_unseen(editor, newsr
     answer = editor.post(address, {**sent, "name": "My nights", "save": ""})
 
     assert answer.context["form"].non_field_errors() == [
-        "Somebody changed this queue meanwhile. Save again to replace what they did, or cancel to see it."
+        "Edited by someone else. Save again to overwrite, or cancel to see it."
     ]
     assert (reread(nights).name, answer.context["form"]["name"].value()) == ("Late nights", "My nights")
     again = {name: answer.context["form"][name].value() or "" for name in form.fields}
@@ -280,11 +280,11 @@ def test_a_zone_that_no_list_has_stays(editor, newsroom, usual):
 
 def test_a_zone_that_is_gone_hinders_no_page(editor, newsroom, usual):
     PublishQueue.everywhere.filter(pk=usual.pk).update(timezone="Europe/Bonn")
-    assert "None: choose another time zone" in text_of(editor.get(at(newsroom, "queues_page")))
+    assert "Choose another time zone" in text_of(editor.get(at(newsroom, "queues_page")))
     address = at(newsroom, "queue_edit", que=usual.pk)
-    assert "There is no preview" in text_of(editor.get(address))
+    assert "No preview" in text_of(editor.get(address))
     answer = editor.post(address, {**FORM, "timezone": "Europe/Bonn"})
-    assert errors(answer) == {"timezone": ["There is no Europe/Bonn any more; choose another."]}
+    assert errors(answer) == {"timezone": ["Europe/Bonn no longer exists. Choose another."]}
     assert editor.post(address, {**FORM, "timezone": "Europe/Berlin"}).status_code == 302
 
 
@@ -295,23 +295,23 @@ def test_a_pause_is_undone_by_its_message(editor, newsroom, nights):
     address = at(newsroom, "queue_pause", que=nights.pk)
     paused = editor.post(address)
     assert reread(nights).is_paused is True
-    assert "Nights is paused. What was promised by it waits." in said(paused)[0]
+    assert "Nights paused. Scheduled posts wait." in said(paused)[0]
     assert f'action="{address}"' in said(paused)[0]
     again = editor.post(address, {"on": "yes"})
     assert reread(nights).is_paused is False
-    assert said(again)[-1] == "Nights goes on. What waited for it goes out at each outlet's own pace."
+    assert said(again)[-1] == "Nights resumed."
 
 
 def test_deleting_says_first_what_becomes_of_what_was_promised(editor, newsroom, nights, stage):
     row = promise(items(newsroom, 1)[0], stage, is_queued=True)
     address = at(newsroom, "queue_delete", que=nights.pk)
     page = text_of(editor.get(address))
-    assert "1 post was promised by it, and goes out at its time all the same." in page
-    assert "1 outlet uses it, and has the times of the default queue from then on." in page
+    assert "1 scheduled post keeps its time." in page
+    assert "1 outlet will use the default queue." in page
     queues.change(nights, {"is_paused": True}, by="alice@example.test")
-    assert "The pause ends with the queue" in text_of(editor.get(address))
+    assert "Overdue posts will publish now." in text_of(editor.get(address))
     answer = editor.post(address)
-    assert (answer["Location"], said(answer)) == (at(newsroom, "queues_page"), ["Nights is deleted."])
+    assert (answer["Location"], said(answer)) == (at(newsroom, "queues_page"), ["Nights deleted."])
     assert not PublishQueue.everywhere.filter(pk=nights.pk).exists()
     assert (reread(stage).queue, reread(row).status, reread(row).due_at) == (None, "scheduled", row.due_at)
 
@@ -346,9 +346,9 @@ def test_holding_asks_why_and_shows_what_waits(editor, newsroom, stage):
     address = at(newsroom, "queues_hold")
     shown = editor.get(address)
     assert [row["label"] for row in shown.context["rows"]] == [
-        "At its time; at once where that has passed.",
-        "At its time; at the next free slot where it is more than 1 minute late.",
-        "At its time; not by itself where it is more than 60 minutes late.",
+        "On time, or now if overdue",
+        "On time, or next slot after 1 min",
+        "On time, or not at all after 60 min",
     ]
     assert errors(editor.post(address, {"reason": "  "})) == {"reason": ["This field is required."]}
     assert PublishHold.everywhere.count() == 0
@@ -357,7 +357,7 @@ def test_holding_asks_why_and_shows_what_waits(editor, newsroom, stage):
     assert (row.reason, row.set_by) == ("A crisis.", "bob@example.test")
     assert (answer["Location"], said(answer)) == (
         at(newsroom, "queues_page"),
-        ["All publishing is on hold. What is under way comes to its end."],
+        ["Publishing paused. Posts already being sent will finish."],
     )
 
 
@@ -369,7 +369,7 @@ def test_while_it_is_held_the_page_says_who_since_when_and_why(editor, newsroom)
     assert page.count("A crisis.") == 2
     home = editor.get(reverse("home", kwargs={"ws": newsroom.pk}))
     assert [(one.title, one.link) for one in home.context["banners"]] == [
-        ("All publishing is on hold.", at(newsroom, "queues_page"))
+        ("Publishing is paused.", at(newsroom, "queues_page"))
     ]
 
 
@@ -399,22 +399,22 @@ def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
         Publication.everywhere.filter(item=item).update(due_at=now - timedelta(minutes=30 - number))
     answer = editor.get(at(newsroom, "queues_release"))
     assert [(row["title"], str(row["label"]), row["why"]) for row in answer.context["rows"]] == [
-        ("News 0", "Goes out at once", ""),
-        ("News 2", "Stays back", "Its source has changed since; approve it to send it as it is."),
-        ("News 3", "Moves to a later slot", ""),
+        ("News 0", "Publishes now", ""),
+        ("News 2", "Stays unpublished", "Source changed. Approve to publish."),
+        ("News 3", "Moves to next slot", ""),
         (
             "News 4",
-            "Stays back",
-            "It is later than its late policy allows; give it another time, or cancel it.",
+            "Stays unpublished",
+            "Too late to publish. Reschedule or unschedule it.",
         ),
-        ("News 1", "Waits for its time", ""),
+        ("News 1", "At its time", ""),
     ]
     counts = [(str(label), count) for _, label, count in answer.context["counts"]]
     assert counts == [
-        ("Goes out at once", 1),
-        ("Waits for its time", 1),
-        ("Moves to a later slot", 1),
-        ("Stays back", 2),
+        ("Publishes now", 1),
+        ("At its time", 1),
+        ("Moves to next slot", 1),
+        ("Stays unpublished", 2),
     ]
     assert editor.get(at(newsroom, "queues_page")).context["counts"] == answer.context["counts"]
 
@@ -425,8 +425,8 @@ def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights
     workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     then = editor.get(at(newsroom, "queues_release")).context["rows"]
     later = editor.get(at(newsroom, "queues_hold")).context["rows"]
-    assert [row["why"] for row in then] == ["Its queue, Nights, is paused."]
-    assert [row["label"] for row in later] == ["Its queue, Nights, is paused."]
+    assert [row["why"] for row in then] == ["Queue Nights is paused."]
+    assert [row["label"] for row in later] == ["Queue Nights is paused."]
 
 
 def test_letting_go_wakes_what_waited(editor, newsroom, stage):
@@ -438,14 +438,14 @@ def test_letting_go_wakes_what_waited(editor, newsroom, stage):
     answer = editor.post(address)
     assert (answer["Location"], said(answer)) == (
         at(newsroom, "queues_page"),
-        ["Publishing goes on. What waited goes out at each outlet's own pace."],
+        ["Publishing resumed."],
     )
     assert PublishHold.everywhere.count() == 0
     assert reread(row).wake_at < later
     # Of two that let go the second is told.
     for again in (editor.get(address), editor.post(address)):
         assert again["Location"] == at(newsroom, "queues_page")
-        assert said(again)[-1] == "Publishing isn't on hold; somebody may have let go meanwhile."
+        assert said(again)[-1] == "Publishing is already on."
 
 
 # --- Days without slots ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Items that come back by page: let come back, changed, stopped, each taken back; the list beside the series."""
+"""Repeating items by page: let come back, changed, stopped, each taken back; the list beside the series."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_it_is_let_come_back_and_taken_back(editor, item):
     made = Recurrence.everywhere.get()
     assert (answer["Location"], made.every_days, made.time) == (at(item, "item_page"), 30, "18:30")
     assert [
-        "comes back every 30 days" in said(answer)[0],
+        "Repeats every 30 days" in said(answer)[0],
         at(item, "item_recurring_stop") in said(answer)[0],
     ] == [
         True,
@@ -64,7 +64,7 @@ def test_it_is_let_come_back_and_taken_back(editor, item):
     editor.post(at(item, "item_recurring"), {**FORM, "every_days": "5", "once": "a"})
     assert Recurrence.everywhere.get().version == 1
     page = text(editor.get(at(item, "item_page")))
-    assert ["Every 30 days" in page, "The next variant is made on" in page] == [True, True]
+    assert ["Every 30 days" in page, "Next variant on" in page] == [True, True]
     editor.post(at(item, "item_recurring_stop"), {"version": "1"})
     assert Recurrence.everywhere.get().status == "stopped"
 
@@ -80,7 +80,11 @@ def test_who_looked_at_an_older_version_keeps_what_was_typed(editor, item, row):
     recurring.change(row, {"every_days": 3}, now=timezone.now())
     answer = editor.post(at(item, "item_recurring"), {**FORM, "version": "1", "once": "a"})
     page = text(answer)
-    assert ["changed it meanwhile" in page, 'value="30"' in page, reread(row).every_days] == [True, True, 3]
+    assert [
+        "Changed since you opened it. This is the current version." in page,
+        'value="30"' in page,
+        reread(row).every_days,
+    ] == [True, True, 3]
     editor.post(at(item, "item_recurring"), {**FORM, "version": "2", "once": "a"})
     assert reread(row).every_days == 30
 
@@ -89,11 +93,11 @@ def test_it_is_stopped_with_its_undo(editor, item, row):
     answer = editor.post(at(item, "item_recurring_stop"), {"version": "1"})
     assert 'name="on" value="yes"' in said(answer)[0]
     page = text(editor.get(at(item, "item_page")))
-    assert ["Somebody stopped it." in page, "bob@example.test" in page] == [True, True]
+    assert ["Stopped by a person." in page, "bob@example.test" in page] == [True, True]
     answer = editor.post(at(item, "item_recurring_stop"), {"on": "yes", "version": "2"})
     assert (reread(row).status, reread(row).due_at) == ("active", row.due_at)
     stale = editor.post(at(item, "item_recurring_stop"), {"version": "1"})
-    assert "changed it meanwhile" in said(stale)[-1]
+    assert "Changed since you opened it. This is the current version." in said(stale)[-1]
 
 
 def test_what_makes_no_sense_is_told_beside_its_field(editor, item):
@@ -114,7 +118,7 @@ def test_an_item_that_came_back_leads_to_its_first(editor, item, row, newsroom):
         workspace=newsroom, recurrence=row, due_at=now, decision="made", item=other
     )
     page = text(editor.get(at(other, "item_page")))
-    assert ["It came back by itself" in page, at(item, "item_page") in page] == [True, True]
+    assert ["Repeat of" in page, at(item, "item_page") in page] == [True, True]
     assert at(other, "item_page") in text(editor.get(at(item, "item_page")))
 
 
@@ -127,10 +131,12 @@ def test_the_list_shows_next_last_state_and_why(editor, item, row, newsroom):
         decision="still_waiting",
     )
     page = text(editor.get(the_list(item)))
-    assert ["The one before waited" in page, "14 days" in page, at(item, "item_page") in page] == [True] * 3
+    assert ["Previous still in review" in page, "14 days" in page, at(item, "item_page") in page] == [
+        True
+    ] * 3
     recurring.change(row, {"status": "stopped"}, by="alice@example.test", now=timezone.now())
     page = text(editor.get(the_list(item)))
-    assert ["Somebody stopped it." in page, "None: it has stopped" in page] == [True, True]
+    assert ["Stopped by a person." in page, "Stopped" in page] == [True, True]
 
 
 def test_the_list_takes_the_same_statements_however_long(editor, newsroom, row, item):
@@ -155,6 +161,6 @@ def test_the_list_takes_the_same_statements_however_long(editor, newsroom, row, 
 
 def test_the_empty_list_says_what_to_do(editor, newsroom, vera, as_person):
     address = reverse("series_page", kwargs={"ws": newsroom.pk})
-    assert "Show what is published" in text(editor.get(address))
+    assert "View published items" in text(editor.get(address))
     page = text(as_person(vera).get(address))
-    assert ["Show what is published" in page, "An owner or editor" in page] == [False, True]
+    assert ["View published items" in page, "Ask an owner or editor." in page] == [False, True]

@@ -118,14 +118,14 @@ def test_a_story_is_one_card_with_its_formats_and_variants(editor, newsroom, sta
     warning = [{"code": "names", "outcome": "warning", "message": "Who?"}]
     GeneratedItem.everywhere.filter(pk=thread.pk).update(checks=warning)
     post = next(one for one in items if one.engine_output == "Short Post")
-    assert "1 of the others has warnings" in editor.get(at(post, "review_card", gen=post.pk)).content.decode()
+    assert "1 other has warnings" in editor.get(at(post, "review_card", gen=post.pk)).content.decode()
 
 
 def test_what_was_decided_on_is_listed_no_more(editor, item):
     assert listed(editor, item) == [public(item)]
     decide(editor, item, "approve")
     page = editor.get(at(item)).content.decode()
-    assert ["Nothing waits for you" in page, public(item) in page] == [True, False]
+    assert ["You're all caught up" in page, public(item) in page] == [True, False]
     assert listed(editor, item, status="approved") == [public(item)]
 
 
@@ -135,7 +135,7 @@ def test_what_is_held_after_its_approval_is_held_back_and_not_to_review(editor, 
     GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
     assert (listed(editor, item), listed(editor, item, status="held")) == ([], [public(item)])
     (told,) = editor.get(at(item, "review_news"), {"shown": first}).json()["changed"]
-    assert (told["state"], told["waits"]) == ("Held back", True)
+    assert (told["state"], told["waits"]) == ("On hold", True)
 
 
 def test_it_is_narrowed_by_everything_that_tells_items_apart(editor, newsroom, item, stage):
@@ -203,7 +203,7 @@ def test_a_card_takes_as_many_statements_however_many_outlets_and_variants(edito
         address = at(row, "review_card", gen=row.pk)
         with CaptureQueriesContext(connection) as seen:
             html = editor.get(address).content.decode()
-        return len(seen), html.count("As it will look on "), html.count("data-open=")
+        return len(seen), html.count("Preview on "), html.count("data-open=")
 
     count(item)
     alone = count(item)
@@ -221,8 +221,8 @@ def test_a_card_takes_as_many_statements_however_many_outlets_and_variants(edito
 def test_a_card_shows_the_post_as_each_outlet_gets_it(editor, item, stage):
     html = editor.get(at(item, "review_card", gen=item.pk)).content.decode()
     assert re.search(r"\d+ / \d+ characters|\d+ +characters|\d+ / \d+", html)
-    assert "As it will look on Stage" in html
-    assert "Where it comes from" in html
+    assert "Preview on Stage" in html
+    assert "Sources" in html
     assert "claim-1" in html
 
 
@@ -259,8 +259,8 @@ def test_false_words_of_a_person_are_warned_of_before_anything_else(editor, item
         assert warned >= vouching
         assert passed & vouching == set()
         assert "These numbers aren&#x27;t in the source: 99 million dollars" in html
-        assert "These words were edited." in html
-        assert "Made without AI, then edited" in html
+        assert "The text was edited." in html
+        assert "Without AI · edited" in html
         # No claim of the words before is shown as one of these.
         assert "claim-1" not in html
     assert is_first is False
@@ -279,14 +279,14 @@ def test_false_words_of_a_person_are_warned_of_before_anything_else(editor, item
 
 
 def test_formats_that_nobody_has_open_say_that_their_checks_warn(editor, item):
-    assert "Its checks warn" not in editor.get(at(item)).content.decode()
+    assert "Has warnings" not in editor.get(at(item)).content.decode()
     beside = copies(item, 1, raw_item_id=item.raw_item_id)[0]
     warning = {"code": "names", "outcome": "warning", "message": "Vera Lind isn't named in the source."}
     GeneratedItem.everywhere.filter(pk=beside.pk).update(checks=[warning])
     story = editor.get(at(item)).context["card"]["story"]
     assert {one.id: one.warns for one in story.items} == {item.pk: False, beside.pk: True}
     # In the tab and in the list, where several are approved at once.
-    assert editor.get(at(item)).content.decode().count('title="Its checks warn"') == 2
+    assert editor.get(at(item)).content.decode().count('title="Has warnings"') == 2
 
 
 def test_words_that_nobody_checked_are_called_so(editor, item):
@@ -332,8 +332,8 @@ def test_a_hold_that_was_let_go_comes_back_with_the_undo(editor, item):
 
 
 def test_rejecting_takes_a_reason_of_one_tap_or_typed_words(editor, newsroom, stage, item):
-    answer = decide(editor, item, "reject", said="Old news")
-    assert (reread(item).status, reread(item).rejection["message"]) == ("rejected", "Old news")
+    answer = decide(editor, item, "reject", said="Outdated")
+    assert (reread(item).status, reread(item).rejection["message"]) == ("rejected", "Outdated")
     undo(editor, item, answer)
     assert (reread(item).status, reread(item).rejection) == ("ready", None)
     decide(editor, reread(item), "reject", reason="The mayor never said so.")
@@ -505,7 +505,7 @@ def test_several_are_decided_on_each_by_itself(editor, item):
     answer = decide(editor, item, "approve", items=[token(one) for one in rows])
     told = answer.json()
     assert told["failed"] == [public(rows[2])]
-    assert "3 items are approved." in told["toast"]
+    assert "3 items approved." in told["toast"]
     assert [reread(one).approved_at is not None for one in rows] == [True, True, False, True]
     undo(editor, item, answer)
     assert [reread(one).approved_at for one in rows] == [None] * 4
@@ -526,20 +526,20 @@ def test_several_are_published_each_by_itself_and_come_back(editor, newsroom, it
     told = answer.json()
     assert told["decided"] == [public(one) for one in (rows[0], rows[1], rows[4])]
     assert told["failed"] == [public(one) for one in (rows[2], rows[3])]
-    assert "“Another” (Short Post): Somebody or something changed it meanwhile." in told["error"]
+    assert "“Another” (Short Post): Changed since you opened it." in told["error"]
     assert f"“{rows[3].title}” (Short Post): None of the item's outlets takes text items" in told["error"]
     assert rows[1].title not in told["error"]
     moments = list(Publication.everywhere.order_by("due_at").values_list("due_at", flat=True))
     assert len(moments) == 3
     if when == "now":
         assert {9 <= (one - before).total_seconds() <= 60 for one in moments} == {True}
-        assert "3 items go out in 10 seconds." in told["toast"]
+        assert "Publishing 3 items in 10 s." in told["toast"]
     elif when == "next":
         assert len(set(moments)) == 3
-        assert "3 items take the next free slots." in told["toast"]
+        assert "3 items scheduled for the next free slots." in told["toast"]
     else:
         assert len(set(moments)) == 1
-        assert "3 items are scheduled." in told["toast"]
+        assert "3 items scheduled." in told["toast"]
     assert undo(editor, item, answer).status_code == 200
     assert {reread(one).status for one in rows} == {"ready"}
     assert set(Publication.everywhere.values_list("status", flat=True)) == {"cancelled"}
@@ -605,7 +605,7 @@ def test_who_comes_second_is_told_who_was_first(editor, item):
     review.reject(item, reason="No.", by="vera@example.test", now=timezone.now())
     answer = decide(editor, item, "approve")
     assert answer.status_code == 412
-    assert answer.json()["error"].startswith("vera@example.test rejected it meanwhile.")
+    assert answer.json()["error"].startswith("vera@example.test rejected it.")
     assert reread(item).status == "rejected"
 
 
@@ -614,7 +614,7 @@ def test_an_undo_takes_nothing_back_that_another_decided_since(editor, item):
     review.reject(reread(item), reason="No.", by="vera@example.test", now=timezone.now())
     told = undo(editor, item, answer)
     assert (told.status_code, reread(item).status) == (409, "rejected")
-    assert "vera@example.test rejected it meanwhile." in told.json()["error"]
+    assert "vera@example.test rejected it." in told.json()["error"]
 
 
 def test_an_undo_is_of_this_workspace_alone_and_cant_be_made_up(editor, as_person, charlie, item):
@@ -712,7 +712,7 @@ def test_who_was_overtaken_keeps_what_they_typed(editor, item):
     answer = editor.post(at(item, "review_edit", gen=item.pk), {**fields, "part_0": "Mine."}, **SCRIPT)
     html = answer.content.decode()
     assert answer.status_code == 412
-    assert ["Mine." in html, "By Vera" in html, "Save mine over it" in html] == [True, True, True]
+    assert ["Mine." in html, "By Vera" in html, "Overwrite" in html] == [True, True, True]
     assert f'name="version" value="{reread(item).version}"' in html
 
 
@@ -741,7 +741,7 @@ def test_a_plain_form_that_was_refused_leads_back_to_the_item(editor, item):
     review.reject(item, reason="No.", by="vera@example.test", now=timezone.now())
     answer = decide(editor, item, "approve", by_script=False)
     shown = editor.get(answer["Location"]).content.decode()
-    assert "vera@example.test rejected it meanwhile." in shown
+    assert "vera@example.test rejected it." in shown
     assert f'data-card data-item="{public(item)}"' in shown
 
 

@@ -16,7 +16,7 @@ from webhooks import endpoints
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
-BADGE = '<span class="badge" title="Part of the sample data">Sample</span>'
+BADGE = '<span class="badge" title="Sample data">Sample</span>'
 
 
 def set_samples(workspace, state):
@@ -74,7 +74,7 @@ def test_lists_and_heads_mark_samples(owner, newsroom, bob):
     [
         ("", None),
         ("filling", "Sample data is being added."),
-        ("filled", "This workspace holds sample data."),
+        ("filled", "This workspace contains sample data."),
         ("removing", "The sample data is being removed."),
         ("removed", None),
     ],
@@ -82,7 +82,7 @@ def test_lists_and_heads_mark_samples(owner, newsroom, bob):
 def test_home_says_how_far_it_is(owner, newsroom, state, said):
     set_samples(newsroom, state)
     page = owner.get(at(newsroom, "home")).content.decode()
-    every = ["Sample data is being added.", "holds sample data.", "sample data is being removed."]
+    every = ["Sample data is being added.", "contains sample data.", "sample data is being removed."]
     assert [one for one in every if one in page] == (
         [] if said is None else [one for one in every if one in said]
     )
@@ -95,7 +95,7 @@ def test_home_says_how_far_it_is(owner, newsroom, state, said):
 def test_only_owners_are_offered_the_button(newsroom, bob, as_person):
     set_samples(newsroom, "filled")
     page = as_person(bob).get(at(newsroom, "home")).content.decode()
-    assert "holds sample data" in page
+    assert "contains sample data" in page
     assert at(newsroom, "samples_remove") not in page
 
 
@@ -103,7 +103,7 @@ def test_the_button_asks_once_more_and_removes(owner, newsroom):
     set_samples(newsroom, "filled")
     address = at(newsroom, "samples_remove")
     page = owner.get(address).content.decode()
-    assert "what people made themselves" in page
+    assert "your own content, and any sample persona" in page
     owner.post(address)
     assert Workspace.everywhere.get(pk=newsroom.pk).samples == "filled"
     answer = owner.post(address, {"sure": "True"})

@@ -37,7 +37,7 @@ def row(newsroom):
 def test_the_empty_list_says_what_to_do(editor, newsroom, vera, as_person):
     assert at(newsroom, "series_add") in editor.get(at(newsroom, "series_page")).content.decode()
     page = as_person(vera).get(at(newsroom, "series_page")).content.decode()
-    assert [at(newsroom, "series_add") in page, "An owner or editor" in page] == [False, True]
+    assert [at(newsroom, "series_add") in page, "Ask an owner or editor" in page] == [False, True]
 
 
 def test_one_is_begun_once_however_often_it_is_clicked(editor, newsroom):
@@ -80,7 +80,9 @@ def test_it_is_changed_and_whoever_was_overtaken_is_told(editor, newsroom, row):
     sent = {name: value for name in form.fields if (value := form[name].value())} | {"name": "Daily"}
     series.change(row, {"items_most": 6}, now=timezone.now(), by="vera")
     late = editor.post(page, sent)
-    assert "Somebody changed this series meanwhile" in str(late.context["form"].errors)
+    assert "Edited by someone else. Save again to overwrite, or cancel to see it." in str(
+        late.context["form"].errors
+    )
     assert (late.context["form"]["name"].value(), reread(row).name) == ("Daily", "Weekly")
     assert editor.post(page, {**sent, "version": "2"}).status_code == 302
     assert reread(row).name == "Daily"
@@ -145,8 +147,8 @@ def test_it_shows_what_it_would_tell_and_why_there_was_none(editor, newsroom, ro
     answer = editor.get(at(newsroom, "series_one", ser=row.pk))
     page = answer.content.decode()
     assert [one.pk for one in answer.context["choice"].raw_items] == [raw.raw_item.pk]
-    assert ["Only 1 of 3." in page, "Too little to tell" in page, "The tram opens" in page] == [True] * 3
-    assert ["no digest would be made now" in page, "Make a digest now" in page] == [True, False]
+    assert ["Only 1 of 3." in page, "Not enough stories" in page, "The tram opens" in page] == [True] * 3
+    assert ["stories needed for a digest" in page, "Create digest now" in page] == [True, False]
     assert answer.context["next"] == [
         one.moment for one in series.next_slots(row, after=timezone.now(), most=5)
     ]
@@ -163,7 +165,7 @@ def test_it_pauses_and_goes_on(editor, newsroom, row):
     editor.post(address, {"version": "1"})
     assert (reread(row).is_paused, reread(row).due_at) == (True, None)
     stale = editor.post(address, {"version": "1", "on": "yes"})
-    assert "changed it meanwhile" in said(stale)[-1]
+    assert "Changed since you opened it. This is the current version." in said(stale)[-1]
     editor.post(address, {"version": "2", "on": "yes"})
     assert reread(row).is_paused is False
 

@@ -139,7 +139,7 @@ def test_an_address_that_does_not_answer_is_told(editor, newsroom, httpserver):
 def test_the_preview_says_what_the_first_poll_then_does(editor, newsroom, trams):
     answer = paste(editor, newsroom, trams.url_for("/feed.xml"))
     decisions = [str(one["decision"].label) for one in answer.context["entries"]]
-    assert decisions == ["New"] * 5 + ["There before"] * 2
+    assert decisions == ["New"] * 5 + ["Older than the source"] * 2
     # Two formats of three credits together for each of the five.
     assert (answer.context["new"], answer.context["price"]) == (5, "15 credits")
     assert "Tram news" in answer.content.decode()
@@ -213,7 +213,7 @@ def test_a_webhook_gets_an_address_to_copy(editor, newsroom, as_person, vera, se
 
 
 def test_list_says_how_each_is_doing(editor, newsroom, trams):
-    assert "No source yet" in editor.get(at(newsroom, "sources_page")).content.decode()
+    assert "No sources yet" in editor.get(at(newsroom, "sources_page")).content.decode()
     source = saved(editor, newsroom, trams.url_for("/feed.xml"))
 
     def row():
@@ -222,7 +222,7 @@ def test_list_says_how_each_is_doing(editor, newsroom, trams):
 
     assert row() == ("New", True)
     polled(source)
-    assert row() == ("Reads well", True)
+    assert row() == ("Active", True)
     editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "no"})
     assert row() == ("Paused", False)
     editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "yes"})
@@ -242,8 +242,8 @@ def test_log_shows_decisions_and_admits_what_was_kept_back(editor, newsroom, tra
     source = polled(saved(editor, newsroom, trams.url_for("/feed.xml"), newest="1"))
     page = at(newsroom, "source_page", src=source.pk)
     entries = editor.get(page).context["entries"]
-    assert sorted(str(one["decision"].label) for one in entries) == ["New", *["There before"] * 6]
-    assert {str(one["by"]) for one in entries} == {"by its id"}
+    assert sorted(str(one["decision"].label) for one in entries) == ["New", *["Older than the source"] * 6]
+    assert {str(one["by"]) for one in entries} == {"same ID"}
     assert [one["may_admit"] for one in entries].count(True) == 6
     only = editor.get(f"{page}?decision=new").context["entries"]
     assert [one["entry"].title for one in only] == ["Tram line 7 approved"]

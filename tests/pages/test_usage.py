@@ -79,7 +79,7 @@ def test_last_month_s_runs_are_not_this_month_s(newsroom):
     ("used", "meter", "words"),
     [
         (799, "", None),
-        (800, "warn", "80 % of this month&#x27;s credits are used or reserved."),
+        (800, "warn", "80 % used or reserved"),
         (1000, "bad", "This month&#x27;s credits are used up."),
     ],
 )
@@ -91,7 +91,7 @@ def test_it_warns_in_time(owner, newsroom, used, meter, words):
     told = [
         one
         for one in (
-            "80 % of this month&#x27;s credits are used or reserved.",
+            "80 % used or reserved",
             "This month&#x27;s credits are used up.",
         )
         if one in text
@@ -147,11 +147,11 @@ def test_what_the_model_cost_is_told_beside_its_cap(owner, newsroom, charlie):
     answer = owner.get(at(newsroom, "usage"))
     told = {name: str(answer.context[name]) for name in ("own_cost", "total_cost", "cap", "cap_reached")}
     assert told == {"own_cost": "1.23", "total_cost": "1.73", "cap": "1.70", "cap_reached": "True"}
-    assert "The cap is reached" in answer.content.decode()
+    assert "Cap reached." in answer.content.decode()
 
 
 def test_without_a_key_or_a_call_nothing_is_said_of_the_model(owner, newsroom):
-    assert "With your key" not in owner.get(at(newsroom, "usage")).content.decode()
+    assert "Your key" not in owner.get(at(newsroom, "usage")).content.decode()
 
 
 def test_it_asks_as_much_for_many_as_for_one(owner, newsroom):
@@ -168,5 +168,8 @@ def test_it_asks_as_much_for_many_as_for_one(owner, newsroom):
 
 
 def test_an_empty_month_says_what_to_do(owner, newsroom):
-    assert "Push a text through the API or add a source." in owner.get(at(newsroom, "usage")).content.decode()
+    assert (
+        "Add a source or push text through the API to see usage here."
+        in owner.get(at(newsroom, "usage")).content.decode()
+    )
     assert account.by_engine(newsroom, month_start()) == []

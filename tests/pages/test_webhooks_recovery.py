@@ -56,15 +56,15 @@ def test_it_starts_and_the_page_says_how_far_it_is(owner, newsroom, endpoint):
     assert made.since == since.replace(second=0, microsecond=0)
     assert (made.asked_by, made.is_everything) == ("alice@example.test", False)
     page = at(newsroom, "webhook", endpoint)
-    assert "Looking for what is to be sent again." in owner.get(page).content.decode()
+    assert "Finding missed events." in owner.get(page).content.decode()
     Recovery.everywhere.update(total=3)
     part = owner.get(page, headers={"HX-Target": "recovery"}).content.decode()
-    assert "Sending again: 0 of 3 are in line." in part
+    assert "Resending: 0 of 3 queued" in part
     assert 'hx-trigger="every 1s"' in part
     assert "<html" not in part
     task_runs.work_all_due("webhooks.recover_deliveries")
     part = owner.get(page, headers={"HX-Target": "recovery"}).content.decode()
-    assert "3 events were sent again." in part
+    assert "3 events were resent." in part
     assert "hx-trigger" not in part
 
 
@@ -81,7 +81,7 @@ def test_a_second_click_starts_no_second(owner, newsroom, endpoint):
     ("since", "sentence"),
     [
         ("", "This field is required"),
-        ("yesterday", "Give a date and a time"),
+        ("yesterday", "Enter a date and time, such as"),
         ("2999-01-01T00:00", "Choose a time that is past."),
     ],
 )
@@ -102,12 +102,12 @@ def test_a_time_before_all_time_is_no_fault(owner, newsroom, endpoint):
 def test_another_one_under_way_is_said_and_can_be_stopped(owner, newsroom, endpoint):
     recovery.start(endpoint, timezone.now() - timedelta(days=1), actor="bob")
     page = at(newsroom, "webhook_recover", endpoint)
-    assert "Stop sending again" in owner.get(page).content.decode()
+    assert "Stop resending" in owner.get(page).content.decode()
     answer = owner.post(page, {"since": typed(timezone.now() - timedelta(hours=1)), "what": "missed"})
     assert "Another one is under way" in " ".join(answer.context["form"].non_field_errors())
     stopped = owner.post(at(newsroom, "webhook_recover_stop", endpoint), follow=True).content.decode()
-    assert "It is stopped. What was in line already is sent." in stopped
-    assert "Sending again was stopped." in stopped
+    assert "Stopped. Queued events are still sent." in stopped
+    assert "Resending stopped." in stopped
     assert Recovery.everywhere.get().status == "stopped"
     # Nothing runs any more: nothing happens.
     assert owner.post(at(newsroom, "webhook_recover_stop", endpoint)).status_code == 302
@@ -117,9 +117,9 @@ def test_one_that_ended_long_ago_is_no_news(owner, newsroom, endpoint):
     recovery.start(endpoint, timezone.now() - timedelta(days=1), actor="bob")
     task_runs.work_all_due("webhooks.recover_deliveries")
     page = at(newsroom, "webhook", endpoint)
-    assert "There was nothing to send again." in owner.get(page).content.decode()
+    assert "No missed events." in owner.get(page).content.decode()
     Recovery.everywhere.update(ended_at=work_queue.database_now() - timedelta(hours=2))
-    assert "There was nothing to send again." not in owner.get(page).content.decode()
+    assert "No missed events." not in owner.get(page).content.decode()
 
 
 def test_a_closed_endpoint_offers_none(owner, newsroom):
@@ -148,7 +148,7 @@ def test_a_time_with_a_zone_of_its_own_is_refused(owner, newsroom, endpoint, zon
     answer = owner.post(
         at(newsroom, "webhook_recover", endpoint), {"since": f"2026-03-28T14:30:00{zone}", "what": "missed"}
     )
-    assert "Give a date and a time" in answer.context["form"].errors["since"][0]
+    assert "Enter a date and time, such as" in answer.context["form"].errors["since"][0]
     assert Recovery.everywhere.count() == 0
 
 

@@ -268,16 +268,16 @@ def test_it_rests_at_once_and_every_owner_is_told(ending, owner, client):
 def test_every_page_says_so_with_an_undo_for_owners(ending, owner, vera, as_person):
     for name in ("home", "members", "usage", "workspace"):
         text = owner.get(at(ending, name)).content.decode()
-        assert ("This workspace will be deleted at" in text, at(ending, "workspace_keep") in text) == (
+        assert ("This workspace will be deleted on" in text, at(ending, "workspace_keep") in text) == (
             True,
             True,
         )
     text = as_person(vera).get(at(ending, "home")).content.decode()
-    assert ("This workspace will be deleted at" in text, at(ending, "workspace_keep") in text) == (
+    assert ("This workspace will be deleted on" in text, at(ending, "workspace_keep") in text) == (
         True,
         False,
     )
-    assert "An owner can undo that." in text
+    assert "An owner can undo this." in text
 
 
 def test_undone_it_works_again(ending, owner, client):

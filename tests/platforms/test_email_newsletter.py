@@ -1,4 +1,4 @@
-"""An e-mail newsletter's settings, what each reply of a mail server means, and the check of an account."""
+"""An email newsletter's settings, what each reply of a mail server means, and the check of an account."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
                 ('attempts', models.PositiveIntegerField(default=0)),
-                ('status', models.CharField(choices=[('delivered', 'Delivered'), ('pending', 'On its way, or tried again'), ('failed', 'Failed'), ('held', 'Held')], default='pending', max_length=10)),
+                ('status', models.CharField(choices=[('delivered', 'Delivered'), ('pending', 'Sending or retrying'), ('failed', 'Failed'), ('held', 'Held')], default='pending', max_length=10)),
                 ('attempt_count', models.PositiveIntegerField(default=0)),
                 ('last_status', models.PositiveSmallIntegerField(null=True)),
                 ('last_error', models.CharField(blank=True, max_length=300)),

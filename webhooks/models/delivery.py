@@ -15,7 +15,7 @@ from config.core.work_queue import DueModel, claim_indexes
 
 class DeliveryStatus(models.TextChoices):
     DELIVERED = "delivered", _("Delivered")
-    PENDING = "pending", _("On its way, or tried again")
+    PENDING = "pending", _("Sending or retrying")
     FAILED = "failed", _("Failed")
     HELD = "held", _("Held")
 

@@ -106,7 +106,7 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
             if sent is None:
                 messages.success(request, _("Saved."))
                 return redirect(place.address("webhook_edit", whe=whe))
-            messages.success(request, _("Saved. A test event is on its way to the new address."))
+            messages.success(request, _("Saved. Test event sent to the new URL."))
             return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
     context = {
         "endpoint": endpoint,
@@ -135,7 +135,7 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         with report_errors(request, form):
             secret = endpoints.rotate_secret(endpoint, form.span(), actor=place.user.email)
             shown_once.keep(request, encode("whe", whe), secret)
-            messages.success(request, _("There is a new secret."))
+            messages.success(request, _("Secret rotated."))
             return redirect(place.address("webhook_secret", whe=whe))
     context = {
         "endpoint": endpoint,
@@ -150,7 +150,7 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     with report_errors(request):
         endpoints.switch_off(find_endpoint(place, whe), actor=place.user.email)
-        offer_undo(request, _("It is paused: events are held."), place.address("webhook_resume", whe=whe))
+        offer_undo(request, _("Paused. Events are held."), place.address("webhook_resume", whe=whe))
     return redirect(place.address("webhook", whe=whe))
 
 
@@ -162,11 +162,9 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         is_release = request.POST.get("held", "send") == "send"
         with report_errors(request):
             released = endpoints.switch_on(endpoint, actor=place.user.email, release=is_release)
-            sent = ngettext(
-                "%(count)d held event is on its way.", "%(count)d held events are on their way.", released
-            )
+            sent = ngettext("Sending %(count)d held event.", "Sending %(count)d held events.", released)
             messages.success(
-                request, _("It is on again.") + (f" {sent % {'count': released}}" if released else "")
+                request, _("Switched on.") + (f" {sent % {'count': released}}" if released else "")
             )
         return redirect(place.address("webhook", whe=whe))
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
@@ -192,7 +190,7 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     if request.method == "POST":
         with report_errors(request):
             endpoints.remove(endpoint, actor=place.user.email)
-            messages.success(request, _("%(name)s is deleted and gets nothing more.") % {"name": name})
+            messages.success(request, _("%(name)s deleted.") % {"name": name})
         return redirect(place.address("webhooks"))
     waiting = Delivery.objects.of(place.workspace).open().filter(endpoint=endpoint)
     context = {"endpoint": endpoint, "name": name, "waiting": waiting.count()}

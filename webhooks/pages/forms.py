@@ -43,9 +43,9 @@ def _events() -> list[tuple[str, SafeString]]:
 
 class EndpointForm(forms.Form):
     url = forms.CharField(
-        label=gettext_lazy("Address"),
+        label=gettext_lazy("URL"),
         max_length=core_limits.URL_CHARACTERS,
-        help_text=gettext_lazy("Where your receiver listens. We POST each event to it as JSON."),
+        help_text=gettext_lazy("We POST each event to it as JSON"),
         widget=forms.URLInput(
             attrs={
                 "placeholder": "https://example.com/webhooks",
@@ -58,17 +58,17 @@ class EndpointForm(forms.Form):
         label=gettext_lazy("Description"),
         max_length=DESCRIPTION_CHARACTERS,
         required=False,
-        help_text=gettext_lazy("What it is for, such as “CRM” or “Slack bridge”."),
+        help_text=gettext_lazy("For example “CRM” or “Slack bridge”"),
     )
     which = forms.ChoiceField(
         label=gettext_lazy("Events"),
         choices=(
             (
                 _USUAL,
-                gettext_lazy("The usual four: new raw item, ready for review, published, publish failed"),
+                gettext_lazy("Default events: new raw item, ready for review, published, publish failed"),
             ),
-            (_ALL, gettext_lazy("All events, also those that are added later")),
-            (_CHOSEN, gettext_lazy("Only those that I choose")),
+            (_ALL, gettext_lazy("All events, including future ones")),
+            (_CHOSEN, gettext_lazy("Selected events")),
         ),
         initial=_USUAL,
         widget=forms.RadioSelect,
@@ -83,13 +83,13 @@ class EndpointForm(forms.Form):
     )
 
     rate = forms.IntegerField(
-        label=gettext_lazy("Requests a second, at most"),
+        label=gettext_lazy("Maximum requests per second"),
         min_value=1,
         max_value=limits.WEBHOOK_RATE_MOST,
         # Empty leaves it as it is.
         required=False,
         initial=limits.WEBHOOK_RATE,
-        help_text=gettext_lazy("What comes faster waits its turn; nothing is lost."),
+        help_text=gettext_lazy("Events above it are queued"),
         widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
     )
 
@@ -109,10 +109,10 @@ class EndpointForm(forms.Form):
 
 class AddEndpointForm(EndpointForm):
     mode = forms.ChoiceField(
-        label=gettext_lazy("Which items it hears of"),
+        label=gettext_lazy("Live or test items"),
         choices=(
-            ("live", gettext_lazy("Real ones")),
-            ("test", gettext_lazy("Only what test API keys make")),
+            ("live", gettext_lazy("Live")),
+            ("test", gettext_lazy("Test")),
         ),
         initial="live",
         widget=forms.RadioSelect,
@@ -132,7 +132,7 @@ def values_of(endpoint: Endpoint) -> dict[str, Any]:
 
 
 _OVERLAPS: Final = {
-    "0": (timedelta(0), gettext_lazy("Not at all: the old secret stops signing now")),
+    "0": (timedelta(0), gettext_lazy("Revoke the old secret now")),
     "1h": (timedelta(hours=1), gettext_lazy("1 hour")),
     "1d": (accounts_limits.TOKEN_OVERLAP_DEFAULT, gettext_lazy("24 hours")),
     "3d": (timedelta(days=3), gettext_lazy("3 days")),
@@ -142,12 +142,10 @@ _OVERLAPS: Final = {
 
 class RotateEndpointSecretForm(forms.Form):
     overlap = forms.ChoiceField(
-        label=gettext_lazy("How long both secrets sign"),
+        label=gettext_lazy("Keep the old secret for"),
         choices=[(name, label) for name, (_span, label) in _OVERLAPS.items()],
         initial="1d",
-        help_text=gettext_lazy(
-            "Each request carries both signatures meanwhile: change your receiver without a gap."
-        ),
+        help_text=gettext_lazy("Requests carry both signatures until then"),
     )
 
     def span(self) -> timedelta:
@@ -179,16 +177,16 @@ class RecoverForm(forms.Form):
         label=gettext_lazy("Since"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"invalid": gettext_lazy("Give a date and a time, such as 2027-03-28 14:30.")},
+        error_messages={"invalid": gettext_lazy("Enter a date and time, such as 2027-03-28 14:30.")},
     )
     what = forms.ChoiceField(
-        label=gettext_lazy("What is sent again"),
+        label=gettext_lazy("Events to resend"),
         choices=(
-            ("missed", gettext_lazy("What hasn't arrived: failed, held, or waiting for a later try")),
-            ("all", gettext_lazy("Everything, also what was delivered")),
+            ("missed", gettext_lazy("Undelivered: failed, held or waiting")),
+            ("all", gettext_lazy("All")),
         ),
         initial="missed",
-        help_text=gettext_lazy("Each event keeps its id, so that your receiver can drop what it knows."),
+        help_text=gettext_lazy("Event IDs stay the same"),
         widget=forms.RadioSelect,
     )
 
@@ -197,7 +195,7 @@ class RecoverForm(forms.Form):
         kwargs.setdefault("auto_id", "recover_%s")
         super().__init__(*args, **kwargs)
         self.zone = ZoneInfo(zone)
-        self.fields["since"].help_text = _("On the clocks of %(zone)s.") % {"zone": zone}
+        self.fields["since"].help_text = _("%(zone)s") % {"zone": zone}
 
     def moment(self) -> datetime:
         """The earlier of the two where the clocks show a time twice, or never: nothing is left out."""

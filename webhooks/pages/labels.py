@@ -74,10 +74,10 @@ def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
         since = delivery.due_at or delivery.created_at
         is_stuck = not is_claimed and now - since > _NOBODY_LOOKED_AFTER
         return DeliveryOutcome(
-            "info", "send", _("On its way"), is_under_way=True, is_live=True, is_stuck=is_stuck
+            "info", "send", _("Sending"), is_under_way=True, is_live=True, is_stuck=is_stuck
         )
     is_soon = delivery.wake_at is not None and delivery.wake_at - now < _SOON
-    return DeliveryOutcome("warn", "rotate-cw", _("Tries again"), is_live=is_soon)
+    return DeliveryOutcome("warn", "rotate-cw", _("Retrying"), is_live=is_soon)
 
 
 def state_of(endpoint: Endpoint) -> str:
@@ -93,7 +93,7 @@ def state_of(endpoint: Endpoint) -> str:
 
 def events_of(endpoint: Endpoint) -> str:
     if not endpoint.events:
-        return _("The usual four")
+        return _("Default events")
     if EVERY_EVENT in endpoint.events:
         return _("All events")
     count = len(endpoint.events)

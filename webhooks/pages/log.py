@@ -268,5 +268,5 @@ def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> 
     if form_recovery.is_first(request):
         with report_errors(request):
             endpoints.resend(delivery, actor=place.user.email)
-            messages.success(request, _("It is being sent again."))
+            messages.success(request, _("Resending."))
     return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))

@@ -68,7 +68,7 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
     if running is not None:
         with report_errors(request):
             recovery.stop(running, actor=place.user.email)
-            messages.success(request, _("It is stopped. What was in line already is sent."))
+            messages.success(request, _("Stopped. Queued events are still sent."))
     return redirect(place.address("webhook", whe=whe))
 
 

@@ -18,16 +18,16 @@ from config.core.clock import utc_now
 
 CHOSEN: Final = "chosen"
 _TOLD: Final = {
-    "sources:read": _("see sources"),
-    "sources:write": _("add, change and delete sources"),
-    "raw:read": _("see what came in"),
+    "sources:read": _("read sources"),
+    "sources:write": _("manage sources"),
+    "raw:read": _("read raw items"),
     "raw:write": _("push content"),
-    "raw:delete": _("delete what came in; what was made of it is held"),
-    "generated:read": _("see what was made of it"),
+    "raw:delete": _("delete raw items; puts their items on hold"),
+    "generated:read": _("read items"),
     "generated:write": _("edit and delete items"),
     "generated:approve": _("approve and reject items"),
-    "generated:publish": _("schedule and publish items"),
-    "analytics:read": _("see counts and measurements"),
+    "generated:publish": _("publish items"),
+    "analytics:read": _("read analytics"),
 }
 
 
@@ -48,52 +48,50 @@ class KeyForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=limits.NAME_CHARACTERS,
-        help_text=_(
-            "What will use it: “Website import”, “Zapier”. You see the name in the list and the log."
-        ),
+        help_text=_("For example “Website import” or “Zapier”"),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     rights = forms.ChoiceField(
-        label=_("What may it do?"),
+        label=_("Access"),
         choices=[
-            ("full", _late(PRESETS["full"], _("everything that the API can do"))),
-            ("read-only", _late(PRESETS["read-only"], _("sees everything, changes nothing"))),
-            ("push-only", _late(PRESETS["push-only"], _("only sends content in; the safest for a website"))),
-            (CHOSEN, _late(_("Only what I tick"), _("one right at a time"))),
+            ("full", _late(PRESETS["full"], _("All API operations"))),
+            ("read-only", _late(PRESETS["read-only"], _("Read everything, change nothing"))),
+            ("push-only", _late(PRESETS["push-only"], _("Push content only"))),
+            (CHOSEN, _late(_("Custom"), _("Choose permissions"))),
         ],
         initial="full",
         widget=forms.RadioSelect,
     )
     scopes = forms.MultipleChoiceField(
-        label=_("Single rights"),
+        label=_("Permissions"),
         choices=[(name, _late_scope(name, _TOLD[name])) for name in tokens.SCOPES],
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     kind = forms.ChoiceField(
-        label=_("Live or test?"),
+        label=_("Mode"),
         choices=[
-            ("live", _late(_("Live"), _("works on your real content"))),
-            ("test", _late(_("Test"), _("what it makes is kept apart, goes nowhere and costs nothing"))),
+            ("live", _late(_("Live"), _("Your real content"))),
+            ("test", _late(_("Test"), _("Sandbox: nothing is published or charged"))),
         ],
         initial="live",
         widget=forms.RadioSelect,
     )
     expires = forms.ChoiceField(
-        label=_("Works until"),
+        label=_("Expires"),
         choices=[
-            ("never", _("I revoke it")),
-            ("30", _("30 days from now")),
-            ("90", _("90 days from now")),
-            ("365", _("365 days from now")),
-            ("date", _("a date")),
+            ("never", _("No expiry")),
+            ("30", _("30 days")),
+            ("90", _("90 days")),
+            ("365", _("365 days")),
+            ("date", _("On a date")),
         ],
         initial="never",
     )
     expires_on = forms.DateField(
         label=_("Last day"),
         required=False,
-        help_text=_("It works to the end of this day, in the workspace's time zone."),
+        help_text=_("Valid to the end of this day"),
         widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"}),
     )
 
@@ -105,16 +103,16 @@ class KeyForm(forms.Form):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         rights, scopes = cleaned.get("rights"), cleaned.get("scopes")
         if rights == CHOSEN and not scopes and "scopes" not in self.errors:
-            self.add_error("scopes", _("Tick at least one right."))
+            self.add_error("scopes", _("Choose at least one permission."))
         elif rights and rights != CHOSEN and scopes:
             # Silently giving more, or less, than what was ticked would surprise.
-            self.add_error("rights", _("Rights are ticked below: choose “Only what I tick”, or untick them."))
+            self.add_error("rights", _("Choose “Custom” to use the permissions below."))
         expires, on = cleaned.get("expires"), cleaned.get("expires_on")
         if expires == "date" and "expires_on" not in self.errors:
             if on is None:
-                self.add_error("expires_on", _("Give the last day on which it works."))
+                self.add_error("expires_on", _("Enter the last day."))
             elif self._end_of(on) <= utc_now():
-                self.add_error("expires_on", _("This day is over; give a later one."))
+                self.add_error("expires_on", _("Enter a later day."))
         return cleaned
 
     def chosen_scopes(self) -> tuple[str, ...]:
@@ -136,11 +134,11 @@ class KeyForm(forms.Form):
 
 class RotateKeyForm(forms.Form):
     overlap = forms.TypedChoiceField(
-        label=_("How long does the old key go on working?"),
+        label=_("Old key stays valid for"),
         choices=[
-            ("0", _late(_("Not at all"), _("it is refused at once; choose this when it has leaked"))),
+            ("0", _late(_("Revoke now"), _("If it has leaked"))),
             ("3600", _("1 hour")),
-            ("86400", _late(_("24 hours"), _("time to put the new key everywhere"))),
+            ("86400", _late(_("24 hours"), _("Time to replace it"))),
             ("604800", _("7 days")),
         ],
         initial="86400",

@@ -140,7 +140,7 @@ def examples(token: ApiToken, text: str = "$API_KEY") -> list[Example]:
     found = [
         Example(
             "line-workspace",
-            _("Ask which workspace it is"),
+            _("Get the workspace"),
             f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {head}",
         )
     ]
@@ -149,5 +149,5 @@ def examples(token: ApiToken, text: str = "$API_KEY") -> list[Example]:
             f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {head} \\\n"
             f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE)}'"
         )
-        found.append(Example("line-raw", _("Push a first text"), line))
+        found.append(Example("line-raw", _("Push a text"), line))
     return found

@@ -126,9 +126,7 @@ def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
     token_id = decode("tok", made) if made else None
     if token_id is not None:
         return redirect(place.address("key_secret", token_id=token_id))
-    messages.info(
-        request, _("This form was sent before, so nothing more was made. Your keys are in the list.")
-    )
+    messages.info(request, _("This form was already sent. See your keys in the list."))
     return redirect(place.address("keys"))
 
 
@@ -142,7 +140,7 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
         said = _("%(name)s was revoked.") % {"name": key.token.name}
         offer_undo(request, said, place.address("key_unrevoke", token_id=token_id))
     else:
-        messages.info(request, _("%(name)s had been revoked already.") % {"name": key.token.name})
+        messages.info(request, _("%(name)s was already revoked.") % {"name": key.token.name})
     return redirect(place.address("keys"))
 
 
@@ -163,11 +161,11 @@ def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     revoked = tokens.revoke_all(place.workspace, place.user)
     if revoked:
         text = ngettext(
-            "%d key was revoked. Calls with it are refused from now on.",
-            "%d keys were revoked. Calls with them are refused from now on.",
+            "%d key revoked.",
+            "%d keys revoked.",
             revoked,
         )
         messages.success(request, text % revoked)
     else:
-        messages.info(request, _("There was no key to revoke."))
+        messages.info(request, _("No keys to revoke."))
     return redirect(place.address("keys"))

@@ -1,4 +1,4 @@
-"""Which ways to reach somebody a draft may show: links, accounts, e-mail addresses, telephone numbers, codes, tags.
+"""Which ways to reach somebody a draft may show: links, accounts, email addresses, telephone numbers, codes, tags.
 
 The allow-list is the source's own address and all that the persona says of itself. What the source's words name is
 not on it: they were written by strangers, and a prompt that asks a model to leave such things out is only a wish.
@@ -126,7 +126,7 @@ def strange_tags(words: str, brief: Brief, persona: PersonaCard) -> tuple[str, .
 
 
 def strange_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> tuple[str, ...]:
-    """The e-mail addresses, telephone numbers and codes in `words` that the allow-list doesn't hold, in order.
+    """The email addresses, telephone numbers and codes in `words` that the allow-list doesn't hold, in order.
 
     Long figures and names with digits ("12,000,000", "COVID-19") aren't ways to reach anybody and may come from the
     facts; where the words speak of an offer, a name with digits is its code.
@@ -184,7 +184,7 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
     """The check `contacts`: nobody is reached but through what the persona names."""
     strange = strange_contacts(words, brief, persona, url=url)
     message = f"These addresses, numbers or codes are not the persona's: {list_some(strange)}."
-    passed = "Every e-mail address, telephone number and code is the persona's."
+    passed = "Every email address, telephone number and code is the persona's."
     return Check("contacts", "failed", message) if strange else Check("contacts", "passed", passed)
 
 

@@ -174,7 +174,7 @@ def _before_batch_call(batch: ModelBatch) -> None:
 def _refuse_where_stopped(run: Asker | ModelBatch) -> None:
     switch = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
     if switch is not None:
-        message = f"The operator has stopped model calls: {switch.reason}"
+        message = f"The operator has paused AI calls: {switch.reason}"
         raise TryLater(message, code=kill_switch.MODEL_CALLS_STOPPED, after=STOPPED_WAIT)
 
 

@@ -292,12 +292,8 @@ def tell_failing(source: Source, now: datetime) -> None:
     if source.test:
         return
     is_gone = source.status == SourceStatus.GONE
-    title = _("The source %(name)s is gone") if is_gone else _("The source %(name)s fails")
-    advice = (
-        _("It is not polled again until somebody switches it on.")
-        if is_gone
-        else _("It is polled again by itself, with longer waits.")
-    )
+    title = _("Source %(name)s is gone") if is_gone else _("Source %(name)s fails")
+    advice = _("Not polled until you switch it on.") if is_gone else _("Retrying more slowly.")
     notices.record(
         "source_failing",
         workspace_id=source.workspace_id,

@@ -53,12 +53,12 @@ class FillForm(forms.Form):
         required=False,
     )
     a_day = forms.TypedChoiceField(
-        label=gettext_lazy("A day on each outlet"), coerce=int, empty_value=None, required=False
+        label=gettext_lazy("Posts per day per outlet"), coerce=int, empty_value=None, required=False
     )
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets"),
         required=False,
-        help_text=gettext_lazy("None ticked: all of them."),
+        help_text=gettext_lazy("Leave empty for all"),
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -70,7 +70,7 @@ class FillForm(forms.Form):
             for days in DAYS_OFFERED
         ]
         fields["a_day"].choices = [
-            ("", _("As many as there are slots")),
+            ("", _("All free slots")),
             *(
                 (count, ngettext("%(count)d post", "%(count)d posts", count) % {"count": count})
                 for count in A_DAY_OFFERED
@@ -172,29 +172,25 @@ def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse
     entries = _entries(request.POST.getlist("entry"))
     if not entries:
         form_recovery.sent_in_vain(request)
-        messages.error(request, _("Nothing was ticked, so nothing is scheduled."))
+        messages.error(request, _("Choose at least one post."))
         return redirect(here)
     try:
         done = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
     except AppError as error:
         form_recovery.sent_in_vain(request)
-        said = _(
-            "Nothing of it could be scheduled, because it changed meanwhile: %(why)s This is the plan now."
-        )
+        said = _("Nothing was scheduled: %(why)s This is the current plan.")
         messages.error(request, said % {"why": error.detail[0].message})
         return redirect(here)
     if done.refused:
         told = ngettext(
-            "%(count)d of them changed meanwhile and isn't scheduled: %(why)s",
-            "%(count)d of them changed meanwhile and aren't scheduled: %(why)s",
+            "%(count)d changed and wasn't scheduled: %(why)s",
+            "%(count)d changed and weren't scheduled: %(why)s",
             len(done.refused),
         )
         why = " ".join(sorted({one.message for one in done.refused}))
         messages.warning(request, told % {"count": len(done.refused), "why": why})
     count = len(done.scheduled)
-    said = ngettext("%(count)d post is scheduled.", "%(count)d posts are scheduled.", count) % {
-        "count": count
-    }
+    said = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
     offer_undo(request, said, place.address("calendar_undo", pln=done.plan.pk))
     first = min(one.due_at for one in done.scheduled if one.due_at)
     on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()
@@ -210,13 +206,12 @@ def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse
         count = len(undone.taken_back)
         messages.success(
             request,
-            ngettext("%(count)d post is taken back.", "%(count)d posts are taken back.", count)
-            % {"count": count},
+            ngettext("%(count)d post unscheduled.", "%(count)d posts unscheduled.", count) % {"count": count},
         )
         if undone.kept:
             told = ngettext(
-                "%(count)d stays: it went out or was changed since.",
-                "%(count)d stay: they went out or were changed since.",
+                "%(count)d stays: published or changed since.",
+                "%(count)d stay: published or changed since.",
                 len(undone.kept),
             )
             messages.info(request, told % {"count": len(undone.kept)})

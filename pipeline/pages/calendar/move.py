@@ -62,27 +62,27 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         at, clock = _asked(request, place, form)
         version = _version(request)
         if at is not None and version is None:
-            why = _("It isn't said which state of it was looked at. Look at it, then move it again.")
+            why = _("Reload the page, then move it again.")
         elif at is not None and version is not None:
             try:
                 moved = planning.move(
                     row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version
                 )
             except Overtaken:
-                why = _("Somebody or something changed it meanwhile. Look at it, then move it again.")
+                why = _("Changed since you opened it. Reload to continue.")
             except AppError as error:
                 why = error.detail[0].message if error.detail else str(error)
             else:
-                told = _("It goes out at %(time)s now.")
+                told = _("Moved to %(time)s.")
                 if moved.item.held:
-                    told = _("Its time is %(time)s now. It is held, and goes out only once it is approved.")
+                    told = _("Moved to %(time)s. Needs approval.")
                 shift = shift_of(clock) if clock is not None else ""
                 messages.success(request, f"{told % {'time': _said(moved, zone)}} {shift}".rstrip())
                 if is_script:
                     return HttpResponse(status=204)
                 return redirect(_back(place, moved, zone))
         else:
-            why = _("Give a date and a time.")
+            why = _("Enter a date and time.")
         if is_script:
             return HttpResponse(why, status=409, content_type="text/plain; charset=utf-8")
         form.add_error(None, why)

@@ -82,9 +82,9 @@ def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]
 def _lasts(board: boards.CalendarGrid) -> list[str]:
     """What a hold that lasts past their times would do with what is scheduled here."""
     said = {
-        "publish": _("%(count)d would go out at once when it ends"),
-        "next_slot": _("%(count)d would move to the next free slot where they are too late"),
-        "hold": _("%(count)d would stay back where they are too late"),
+        "publish": _("%(count)d would publish now"),
+        "next_slot": _("%(count)d would move to the next free slot"),
+        "hold": _("%(count)d would stay unpublished"),
     }
     return [text % {"count": board.lasts[policy]} for policy, text in said.items() if board.lasts.get(policy)]
 

@@ -160,7 +160,7 @@ def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
     found = {}
     for row in rows.filter(pk__in=wanted) if wanted else ():
         blocker = next(explanation.blockers_of(row, now), None)
-        found[row.pk] = blocker.message if blocker else _("It goes out within moments.")
+        found[row.pk] = blocker.message if blocker else _("Publishing shortly")
     return found
 
 

@@ -45,7 +45,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     form = ClearForm(given, zone=place.workspace.timezone)
     why = [str(line) for lines in form.errors.values() for line in lines]
     if not why and not chosen:
-        why = [_("Tick at least one row first.")]
+        why = [_("Select at least one row.")]
     if why:
         messages.error(request, " ".join(why))
         return redirect(_back(request, place, keeps_time=True))
@@ -71,11 +71,11 @@ def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
     """`undo` are signed notes of what was there before, with a space between them."""
     done, errors = undo_all(place, request.POST.get("undo", "").split())
     if done:
-        messages.success(request, _("Undone: it is as it was before."))
+        messages.success(request, _("Undone."))
     for line in dict.fromkeys(errors):
         messages.error(request, line)
     if not done and not errors:
-        messages.error(request, _("There is nothing to undo."))
+        messages.error(request, _("Nothing to undo."))
     return redirect(_back(request, place))
 
 
@@ -93,17 +93,17 @@ def _chosen(tokens: Sequence[str]) -> list[bulk_recovery.Chosen]:
 
 _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
     bulk_recovery.RETRY: (
-        gettext_lazy("It is tried again."),
-        gettext_lazy("%(count)d are tried again."),
+        gettext_lazy("Retrying."),
+        gettext_lazy("Retrying %(count)d."),
     ),
     bulk_recovery.NEXT: (
-        gettext_lazy("It takes the next free slot."),
-        gettext_lazy("%(count)d take the next free slots."),
+        gettext_lazy("Scheduled for the next free slot."),
+        gettext_lazy("%(count)d scheduled for the next free slots."),
     ),
-    bulk_recovery.AT: (gettext_lazy("It has its new time."), gettext_lazy("%(count)d have their new time.")),
+    bulk_recovery.AT: (gettext_lazy("Rescheduled."), gettext_lazy("%(count)d rescheduled.")),
     bulk_recovery.CANCEL: (
-        gettext_lazy("It is cancelled: nothing of it goes out there."),
-        gettext_lazy("%(count)d are cancelled: nothing of them goes out there."),
+        gettext_lazy("Unscheduled."),
+        gettext_lazy("%(count)d unscheduled."),
     ),
 }
 
@@ -130,14 +130,14 @@ def _tell(
     for line, count in why.items():
         messages.error(request, line if len(found) == 1 else f"{count} × {line}")
     if missing:
-        messages.error(request, _("What was deleted meanwhile was left out."))
+        messages.error(request, _("Deleted rows were skipped."))
 
 
 def _why(error: AppError) -> str:
     if isinstance(error, Overtaken):
         return changed_meanwhile()
     if isinstance(error, QuotaExceeded):
-        return _("There are not enough credits: try it again next month, or ask for more.")
+        return _("Not enough credits. Retry next month or ask for more.")
     return error.detail[0].message if error.detail else str(error)
 
 

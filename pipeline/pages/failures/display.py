@@ -70,9 +70,7 @@ class FailureRow:
 
     @property
     def retry_said(self) -> str:
-        return (
-            _("Look it up now") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Try again")
-        )
+        return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
 
 _TIMED: Final = frozenset({bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL})
@@ -121,7 +119,7 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = publish.is_handed_over(row)
     is_scheduled = row.status == PublicationStatus.SCHEDULED
-    label = _("Yours to post") if is_by_hand else _("Late") if is_scheduled else _("Going out")
+    label = _("Post manually") if is_by_hand else _("Late") if is_scheduled else _("Publishing")
     return FailureRow(
         title=_title(row.item),
         at=row.due_at,
@@ -141,12 +139,12 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
 
 def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is_explained: bool) -> str:
     if is_by_hand:
-        return _("It waits for a person to post it, and to say what became of it.")
+        return _("Post it manually, then mark it posted.")
     if blocker is not None:
         return blocker.message
     if is_explained:
-        return _("Nothing is in its way: it goes out within moments.")
-    return _said(row.waits_for or row.error, _("Open it to see what is in its way."))
+        return _("Publishing shortly")
+    return _said(row.waits_for or row.error, _("Open it to see what blocks it."))
 
 
 def _action_when_late(
@@ -154,11 +152,11 @@ def _action_when_late(
 ) -> NextAction | None:
     if is_by_hand:
         address = place.address("package", pub=row.pk)
-        return NextAction(_("Post it"), address, is_post=False) if place.may_edit else None
+        return NextAction(_("Post manually"), address, is_post=False) if place.may_edit else None
     if blocker is None:
         return None
     if blocker.code in {"needs_reconnect", "outlet_disabled"}:
-        return NextAction(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+        return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
     found = next_actions.next_action_for(place, row.item, blocker.clears)
     if found is None or found.address == place.address("item_publish", gen=row.item_id):
         # Another time is given here.
@@ -192,7 +190,7 @@ def _failed(place: Place, row: Publication) -> FailureRow:
         at=row.updated_at,
         tone=tone,
         label=str(label),
-        why=_said(error, _("No reason was kept.")),
+        why=_said(error, _("No reason recorded.")),
         link=place.address("item_page", gen=row.item_id),
         about=row.outlet.name,
         advice=str(error.get("action") or ""),
@@ -210,9 +208,9 @@ def _failed(place: Place, row: Publication) -> FailureRow:
 def _action_when_failed(place: Place, row: Publication, whose: str) -> NextAction | None:
     """To what has to change before another try can end otherwise."""
     if whose == "account":
-        return NextAction(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+        return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
     if whose == "content" and place.may_edit and row.item.status in EDITABLE:
-        return NextAction(_("Edit it"), place.address("item_edit", gen=row.item_id), is_post=False)
+        return NextAction(_("Edit"), place.address("item_edit", gen=row.item_id), is_post=False)
     return None
 
 
@@ -233,15 +231,13 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
         at=row.updated_at,
         tone=tone,
         label=str(label),
-        why=_said(error, _("No reason was kept.")),
+        why=_said(error, _("No reason recorded.")),
         link=place.address("item_page", gen=row.pk),
         about=row.engine_output,
         advice=_what_helps(error),
         token="" if is_final else _token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        action=NextAction(
-            _("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False
-        )
+        action=NextAction(_("Create variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
         call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
@@ -257,7 +253,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
             at=row.created_at,
             tone="warn",
             label=str(labels.GENERATED_ITEMS[row.status].label),
-            why=_said(row.generation.error, _("It waits its turn.")),
+            why=_said(row.generation.error, _("Queued")),
             link=place.address("item_page", gen=row.pk),
             about=row.engine_output,
             until=row.generation.wake_at,
@@ -279,15 +275,15 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Failur
         title=row.title or row.url or _("Untitled"),
         at=row.updated_at,
         tone="bad" if row.status == RawItemStatus.FAILED else "warn",
-        label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waits for credits"),
-        why=_said(reason, _("No reason was kept.")),
+        label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waiting for credits"),
+        why=_said(reason, _("No reason recorded.")),
         link=place.address("made", raw=row.pk),
         about=row.source.name,
         advice=_what_helps(reason),
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _token("raw", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        action=NextAction(_("See the credits"), place.address("usage"), is_post=False)
+        action=NextAction(_("View credits"), place.address("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
         call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
@@ -298,11 +294,11 @@ def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Fa
     del now
     return [
         FailureRow(
-            title=row.url or _("A draft from past posts"),
+            title=row.url or _("Draft from posts"),
             at=row.created_at,
             tone="bad",
             label=_("Failed"),
-            why=_said(row.error, _("No reason was kept.")),
+            why=_said(row.error, _("No reason recorded.")),
             link=place.address("persona_draft", pdr=row.pk) if place.may_edit else "",
             token=_token("pdr", row.pk, 0),
             acts=_AGAIN,
@@ -321,8 +317,8 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Failure
             title=row.name,
             at=row.failing_since,
             tone="bad" if row.status == SourceStatus.GONE else "warn",
-            label=_("Gone") if row.status == SourceStatus.GONE else _("Fails"),
-            why=_said(row.last_error, _("No reason was kept.")),
+            label=_("Gone") if row.status == SourceStatus.GONE else _("Failing"),
+            why=_said(row.last_error, _("No reason recorded.")),
             link=place.address("source_page", src=row.pk),
             until=row.wake_at,
             token=_token("src", row.pk, row.version),
@@ -343,12 +339,12 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
                 title=row.name,
                 at=row.updated_at,
                 tone="bad",
-                label=_("Has to be reconnected"),
-                why=_said(row.last_error, _("Its platform refuses the log-in.")),
+                label=_("Reconnect needed"),
+                why=_said(row.last_error, _("Log-in expired.")),
                 link=place.address("outlet_page", out=row.pk),
                 about=str(platform.label) if platform is not None else row.platform,
                 action=NextAction(
-                    _("Connect it again"), place.address("outlet_reconnect", out=row.pk), is_post=False
+                    _("Reconnect"), place.address("outlet_reconnect", out=row.pk), is_post=False
                 )
                 if place.may_manage
                 else None,
@@ -367,10 +363,10 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
             at=row.updated_at,
             tone="warn",
             label=_("Stopped"),
-            why=_said(row.error, _("No reason was kept.")),
+            why=_said(row.error, _("No reason recorded.")),
             about=row.outlet.name,
             action=NextAction(
-                _("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False
+                _("View progress"), place.address("subscribers", out=row.outlet_id), is_post=False
             )
             if place.may_edit
             else None,
@@ -384,11 +380,11 @@ def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> 
     del now
     return [
         FailureRow(
-            title=_("A delivery to %(source)s") % {"source": row.source.name},
+            title=_("Delivery to %(source)s") % {"source": row.source.name},
             at=row.created_at,
             tone="bad",
-            label=_("Made nothing"),
-            why=_said(row.reason, _("No reason was kept.")),
+            label=_("No content"),
+            why=_said(row.reason, _("No reason recorded.")),
             link=place.address("source_delivery", src=row.source_id, ind=row.pk),
             call=_by_api(
                 "POST", f"/sources/{encode('src', row.source_id)}/deliveries/{encode('ind', row.pk)}/replay"

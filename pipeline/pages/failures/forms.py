@@ -46,16 +46,16 @@ LATE, BY_HAND, ACCOUNT, CONTENT, PLATFORM, UNKNOWN, MAKING, CREDITS, FETCHING, S
     "stopped",
 )
 CAUSES: Final[Mapping[str, _StrPromise]] = {
-    LATE: gettext_lazy("It is late"),
-    BY_HAND: gettext_lazy("Yours to post"),
-    ACCOUNT: gettext_lazy("The account"),
-    CONTENT: gettext_lazy("The content"),
-    PLATFORM: gettext_lazy("The platform, at every try"),
-    UNKNOWN: gettext_lazy("The outcome isn’t known"),
+    LATE: gettext_lazy("Late"),
+    BY_HAND: gettext_lazy("Post manually"),
+    ACCOUNT: gettext_lazy("Account"),
+    CONTENT: gettext_lazy("Content"),
+    PLATFORM: gettext_lazy("Platform error"),
+    UNKNOWN: gettext_lazy("Outcome unknown"),
     MAKING: gettext_lazy("It could not be made"),
-    CREDITS: gettext_lazy("Credits are used up"),
-    FETCHING: gettext_lazy("It can’t be fetched"),
-    STOPPED: gettext_lazy("It was stopped"),
+    CREDITS: gettext_lazy("Credits used up"),
+    FETCHING: gettext_lazy("Fetch failed"),
+    STOPPED: gettext_lazy("Stopped"),
 }
 SPANS: Final[Mapping[str, tuple[_StrPromise, timedelta]]] = {
     "day": (gettext_lazy("Last day"), timedelta(days=1)),
@@ -81,7 +81,7 @@ class FailureFilter(forms.Form):
         label=gettext_lazy("Since"),
         required=False,
         choices=[
-            ("", gettext_lazy("Whenever it was")),
+            ("", gettext_lazy("Any time")),
             *((name, label) for name, (label, _span) in SPANS.items()),
         ],
     )

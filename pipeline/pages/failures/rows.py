@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
-    from django.utils.functional import _StrPromise
+    from django.utils.functional import _StrOrPromise, _StrPromise
 
     from accounts.pages.workspace_view import Place
 
@@ -60,7 +60,7 @@ class FailureList:
 
     kind: str
     label: _StrPromise
-    said: _StrPromise
+    said: _StrOrPromise
     find: Callable[[Place, datetime], QuerySet[Any]]
     causes: Mapping[str, Q]
     field: str
@@ -188,7 +188,7 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     "late": FailureList(
         "publications",
         gettext_lazy("Late"),
-        gettext_lazy("Promised, and not out yet. What is in the way stands with each."),
+        gettext_lazy("Overdue posts"),
         _late,
         {forms.LATE: ~_BY_HAND, forms.BY_HAND: _BY_HAND},
         "due_at",
@@ -199,7 +199,7 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     "outlets": FailureList(
         "outlets",
         gettext_lazy("Outlets to reconnect"),
-        gettext_lazy("Until then everything that is due there waits or fails."),
+        gettext_lazy("Log-in expired. Posts are waiting."),
         _outlets,
         {forms.ACCOUNT: _ANY},
         "updated_at",
@@ -209,8 +209,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "failed": FailureList(
         "publications",
-        gettext_lazy("Could not be published"),
-        gettext_lazy("Nothing sends these again by itself."),
+        gettext_lazy("Publishing failed"),
+        gettext_lazy("Not retried automatically"),
         _failed,
         {
             forms.ACCOUNT: _KNOWN & Q(error__class="account"),
@@ -225,8 +225,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "mailings": FailureList(
         "mailings",
-        gettext_lazy("Mailings that were stopped"),
-        gettext_lazy("Those who haven’t got theirs wait until somebody lets it go on."),
+        gettext_lazy("Stopped mailings"),
+        gettext_lazy("Waiting to be resumed"),
         _mailings,
         {forms.STOPPED: _ANY},
         "updated_at",
@@ -236,8 +236,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "making": FailureList(
         "items",
-        gettext_lazy("Still not made"),
-        gettext_lazy("Begun more than an hour ago. They go on by themselves as soon as they can."),
+        gettext_lazy("Still generating"),
+        gettext_lazy("Started over an hour ago"),
         _long_made,
         {forms.LATE: _ANY},
         "created_at",
@@ -246,10 +246,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "items": FailureList(
         "items",
-        gettext_lazy("Could not be made"),
-        gettext_lazy(
-            "Try again makes one in a new run. Where that would end the same, what helps stands with it."
-        ),
+        gettext_lazy("Failed"),
+        gettext_lazy("Retry regenerates them"),
         _not_made,
         {forms.MAKING: _ANY},
         "updated_at",
@@ -258,8 +256,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "raw": FailureList(
         "raw",
-        gettext_lazy("Raw items that nothing was made of"),
-        gettext_lazy("What waits for credits goes on by itself when there are some again."),
+        gettext_lazy("Raw items without content"),
+        gettext_lazy("Items waiting for credits resume automatically"),
         _raw,
         {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
         "updated_at",
@@ -268,8 +266,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "sources": FailureList(
         "sources",
-        gettext_lazy("Sources that fail"),
-        gettext_lazy("A failing one is tried again by itself; a gone one waits for you."),
+        gettext_lazy("Failing sources"),
+        "",
         _sources,
         {forms.FETCHING: _ANY},
         "failing_since",
@@ -278,8 +276,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "deliveries": FailureList(
         "deliveries",
-        gettext_lazy("Deliveries that nothing was made of"),
-        gettext_lazy("What a sender sent to a source’s own address. They are forgotten after three days."),
+        gettext_lazy("Deliveries without content"),
+        gettext_lazy("Deleted after 3 days"),
         _deliveries,
         {forms.MAKING: _ANY},
         "created_at",
@@ -288,8 +286,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
     ),
     "drafts": FailureList(
         "drafts",
-        gettext_lazy("Drafts of personas that failed"),
-        gettext_lazy("They are forgotten after a week."),
+        gettext_lazy("Failed persona drafts"),
+        gettext_lazy("Deleted after 7 days"),
         _drafts,
         {forms.MAKING: _ANY},
         "created_at",

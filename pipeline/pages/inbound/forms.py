@@ -21,14 +21,14 @@ FIELDS: Final[Mapping[str, _StrPromise]] = {
     "title": _("Title"),
     "body": _("Body"),
     "url": _("Address"),
-    "external_id": _("The sender’s own id"),
+    "external_id": _("Sender ID"),
     "author": _("Author"),
     "published_at": _("Published at"),
     "language": _("Language"),
     "media": _("Media"),
     "tags": _("Tags"),
     "metadata": _("Metadata"),
-    "body_format": _("Format of the body"),
+    "body_format": _("Body format"),
 }
 
 
@@ -36,9 +36,9 @@ class TryMappingForm(forms.Form):
     """A body and a mapping; each empty field of the mapping is left out of it."""
 
     payload = forms.CharField(
-        label=_("What is sent"),
+        label=_("Payload"),
         required=False,
-        help_text=_("JSON, as the sender sends it."),
+        help_text=_("JSON"),
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
     )
 
@@ -55,7 +55,7 @@ class TryMappingForm(forms.Form):
         except AppError as error:
             raise forms.ValidationError(str(error)) from error
         if not isinstance(payload, dict):
-            raise forms.ValidationError(_("Give a JSON object."))
+            raise forms.ValidationError(_("Enter a JSON object."))
         return payload
 
     def field_of(self, path: str) -> str:
@@ -84,14 +84,14 @@ def _expression(label: Any) -> forms.CharField:
 
 class RotateSecretForm(forms.Form):
     secret = forms.CharField(
-        label=_("Your own secret"),
+        label=_("Own secret"),
         required=False,
         max_length=300,
-        help_text=_("Where the sender makes it, as Slack and Stripe do. Leave it empty to have one made."),
+        help_text=_("If the sender provides it (Slack, Stripe). Leave empty to generate one."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     stops_now = forms.BooleanField(
-        label=_("The old one stops at once"),
+        label=_("Revoke the old one now"),
         required=False,
-        help_text=_("Otherwise it counts beside the new one for a day."),
+        help_text=_("Otherwise it stays valid for a day."),
     )

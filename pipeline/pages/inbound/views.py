@@ -78,7 +78,7 @@ def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: U
             received = replay.replay(row, now=utc_now())
             made_nothing = received.outcome in {"failed", "ignored"}
             tell = messages.warning if made_nothing else messages.success
-            tell(request, _("It made nothing again.") if made_nothing else _("It was taken in again."))
+            tell(request, _("No content again.") if made_nothing else _("Accepted again."))
     return redirect(place.address("source_delivery", src=src, ind=ind))
 
 
@@ -97,7 +97,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
         with report_errors(request, form):
             if "save" in request.POST:
                 _save(source, form, place)
-                messages.success(request, _("The mapping is saved."))
+                messages.success(request, _("Mapping saved."))
                 return redirect(place.address("source_deliveries", src=src))
             trial = replay.try_on(
                 source,
@@ -186,7 +186,7 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             made = secrets.rotate(
                 source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=place.user.email
             )
-            messages.success(request, _("There is a new secret."))
+            messages.success(request, _("Secret rotated."))
             if made is None:
                 return redirect(place.address("source_deliveries", src=src))
             shown_once.keep(request, encode("src", src), made)

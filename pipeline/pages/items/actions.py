@@ -34,7 +34,7 @@ def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
         decisions.approve(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
-        said = _("Approved. What waited for that goes out at its time.") if row.publish_at else _("Approved.")
+        said = _("Approved. Scheduled posts will publish on time.") if row.publish_at else _("Approved.")
         messages.success(request, said)
     return redirect(place.address("item_page", gen=gen))
 
@@ -58,7 +58,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
         else:
-            said = _("Rejected. It won't be published.")
+            said = _("Rejected.")
             fields = {"version": str(rejected.version)}
             offer_undo(request, said, place.address("item_restore", gen=gen), fields)
             return redirect(place.address("item_page", gen=gen))
@@ -70,7 +70,7 @@ def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
         decisions.restore(row, now=utc_now(), expected_version=version_in(request.POST))
-        messages.success(request, _("It is back among what is ready."))
+        messages.success(request, _("Restored."))
     return redirect(place.address("item_page", gen=gen))
 
 
@@ -79,7 +79,7 @@ def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
         regenerate.retry(row, workspace=place.workspace, now=utc_now())
-        messages.success(request, _("It is being made again."))
+        messages.success(request, _("Regenerating."))
     return redirect(place.address("item_page", gen=gen))
 
 
@@ -94,7 +94,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         with report_errors(request, form):
             hint = form.cleaned_data["hint"]
             variant = regenerate.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
-            messages.success(request, _("Another variant is being made; the one before stays as it is."))
+            messages.success(request, _("Creating a variant."))
             return redirect(place.address("item_page", gen=variant.pk))
     context = {
         **item_head(place, row),
@@ -112,14 +112,14 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
     if "back" in request.POST:
         count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=utc_now())
-        told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
+        told = ngettext("%(count)d variant restored.", "%(count)d variants restored.", count)
         messages.success(request, told % {"count": count})
         return redirect(place.address("item_page", gen=gen))
     with report_errors(request):
         others = variants.choose(row, by=place.user.email, now=utc_now())
         told = ngettext(
-            "This variant is chosen; %(count)d other is set aside.",
-            "This variant is chosen; %(count)d others are set aside.",
+            "Variant chosen; %(count)d other archived.",
+            "Variant chosen; %(count)d others archived.",
             len(others),
         ) % {"count": len(others)}
         if others:
@@ -129,7 +129,7 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             }
             offer_undo(request, told, place.address("item_choose", gen=gen), fields)
         else:
-            messages.success(request, _("No other variant waited to be chosen."))
+            messages.success(request, _("No other variant to choose."))
     return redirect(place.address("item_page", gen=gen))
 
 
@@ -139,7 +139,7 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
         publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
-        messages.success(request, _("Cancelled: nothing of it goes out. Publish it again whenever you like."))
+        messages.success(request, _("Unscheduled."))
     return redirect(place.address("item_page", gen=gen))
 
 
@@ -154,7 +154,7 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
     row = _find_publication(place, pub)
     with report_errors(request):
         publish.retry(row, by=place.user.email, now=utc_now())
-        messages.success(request, _("%(outlet)s is tried again.") % {"outlet": row.outlet.name})
+        messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
     return redirect(place.address("item_page", gen=row.item_id))
 
 
@@ -163,7 +163,7 @@ def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> Http
     row = _find_publication(place, pub)
     with report_errors(request):
         publish.reconcile_now(row, now=utc_now())
-        messages.success(request, _("%(outlet)s is asked whether it has it.") % {"outlet": row.outlet.name})
+        messages.success(request, _("Checking status on %(outlet)s.") % {"outlet": row.outlet.name})
     return redirect(place.address("item_page", gen=row.item_id))
 
 
@@ -174,7 +174,7 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
     if request.method == "POST":
         with report_errors(request):
             publish.remove(row, now=utc_now())
-            said = _("It is taken back from %(outlet)s; until that has worked it stays published.")
+            said = _("Deleting from %(outlet)s.")
             messages.success(request, said % {"outlet": row.outlet.name})
         return redirect(place.address("item_page", gen=row.item_id))
     return render(request, "pages/items/remove.html", {"publication": row, "item": row.item})

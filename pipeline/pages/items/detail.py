@@ -88,7 +88,7 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     badge = labels.of_item(row)
     if row.status in labels.SPREADING:
         spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
-        badge = labels.of_spread(row.status, spread[row.pk])
+        badge = labels.of_spread(badge, row.status, spread[row.pk])
     failure = retry_rules.current_error(place.workspace, row)
     return {
         "item": row,
@@ -162,7 +162,9 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
         {
             "item": one,
             "is_this": one.pk == row.pk,
-            "state": labels.GENERATED_ITEMS[one.status],
+            "state": labels.of_status(
+                one.status, is_approved=one.approved_at is not None, is_held=bool(one.held)
+            ),
             "angle": summary.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,

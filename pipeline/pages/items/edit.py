@@ -82,7 +82,7 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         decisions.edit(
             row, changes, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
         )
-        said = _("The words of revision %(number)s are back, as a revision of their own.")
+        said = _("Revision %(number)s restored.")
         messages.success(request, said % {"number": former.number})
     return redirect(place.address("item_page", gen=gen))
 
@@ -109,12 +109,12 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEdit
     changes = form.changes()
     # Of what nobody changed nothing is written, and nobody was overtaken.
     if not changes:
-        messages.info(request, _("Nothing was changed."))
+        messages.info(request, _("No changes."))
         return redirect(place.address("item_page", gen=row.pk))
     before = row.revision
     expected = version_in(request.POST)
     if expected is None:
-        raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
+        raise Invalid.one(None, "version", _("Reload the page and try again."))
     edited = decisions.edit(row, changes, by=place.user.email, now=utc_now(), expected_version=expected)
     if edited.revision == before:
         messages.success(request, _("Saved."))

@@ -142,12 +142,12 @@ class ItemEditForm(VersionedForm):
             count += 1
         for number in range(count):
             is_further = number >= len(parts)
-            label = _("Words") if count == 1 else _("Post %(number)d") % {"number": number + 1}
+            label = _("Text") if count == 1 else _("Post %(number)d") % {"number": number + 1}
             self.fields[f"{_PART}{number}"] = _Words(
                 label=label,
                 required=count == 1,
                 widget=forms.Textarea(attrs={"rows": 2 if is_further else 5}),
-                help_text=_("Empty: no further post.") if is_further else "",
+                help_text=_("Leave empty to end the thread") if is_further else "",
             )
 
     @property
@@ -168,7 +168,7 @@ class ItemEditForm(VersionedForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         names = [name for name in self.fields if name.startswith(_PART)]
         if names and not self.errors and not any(given.get(name, "").strip() for name in names):
-            self.add_error(names[0], _("Write some words."))
+            self.add_error(names[0], _("Enter a text."))
         return given
 
     def changes(self) -> dict[str, Any]:
@@ -304,8 +304,8 @@ def _follows_body(item: GeneratedItem, name: str) -> bool:
 
 def _body_label(item: GeneratedItem) -> str:
     if item.body_format == "markdown":
-        return _("Words, as Markdown")
-    return _("Words, as HTML") if item.body_format == "html" else _("Words")
+        return _("Text (Markdown)")
+    return _("Text (HTML)") if item.body_format == "html" else _("Text")
 
 
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
@@ -322,7 +322,7 @@ def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
         widget = (
             forms.Textarea(attrs={"rows": rows}) if rows else forms.TextInput(attrs={"autocomplete": "off"})
         )
-        helped = _("With commas between them.") if kind == TEXTS else ""
+        helped = _("Comma-separated") if kind == TEXTS else ""
         yield (
             f"{_CONTENT}{name}",
             _Words(

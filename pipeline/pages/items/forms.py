@@ -60,12 +60,12 @@ class ItemFilter(forms.Form):
     source = forms.ChoiceField(label=gettext_lazy("Source"), required=False)
     persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
     held = forms.ChoiceField(
-        label=gettext_lazy("Held back"),
+        label=gettext_lazy("On hold"),
         required=False,
         choices=[
-            ("", gettext_lazy("Held back or not")),
-            ("yes", gettext_lazy("Held back")),
-            ("flagged", gettext_lazy("Source changed since")),
+            ("", gettext_lazy("Hold: any")),
+            ("yes", gettext_lazy("On hold")),
+            ("flagged", gettext_lazy("Source changed")),
         ],
     )
 
@@ -129,19 +129,17 @@ class RejectForm(VersionedForm):
         required=False,
         max_length=REASON_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=gettext_lazy("Kept with the item, for whoever looks at it later."),
+        help_text=gettext_lazy("Saved with the item"),
     )
 
 
 class RegenerateForm(forms.Form):
     hint = forms.CharField(
-        label=gettext_lazy("What should be different?"),
+        label=gettext_lazy("Instructions"),
         required=False,
         max_length=limits.HINT_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": gettext_lazy("Shorter, for beginners")}),
-        help_text=gettext_lazy(
-            "The model is asked to follow it. It adds no facts, and every check is run as ever."
-        ),
+        help_text=gettext_lazy("Changes style, not facts"),
     )
 
 
@@ -153,8 +151,8 @@ class WhenForm(VersionedForm):
         initial=NOW,
         choices=(
             (NOW, gettext_lazy("Now")),
-            (NEXT, gettext_lazy("In the next free slot of each outlet’s queue")),
-            (AT, gettext_lazy("At a time")),
+            (NEXT, gettext_lazy("Next free slot")),
+            (AT, gettext_lazy("Pick a time")),
         ),
         widget=forms.RadioSelect,
     )
@@ -163,7 +161,7 @@ class WhenForm(VersionedForm):
         required=False,
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"invalid": gettext_lazy("Give a date and a time, such as 2027-03-28 14:30.")},
+        error_messages={"invalid": gettext_lazy("Enter a date and time, such as 2027-03-28 14:30.")},
     )
     zone: str = "UTC"
 
@@ -177,17 +175,17 @@ class WhenForm(VersionedForm):
         if given.get("when") != AT or "local_time" in self.errors:
             return given
         if given.get("local_time") is None:
-            self.add_error("local_time", _("Give the date and the time."))
+            self.add_error("local_time", _("Enter a date and time."))
             return given
         try:
             clock = WallClock(given["local_time"], self.zone)
             moment = moment_of(clock)
         except (OverflowError, ValueError):
-            self.add_error("local_time", _("There is no such date and time."))
+            self.add_error("local_time", _("This date and time doesn't exist."))
             return given
         now = utc_now()
         if moment < now:
-            self.add_error("local_time", _("This time is past; give a later one, or publish it now."))
+            self.add_error("local_time", _("This time is in the past. Choose a later one or publish now."))
         elif moment > now + limits.PUBLISH_AHEAD:
             message = _("Schedule at most %(days)d days ahead.") % {"days": limits.PUBLISH_AHEAD.days}
             self.add_error("local_time", message)
@@ -214,9 +212,9 @@ class PublishForm(WhenForm):
         error_messages={"required": gettext_lazy("Choose at least one outlet.")},
     )
     keep_siblings = forms.BooleanField(
-        label=gettext_lazy("Leave the other variants as they are"),
+        label=gettext_lazy("Keep other variants"),
         required=False,
-        help_text=gettext_lazy("Else those that wait are set aside, and can be restored."),
+        help_text=gettext_lazy("Other variants are archived"),
     )
 
     def __init__(
@@ -226,7 +224,7 @@ class PublishForm(WhenForm):
         self.zone = item.workspace.timezone
         fields: Any = self.fields
         fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
-        fields["local_time"].help_text = _("On the clocks of %(zone)s.") % {"zone": self.zone}
+        fields["local_time"].help_text = _("%(zone)s") % {"zone": self.zone}
         if not has_siblings:
             del self.fields["keep_siblings"]
 
@@ -239,5 +237,5 @@ class PublishForm(WhenForm):
 
 def _outlet_line(outlet: Outlet) -> str:
     platform = str(platform_of(outlet.platform).label)
-    about = _("Reaches nobody; for trying out") if outlet.is_simulated else platform
+    about = _("Test channel") if outlet.is_simulated else platform
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)

@@ -31,6 +31,7 @@ _FIELDS: Final = (
     "engine_output",
     "variant_index",
     "status",
+    "approved_at",
     "held",
     "flagged",
     "error",
@@ -107,7 +108,10 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    tone, icon, label = labels.of_spread(row["status"], spread)
+    badge = labels.of_status(
+        row["status"], is_approved=row["approved_at"] is not None, is_held=bool(row["held"])
+    )
+    tone, icon, label = labels.of_spread(badge, row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
     is_out = row["status"] in {
         GeneratedItemStatus.PUBLISHED,

@@ -63,9 +63,9 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
 
 
 def _by_hand(place: Place, row: Publication) -> Obstacle:
-    message = _("It waits for a person to post it, and to say what became of it.")
+    message = _("Post it manually, then mark it posted.")
     action = (
-        NextAction(_("Post it"), place.address("package", pub=row.pk), is_post=False)
+        NextAction(_("Post manually"), place.address("package", pub=row.pk), is_post=False)
         if place.may_edit
         else None
     )
@@ -77,7 +77,7 @@ def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None
     if call is None or not place.may_edit:
         return None
     if call.path == "/hold":
-        return NextAction(_("Let publishing go on"), place.address("queues_release"), is_post=False)
+        return NextAction(_("Resume publishing"), place.address("queues_release"), is_post=False)
     named = _PATH.fullmatch(call.path)
     if named is None:
         return None
@@ -85,9 +85,9 @@ def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None
     if kind == "publications":
         return _of_publication(place, act, call.path.split("/")[2], prefix)
     pages = {
-        "publish": (_("Re-time"), "item_publish", False),
+        "publish": (_("Reschedule"), "item_publish", False),
         "approve": (_("Approve"), "item_approve", True),
-        "retry": (_("Try again"), "item_retry", True),
+        "retry": (_("Retry"), "item_retry", True),
         "restore": (_("Restore"), "item_restore", True),
         None: (_("Edit"), "item_edit", False),
     }
@@ -99,8 +99,8 @@ def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None
 
 def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> NextAction | None:
     names = {
-        "retry": (_("Try again"), "publication_retry"),
-        "reconcile": (_("Look it up now"), "publication_reconcile"),
+        "retry": (_("Retry"), "publication_retry"),
+        "reconcile": (_("Check status"), "publication_reconcile"),
     }
     key = decode(prefix, public_id)
     if act not in names or key is None:

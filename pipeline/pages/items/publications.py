@@ -100,7 +100,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     is_by_hand = publish.is_handed_over(row)
     if is_by_hand:
-        tone, label = "warn", _("Yours to post")
+        tone, label = "warn", _("Post manually")
     error: Mapping[str, Any] = row.error or {}
     return Sending(
         publication=row,

@@ -122,9 +122,9 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     )
     names = ", ".join(one.outlet.name for one in promised)
     if form.cleaned_data["when"] == NOW:
-        messages.success(request, _("It is being published to %(outlets)s now.") % {"outlets": names})
+        messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
-    said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
+    said = _("Scheduled for %(outlets)s.") % {"outlets": names}
     clock = form.cleaned_data.get("clock")
     if clock is not None:
         said = f"{said} {shift_of(clock)}".rstrip()

@@ -36,15 +36,15 @@ _DAYS: Final = 30
 
 class RecurringForm(VersionedForm):
     every_days = forms.IntegerField(
-        label=gettext_lazy("Days between two times"),
+        label=gettext_lazy("Repeat every (days)"),
         min_value=1,
         max_value=limits.RECURRING_DAYS_MOST,
-        help_text=gettext_lazy("Counted from the day on which it was, or will be, published."),
+        help_text=gettext_lazy("Counted from the publishing date"),
     )
     time = forms.TimeField(
         label=gettext_lazy("At"),
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("On the workspace’s clocks."),
+        help_text=gettext_lazy("In the workspace's time zone"),
     )
 
     def values(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _keep(
 
 
 def _said(row: Recurrence) -> str:
-    return ngettext("It comes back every day.", "It comes back every %(days)d days.", row.every_days) % {
+    return ngettext("Repeats every day.", "Repeats every %(days)d days.", row.every_days) % {
         "days": row.every_days
     }
 
@@ -122,7 +122,7 @@ def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
         if is_on:
             messages.success(request, _said(changed))
         else:
-            said = _("It doesn’t come back any more; what it has made stays.")
+            said = _("Repeat stopped.")
             fields = {"on": "yes", "version": str(changed.version)}
             offer_undo(request, said, place.address("item_recurring_stop", gen=gen), fields)
     return redirect(place.address("item_page", gen=gen))

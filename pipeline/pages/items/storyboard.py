@@ -36,7 +36,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     row = find_item(place, gen)
     kept = storyboards.stored_storyboard(row)
     if kept is None:
-        messages.info(request, _("There is no film of it whose storyboard could be changed."))
+        messages.info(request, _("This item has no editable storyboard."))
         return redirect(place.address("item_page", gen=gen))
     form = form_recovery.form_for(request, StoryboardForm, board=kept.board, version=row.version)
     overtaken = False
@@ -70,7 +70,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: Storyboa
     before = row.revision
     edited = storyboards.edit(row, changed, by=place.user.email, now=utc_now(), expected_version=expected)
     if edited.revision == before:
-        messages.info(request, _("Nothing was changed."))
+        messages.info(request, _("No changes."))
     else:
-        messages.success(request, _("Saved. It is filmed again; no model is asked, and it costs no credits."))
+        messages.success(request, _("Saved. Rendering the video (free)."))
     return redirect(place.address("item_page", gen=row.pk))

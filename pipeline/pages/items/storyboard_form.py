@@ -74,14 +74,14 @@ class StoryboardForm(VersionedForm):
             if count > 1:
                 numbers = [(str(number), str(number)) for number in range(1, count + 1)]
                 self.fields[f"place_{place}"] = forms.ChoiceField(
-                    label=_("Place"), choices=[*numbers, (_LEFT_OUT, _("Leave it out"))]
+                    label=_("Place"), choices=[*numbers, (_LEFT_OUT, _("Remove"))]
                 )
                 self.initial[f"place_{place}"] = str(place + 1)
 
     def _add_words(self) -> None:
         for name, text in self._texts.items():
             self.fields[name] = forms.CharField(
-                label=scene_name(text.name) or _("Words"),
+                label=scene_name(text.name) or _("Text"),
                 max_length=_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2 if len(text.words) > 30 else 1}),
             )

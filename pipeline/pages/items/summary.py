@@ -35,8 +35,8 @@ def progress_label(item: GeneratedItem) -> str:
     waits_for = (run.error or {}).get("message", "")
     if run.stage == GenerationStage.RENDER and item.bucket == "video":
         if run.progress:
-            return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
-        return waits_for or _("The film is begun in a moment.")
+            return _("Rendering: %(percent)s %%") % {"percent": run.progress}
+        return waits_for or _("Rendering soon")
     return " ".join(filter(None, (waits_for, str(labels.STAGES.get(run.stage, "")))))
 
 
@@ -124,14 +124,14 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
     is_offline = bool(made.get("offline"))
     is_edited = item.revision > 1
     if is_offline:
-        writer = _("Made without AI: sentences taken from the source")
-        label = _("Made without AI, then edited") if is_edited else writer
-        disclosure = _("No model wrote it, so no outlet labels it as made by AI.")
+        writer = _("Without AI · from the source")
+        label = _("Without AI · edited") if is_edited else writer
+        disclosure = ""
     else:
         model = {"model": made.get("model", "")}
-        writer = _("Written with AI: %(model)s") % model
-        label = _("Written with AI: %(model)s, then edited") % model if is_edited else writer
-        disclosure = _("Outlets that can label what AI made are told that a model wrote it.")
+        writer = _("AI: %(model)s") % model
+        label = _("AI: %(model)s · edited") % model if is_edited else writer
+        disclosure = _("Labelled as AI where supported")
     return MadeBy(
         is_offline=is_offline,
         writer=writer,
@@ -155,7 +155,7 @@ _NUMBERED: Final = re.compile(r"(.+?) (\d+)")
 _SCENE_WORDS: Final[Mapping[str, _StrPromise]] = {
     "title": gettext_lazy("Title"),
     "point": gettext_lazy("Point"),
-    "number": gettext_lazy("Number"),
+    "number": gettext_lazy("Metric"),
     "handle": gettext_lazy("Handle"),
     "label": gettext_lazy("Label"),
     "end": gettext_lazy("End card"),

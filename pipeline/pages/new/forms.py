@@ -43,38 +43,36 @@ class PasteForm(forms.Form):
         required=False,
         max_length=WORDS_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 8, "placeholder": "https://example.org/news/ferry"}),
-        help_text=gettext_lazy("The address of a page, or the words themselves: plain, Markdown or HTML."),
+        help_text=gettext_lazy("A URL, or text, Markdown or HTML"),
     )
     file = forms.FileField(
         label=gettext_lazy("Or a file"),
         required=False,
-        help_text=gettext_lazy(
-            "A text, Markdown, HTML or CSV file becomes the words; a picture, sound or video goes with them."
-        ),
+        help_text=gettext_lazy("Text, Markdown, HTML or CSV; or an image, audio or video to attach"),
     )
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not cleaned.get("what", "").strip() and not cleaned.get("file") and not self.errors:
-            self.add_error("what", _("Paste a link or some words, or choose a file."))
+            self.add_error("what", _("Enter a link or text, or choose a file."))
         return cleaned
 
 
 class MakeForm(forms.Form):
     title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=limits.TITLE_CHARACTERS)
     body = forms.CharField(
-        label=gettext_lazy("Words"),
+        label=gettext_lazy("Text"),
         required=False,
         max_length=WORDS_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 12}),
-        help_text=gettext_lazy("What is made says nothing that doesn't stand here. Change what is wrong."),
+        help_text=gettext_lazy("Posts use only this text"),
     )
     url = forms.CharField(
-        label=gettext_lazy("Where it stands"),
+        label=gettext_lazy("Link"),
         required=False,
         max_length=core_limits.URL_CHARACTERS,
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("The address that a post may link to."),
+        help_text=gettext_lazy("Link for posts"),
     )
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
@@ -82,7 +80,7 @@ class MakeForm(forms.Form):
         error_messages={"required": gettext_lazy("Choose at least one format.")},
     )
     variants = forms.TypedChoiceField(
-        label=gettext_lazy("Variants of each"),
+        label=gettext_lazy("Variants per format"),
         coerce=int,
         choices=[(number, str(number)) for number in range(1, limits.VARIANTS + 1)],
         initial=1,
@@ -101,11 +99,11 @@ class MakeForm(forms.Form):
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"].strip()
         if url and not address_in(url):
-            raise forms.ValidationError(_("Give an absolute http:// or https:// address."), code="address")
+            raise forms.ValidationError(_("Enter a full http:// or https:// URL."), code="address")
         return address_in(url)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not any(cleaned.get(name) for name in ("title", "body", "upload")) and not self.errors:
-            self.add_error("body", _("Write some words, or paste them here."))
+            self.add_error("body", _("Enter a text."))
         return cleaned

@@ -151,13 +151,13 @@ def _seen(
 def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> SuggestedCall | None:
     address = f"/v1/generated/{encode('gen', item.pk)}"
     if item.held:
-        return SuggestedCall(_("How to approve it"), "POST", f"{address}/approve")
+        return SuggestedCall(_("Approve"), "POST", f"{address}/approve")
     if item.status == GeneratedItemStatus.READY:
-        return SuggestedCall(_("How to publish it"), "POST", f"{address}/publish", "{}")
+        return SuggestedCall(_("Publish"), "POST", f"{address}/publish", "{}")
     if item.status == GeneratedItemStatus.FAILED:
         if retry_rules.is_final(error):
             return None
-        return SuggestedCall(_("How to try it again"), "POST", f"{address}/retry")
+        return SuggestedCall(_("Retry"), "POST", f"{address}/retry")
     return looked_at(item.pk, item.flagged)
 
 

@@ -75,7 +75,7 @@ def _take(place: Place, form: PasteForm) -> _Taken:
     if form.cleaned_data["file"]:
         _read_file(place, form.cleaned_data["file"], taken)
     if len(taken.initial.get("body", "")) > WORDS_CHARACTERS:
-        message = _("These are more than %(most)s characters; take a part of it, or send it to POST /v1/raw.")
+        message = _("More than %(most)s characters. Shorten it or use POST /v1/raw.")
         field = "file" if form.cleaned_data["file"] else "what"
         raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
     if not taken.initial.get("title"):

@@ -49,7 +49,7 @@ def _public(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 class SignUpForm(forms.Form):
     email = forms.CharField(
-        label=_("Your e-mail address"),
+        label=_("Your email address"),
         max_length=254,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
@@ -57,7 +57,7 @@ class SignUpForm(forms.Form):
     def clean_email(self) -> str:
         email = subscribers.normalised(self.cleaned_data["email"])
         if email is None:
-            raise forms.ValidationError(_("This is no address that mail can be sent to."))
+            raise forms.ValidationError(_("Enter a valid email address."))
         return email
 
 

@@ -34,16 +34,16 @@ MAILINGS: Final = 10
 
 
 class AddSubscribersForm(forms.Form):
-    email = forms.CharField(label=gettext_lazy("E-mail address"), max_length=254, widget=forms.EmailInput())
+    email = forms.CharField(label=gettext_lazy("Email address"), max_length=254, widget=forms.EmailInput())
 
 
 class ImportForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
-        help_text=gettext_lazy("One address in a line, in any column; up to 10,000."),
+        help_text=gettext_lazy("One address per line; up to 10,000"),
     )
     consent = forms.BooleanField(
-        label=gettext_lazy("All of them agreed to get this newsletter, and I can prove it")
+        label=gettext_lazy("All of them agreed to this newsletter, and I can prove it")
     )
 
 
@@ -134,7 +134,7 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     if form.is_valid():
         with report_errors(request, form):
             subscribing.add(outlet, form.cleaned_data["email"], by=place.user.email, now=utc_now())
-            messages.success(request, _("Unless they are on the list, they are asked for confirmation."))
+            messages.success(request, _("New addresses get a mail to confirm."))
             return _back(place, out)
     return render(
         request,
@@ -173,15 +173,15 @@ def _told(done: subscribing.Imported) -> str:
     }
     if done.known:
         words += " " + ngettext(
-            "%(n)s was known already and stays as it is.",
-            "%(n)s were known already and stay as they are.",
+            "%(n)s was already known.",
+            "%(n)s were already known.",
             done.known,
         ) % {"n": done.known}
     if done.refused:
         quoted = " · ".join(done.refused[: subscribing.TOLD])
         words += " " + ngettext(
-            "%(n)s line holds no address: %(quoted)s",
-            "%(n)s lines hold no address: %(quoted)s",
+            "%(n)s line without an address: %(quoted)s",
+            "%(n)s lines without an address: %(quoted)s",
             len(done.refused),
         ) % {"n": len(done.refused), "quoted": quoted}
     return words

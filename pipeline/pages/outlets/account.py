@@ -29,19 +29,17 @@ def health_of(outlet: Outlet, now: datetime) -> HealthBadge:
     """In plain words; the moments stand beside it."""
     said = str((outlet.last_error or {}).get("message", ""))
     if outlet.status == OutletStatus.DISABLED:
-        return HealthBadge(
-            "", "circle-pause", _("Switched off"), _("Nothing is published there until it is on.")
-        )
+        return HealthBadge("", "circle-pause", _("Switched off"), _("Publishing to it is off."))
     if outlet.status == OutletStatus.NEEDS_RECONNECT:
-        return HealthBadge("bad", "circle-alert", _("Has to be reconnected"), said)
+        return HealthBadge("bad", "circle-alert", _("Reconnect needed"), said)
     if outlet.rests_until is not None and outlet.rests_until > now:
-        return HealthBadge("warn", "clock", _("Rests"), _("The platform asked to be left alone for a while."))
+        return HealthBadge("warn", "clock", _("Cooldown"), _("Rate limited by the platform"))
     if outlet.expiry_told_at is not None and outlet.expires_at is not None:
-        ends = _("Its log-in ends soon and can't be renewed by itself. Connect it again before.")
-        return HealthBadge("warn", "triangle-alert", _("Log-in ends"), ends)
+        ends = _("Log-in expires soon. Reconnect it.")
+        return HealthBadge("warn", "triangle-alert", _("Log-in expires"), ends)
     if outlet.is_simulated:
-        return HealthBadge("info", "eye", _("Reaches nobody"), _("For trying out, and for test keys."))
-    return HealthBadge("good", "circle-check", _("Works"), "")
+        return HealthBadge("info", "eye", _("Test channel"), _("For testing and test keys"))
+    return HealthBadge("good", "circle-check", _("Connected"), "")
 
 
 def account_of(outlet: Outlet) -> str:

@@ -33,10 +33,10 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     with report_errors(request):
         if is_on:
             outlets.switch_on(row, by=by, now=now)
-            messages.success(request, _("%(name)s is on again.") % {"name": row.name})
+            messages.success(request, _("%(name)s switched on.") % {"name": row.name})
         else:
             outlets.switch_off(row, by=by, now=now)
-            said = _("%(name)s is switched off. What is due there fails and says so.") % {"name": row.name}
+            said = _("%(name)s switched off. Scheduled posts will fail.") % {"name": row.name}
             offer_undo(request, said, place.address("outlet_switch", out=out), {"on": "yes"})
     return redirect(place.address("outlet_page", out=out))
 
@@ -49,9 +49,7 @@ def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     with report_errors(request):
         outlets.set_default(row, is_default, by=place.user.email, now=utc_now())
         said = (
-            _("What names no outlet goes to %(name)s too.")
-            if is_default
-            else _("%(name)s gets only what names it.")
+            _("%(name)s is now used by default.") if is_default else _("%(name)s is used only when selected.")
         )
         messages.success(request, said % {"name": row.name})
     return redirect(place.address("outlet_page", out=out))
@@ -66,11 +64,11 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
     if request.method == "POST":
         with report_errors(request):
             cancelled = disconnect_outlet.disconnect(row, by=place.user.email, now=utc_now())
-            said = _("%(name)s is disconnected and its secrets are erased.") % {"name": row.name}
+            said = _("%(name)s disconnected.") % {"name": row.name}
             if cancelled:
                 told = ngettext(
-                    "%(count)d scheduled publication was cancelled.",
-                    "%(count)d scheduled publications were cancelled.",
+                    "%(count)d scheduled post cancelled.",
+                    "%(count)d scheduled posts cancelled.",
                     cancelled,
                 )
                 said += " " + told % {"count": cancelled}

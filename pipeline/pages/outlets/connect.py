@@ -51,7 +51,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
                 by=place.user.email,
                 now=utc_now(),
             )
-            messages.success(request, _("%(name)s is connected.") % {"name": made.name})
+            messages.success(request, _("%(name)s connected.") % {"name": made.name})
             return _led_on(request, place, made, form)
     context = {
         "platform": platform,
@@ -80,7 +80,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
                 by=place.user.email,
                 now=utc_now(),
             )
-            said = _("%(name)s is connected again. What waited for it goes on.")
+            said = _("%(name)s reconnected. Waiting posts resume.")
             messages.success(request, said % {"name": row.name})
             return _led_on(request, place, again, form)
     context = {

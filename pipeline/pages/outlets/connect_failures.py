@@ -37,28 +37,26 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
     code = error if _CODE.fullmatch(error) else ""
     if error in _NO:
         return ConnectFailure(
-            _("You didn't allow it at %(platform)s, so nothing was connected or changed.") % label,
-            _("Begin again, and allow at %(platform)s all that it asks for: posting needs it.") % label,
+            _("You didn't allow access at %(platform)s. Nothing was changed.") % label,
+            _("Try again and allow all permissions at %(platform)s.") % label,
         )
     if error in _OF_THE_APP:
         return ConnectFailure(
-            _("%(platform)s doesn't let this service ask for all that it needs.") % label,
-            _(
-                "Tell the operator of this service, who has to apply for it there. Until then it ends the same."
-            ),
+            _("%(platform)s denies the permissions needed.") % label,
+            _("Contact your operator, who must apply for access there."),
             code,
             is_for_operator=True,
             can_begin_again=False,
         )
     if error in {"server_error", "temporarily_unavailable"}:
         return ConnectFailure(
-            _("%(platform)s couldn't answer at this moment.") % label,
-            _("Wait some minutes, then begin again."),
+            _("%(platform)s is unavailable.") % label,
+            _("Try again in a few minutes."),
             code,
         )
     return ConnectFailure(
-        _("%(platform)s sent you back without its permission.") % label,
-        _("Begin again. Where it ends in the same way, tell the operator of this service what stands here."),
+        _("%(platform)s didn't grant permission.") % label,
+        _("Try again. If it fails again, contact your operator."),
         code,
         is_for_operator=True,
     )
@@ -66,14 +64,14 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
 
 def over(error: AppError) -> ConnectFailure:
     """A way back that isn't good, or no longer."""
-    advice = _("Open the outlets of your workspace and begin there, in the browser that you stay in.")
+    advice = _("Start again from your outlets, in the same browser.")
     return ConnectFailure(str(error), advice)
 
 
 def of_role() -> ConnectFailure:
     return ConnectFailure(
-        _("You no longer may connect outlets of that workspace."),
-        _("Ask one of its owners to connect it, or to make you an owner."),
+        _("You no longer have permission to connect outlets."),
+        _("Ask an owner to connect it."),
     )
 
 
@@ -82,15 +80,13 @@ def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = 
     message, code = str(error), error.detail[0].code if error.detail else ""
     label = {"platform": platform.label}
     if code in _FOR_THE_OPERATOR:
-        advice = _("Tell the operator of this service. Until then it ends the same.")
+        advice = _("Contact your operator.")
         return ConnectFailure(message, advice, is_for_operator=True, can_begin_again=False)
     if code == "already_connected":
-        advice = _("For another account, log in as that one at %(platform)s first, then begin again.")
+        advice = _("To use another account, log in to it at %(platform)s first.")
         return ConnectFailure(message, advice % label)
     if code == "another_account" and attempt is not None and attempt.outlet is not None:
-        advice = _("Log in at %(platform)s as the account of %(name)s, then begin again.")
+        advice = _("Log in at %(platform)s with the account of %(name)s, then try again.")
         return ConnectFailure(message, advice % {**label, "name": attempt.outlet.name})
-    advice = _(
-        "Begin again. Where it ends in the same way, tell the operator of this service what stands here."
-    )
+    advice = _("Try again. If it fails again, contact your operator.")
     return ConnectFailure(message, advice, is_for_operator=True)

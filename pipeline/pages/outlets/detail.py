@@ -81,7 +81,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
                 by=place.user.email,
                 now=utc_now(),
             )
-            messages.success(request, _("Saved. What is published from now on follows it."))
+            messages.success(request, _("Saved. Applies to new posts."))
             return redirect(place.address("outlet_page", out=out))
     return render(request, "pages/outlets/edit.html", {**outlet_head(row, "settings"), "form": form})
 

@@ -57,7 +57,7 @@ class ConnectForm(PlatformSettingsForm):
         label=gettext_lazy("Name"),
         max_length=limits.NAME_CHARACTERS,
         required=False,
-        help_text=gettext_lazy("As you want to find it in lists. Empty: the account's own name."),
+        help_text=gettext_lazy("Leave empty for the account's name"),
     )
 
     def __init__(self, *args: Any, platform: Platform, **kwargs: Any) -> None:
@@ -76,30 +76,27 @@ class ReconnectForm(PlatformSettingsForm):
 class OutletEditForm(PlatformSettingsForm):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=limits.NAME_CHARACTERS)
     per_day = forms.IntegerField(
-        label=gettext_lazy("Posts in 24 hours, at most"),
+        label=gettext_lazy("Posts per 24 hours (maximum)"),
         required=False,
         min_value=1,
         max_value=PER_DAY_MOST,
-        help_text=gettext_lazy("Empty: as many as the platform takes. What is over the cap waits."),
+        help_text=gettext_lazy("Leave empty for the platform's limit"),
     )
     gap_minutes = forms.IntegerField(
-        label=gettext_lazy("Minutes between two posts, at least"),
+        label=gettext_lazy("Minutes between posts (minimum)"),
         required=False,
         min_value=1,
         max_value=GAP_MOST,
-        help_text=gettext_lazy("Empty: as few as the platform allows."),
+        help_text=gettext_lazy("Leave empty for the platform's minimum"),
     )
     discloses_ai = forms.BooleanField(
-        label=gettext_lazy("Tell the platform of generated content where it has a field for that"),
+        label=gettext_lazy("Label as AI where supported"),
         required=False,
     )
     counts_clicks = forms.BooleanField(
-        label=gettext_lazy("Count clicks on its links"),
+        label=gettext_lazy("Track clicks"),
         required=False,
-        help_text=gettext_lazy(
-            "What is published from now on links through short addresses of this service, which lead on at once and "
-            "count. Nothing is kept of who clicked, and no cookie is set."
-        ),
+        help_text=gettext_lazy("New posts use short links that count clicks. No cookies, no personal data."),
     )
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
@@ -115,11 +112,11 @@ class OutletEditForm(PlatformSettingsForm):
             del self.fields["counts_clicks"]
         if platform.is_own_feed:
             self.fields["config_title"] = forms.CharField(
-                label=_("Title of the feed"),
+                label=_("Feed title"),
                 max_length=200,
                 required=False,
                 initial=outlet.config.get("title", ""),
-                help_text=_("Empty: the workspace's name."),
+                help_text=_("Leave empty for the workspace's name"),
             )
 
 

@@ -76,9 +76,9 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
         failure = connect_failures.refused(error, platform, attempt)
         return _failed(request, platform, failure, place=place, attempt=attempt)
     if attempt.outlet is None:
-        messages.success(request, _("%(name)s is connected.") % {"name": outlet.name})
+        messages.success(request, _("%(name)s connected") % {"name": outlet.name})
     else:
-        said = _("%(name)s is connected again. What waited for it goes on.")
+        said = _("%(name)s reconnected. Waiting posts resume.")
         messages.success(request, said % {"name": outlet.name})
     return redirect(place.address("outlet_page", out=outlet.pk))
 

@@ -102,7 +102,7 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
     try:
         if row is None:
             saved = stage.create(place.workspace, form.values(), by=by, now=now)
-            messages.success(request, _("%(name)s is there.") % {"name": saved.name})
+            messages.success(request, _("%(name)s created.") % {"name": saved.name})
         else:
             expected = form.cleaned_data["version"]
             saved = stage.change(row, form.values(), by=by, now=now, expected_version=expected)

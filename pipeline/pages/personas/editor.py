@@ -33,7 +33,7 @@ _TOLD: Final = {
     "language": gettext_lazy("language"),
     "links": gettext_lazy("links"),
     "brand": gettext_lazy("brand kit"),
-    "who_you_are": gettext_lazy("who you are"),
+    "who_you_are": gettext_lazy("identity"),
     "voice": gettext_lazy("voice"),
     "banned_words": gettext_lazy("banned words"),
     "required_structures": gettext_lazy("required structures"),
@@ -69,7 +69,7 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
     if row.version == before:
         return
-    said = _("Saved as version %(number)d. What is made from now on follows it.") % {"number": row.version}
+    said = _("Saved as version %(number)d. Applies to new items.") % {"number": row.version}
     fields = {"number": str(before), "version": str(row.version)}
     offer_undo(request, said, place.address("persona_back", per=row.pk), fields)
 

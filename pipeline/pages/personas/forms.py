@@ -42,44 +42,38 @@ class NewPersonaForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=core_limits.NAME_CHARACTERS,
-        help_text=_("Who speaks: a person, a desk or a brand. It stands on pictures."),
+        help_text=_("A person, desk or brand. Shown on images."),
     )
     language = forms.CharField(
-        label=_("Language"), max_length=35, initial="en", help_text=_("BCP 47, such as en or pt-BR.")
+        label=_("Language"), max_length=35, initial="en", help_text=_("For example en or pt-BR")
     )
 
 
 class PersonaForm(forms.Form):
     name = forms.CharField(
-        label=_("Name"), max_length=core_limits.NAME_CHARACTERS, help_text=_("It stands on pictures.")
+        label=_("Name"), max_length=core_limits.NAME_CHARACTERS, help_text=_("Shown on images")
     )
     handle = forms.CharField(
-        label=_("Handle"), max_length=60, required=False, help_text=_("Such as @newsroom.")
+        label=_("Handle"), max_length=60, required=False, help_text=_("For example @newsroom")
     )
-    language = forms.CharField(label=_("Language"), max_length=35, help_text=_("Such as en or pt-BR."))
-    links = _area(_("Links"), _("Its own pages, one in a line; only these may stand in a post."), 2)
-    who_you_are = _area(_("1. Who you are"), _("What may be said of it as a fact, and whom it speaks to."), 5)
-    voice = _area(_("2. Voice"), _("How it sounds: calm or cheeky, short or winding, formal or not."), 4)
-    banned_words = _area(
-        _("3. Banned words"), _("Words and phrases that no post may hold, one in a line."), 4
-    )
+    language = forms.CharField(label=_("Language"), max_length=35, help_text=_("For example en or pt-BR"))
+    links = _area(_("Links"), _("One per line. Posts link only to these."), 2)
+    who_you_are = _area(_("1. Identity"), _("Facts about you, and your audience"), 5)
+    voice = _area(_("2. Voice"), _("For example calm, short, informal"), 4)
+    banned_words = _area(_("3. Banned words"), _("One per line"), 4)
     ends_with_question = forms.BooleanField(label=_("Every post ends with a question"), required=False)
-    starts_with = forms.CharField(label=_("Begins with"), max_length=200, required=False)
+    starts_with = forms.CharField(label=_("Starts with"), max_length=200, required=False)
     ends_with = forms.CharField(label=_("Ends with"), max_length=200, required=False)
-    max_words = _most(_("Words, at most"))
-    max_hashtags = _most(_("Hashtags, at most"))
-    max_emoji = _most(_("Emoji, at most"))
-    other = _area(
-        _("More, in your own words"), _("One in a line. A model is told; no program can check it."), 2
-    )
+    max_words = _most(_("Maximum words"))
+    max_hashtags = _most(_("Maximum hashtags"))
+    max_emoji = _most(_("Maximum emoji"))
+    other = _area(_("Other rules"), _("One per line. Guides the AI; not checked."), 2)
     reference_posts = _area(
         _("5. Reference posts"),
-        _("Posts that sound right, with a line of three dashes between two. They show the voice, no facts."),
+        _("Style examples, separated by ---"),
         8,
     )
-    approved_lines = _area(
-        _("Approved lines"), _("Sentences that may be published word for word, one in a line."), 4
-    )
+    approved_lines = _area(_("Approved lines"), _("Sentences to publish word for word, one per line"), 4)
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def values(self) -> dict[str, Any]:
@@ -115,13 +109,11 @@ class DraftForm(forms.Form):
         required=False,
         max_length=core_limits.URL_CHARACTERS,
         widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://example.org/"}),
-        help_text=_("Its own site, or a feed of what it posts. robots.txt is heeded."),
+        help_text=_("Your site or feed. robots.txt is respected."),
     )
     posts = _area(
         _("Past posts"),
-        _(
-            "With a blank line between two, or a line of three dashes where posts have blank lines themselves."
-        ),
+        _("Separated by blank lines, or by --- if posts contain blank lines"),
         8,
         limits.DRAFT_POSTS * 2_000,
     )
@@ -170,31 +162,29 @@ def _colour(label: Any) -> forms.CharField:
 
 
 class LookForm(forms.Form):
-    own_colours = forms.BooleanField(label=_("Use our own colours"), required=False)
-    primary = _colour(_("Ground"))
+    own_colours = forms.BooleanField(label=_("Use own colours"), required=False)
+    primary = _colour(_("Background"))
     accent = _colour(_("Accent"))
     portrait = forms.FileField(
         label=_("Portrait"),
         required=False,
-        help_text=_(
-            "JPEG, PNG or WebP, at most 20 MiB. It is cut square, and where it was taken is removed."
-        ),
+        help_text=_("JPEG, PNG or WebP, up to 20 MiB, cropped square. Location data is removed"),
         widget=forms.FileInput(attrs={"accept": "image/jpeg,image/png,image/webp"}),
     )
-    without_portrait = forms.BooleanField(label=_("Take the portrait off"), required=False)
+    without_portrait = forms.BooleanField(label=_("Remove photo"), required=False)
     voice_rate = forms.IntegerField(
-        label=_("Pace in films"),
+        label=_("Speaking rate"),
         required=False,
         min_value=SLOWEST,
         max_value=FASTEST,
-        help_text=_("Words a minute; %(usual)d where it is empty.") % {"usual": USUAL},
+        help_text=_("Words per minute. Leave empty for %(usual)d.") % {"usual": USUAL},
     )
     voice_pitch = forms.IntegerField(
-        label=_("Pitch in films"),
+        label=_("Voice pitch"),
         required=False,
         min_value=0,
         max_value=100,
-        help_text=_("From 0, low, to 100, high; 50 where it is empty."),
+        help_text=_("0 (low) to 100 (high). Leave empty for 50."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -205,7 +195,7 @@ class LookForm(forms.Form):
 
 class TryPersonaForm(forms.Form):
     words = forms.CharField(
-        label=_("Some words to try it with"),
+        label=_("Sample text"),
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 5}),
     )

@@ -42,7 +42,7 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("personas"))
         with report_errors(request, form):
             made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
-            messages.success(request, _("%(name)s is there. Say who it is.") % {"name": made.name})
+            messages.success(request, _("%(name)s created. Describe its identity.") % {"name": made.name})
             return redirect(place.address("persona", per=made.pk))
     return render(request, "pages/personas/create.html", {"form": form})
 
@@ -52,7 +52,7 @@ def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpRespons
     persona = find_persona(place, per)
     with report_errors(request):
         stage.delete(persona, by=place.user.email, now=utc_now())
-        said = _("%(name)s is deleted. What was made with it stays.") % {"name": persona.name}
+        said = _("%(name)s deleted. Existing items stay.") % {"name": persona.name}
         offer_undo(request, said, place.address("persona_restore", per=per))
         return redirect(place.address("personas"))
     return redirect(place.address("persona", per=per))
@@ -63,5 +63,5 @@ def persona_restore(request: HttpRequest, place: Place, per: UUID) -> HttpRespon
     persona = find_persona(place, per, deleted=True)
     with report_errors(request):
         stage.restore(persona, by=place.user.email, now=utc_now())
-        messages.success(request, _("%(name)s is there again.") % {"name": persona.name})
+        messages.success(request, _("%(name)s restored.") % {"name": persona.name})
     return redirect(place.address("persona", per=per))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from accounts.pages.workspace_view import Place
 
-CHANGED_MEANWHILE: Final = gettext_lazy("Somebody else changed it meanwhile; look at it and try again.")
+CHANGED_MEANWHILE: Final = gettext_lazy("Changed since you opened it. Reload and try again.")
 
 
 def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:

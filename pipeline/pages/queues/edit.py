@@ -39,7 +39,7 @@ def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("queues_page"))
         with report_errors(request, form):
             made = queues.create(place.workspace, form.values(), by=place.user.email)
-            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            messages.success(request, _("%(name)s saved.") % {"name": made.name})
             return redirect(place.address("queues_page"))
     fresh = PublishQueue(workspace=place.workspace)
     context = {"form": form, **_outlook(place, form, fresh, [])}
@@ -58,7 +58,7 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         ):
             expected = form.cleaned_data["version"]
             queues.change(row, form.values(), by=place.user.email, expected_version=expected)
-            said = _("Saved. What is promised already keeps its time; what comes follows the new slots.")
+            said = _("Saved. Scheduled posts keep their time.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))
     users = users_of(row, outlets)

@@ -41,35 +41,35 @@ class QueueForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.NAME_CHARACTERS)
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
-        help_text=gettext_lazy("The times are those of its clocks, through summer time too."),
+        help_text=gettext_lazy("Follows daylight saving time"),
     )
     on_gap = forms.ChoiceField(
-        label=gettext_lazy("A time that the clocks skip"),
-        help_text=gettext_lazy("Where summer time begins, an hour of that day doesn't exist."),
+        label=gettext_lazy("Skipped hour (DST)"),
+        help_text=gettext_lazy("When clocks go forward"),
         choices=SlotGapChoice.choices,
         initial=SlotGapChoice.SHIFT,
         widget=forms.RadioSelect,
     )
     on_overlap = forms.ChoiceField(
-        label=gettext_lazy("A time that comes twice"),
-        help_text=gettext_lazy("Where summer time ends, an hour of that day comes again."),
+        label=gettext_lazy("Repeated hour (DST)"),
+        help_text=gettext_lazy("When clocks go back"),
         choices=OverlapChoice.choices,
         initial=OverlapChoice.FIRST,
         widget=forms.RadioSelect,
     )
     blackouts = forms.CharField(
-        label=gettext_lazy("Days without slots"),
+        label=gettext_lazy("Blackout dates"),
         required=False,
         max_length=_BLACKOUT_CHARACTERS,
         help_text=gettext_lazy(
-            "A line for each, such as 2027-12-24 to 2027-12-26 Holidays, or 2027-05-01 18:00 to 2027-05-02 06:00."
+            "One per line, such as 2027-12-24 to 2027-12-26 Holidays or 2027-05-01 18:00 to 2027-05-02 06:00"
         ),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     outlets = forms.MultipleChoiceField(
-        label=gettext_lazy("Outlets that use it"),
+        label=gettext_lazy("Outlets"),
         required=False,
-        help_text=gettext_lazy("Each uses one queue: one that is ticked here leaves the queue it had."),
+        help_text=gettext_lazy("An outlet has one queue"),
         widget=forms.CheckboxSelectMultiple,
     )
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
@@ -111,14 +111,14 @@ class QueueForm(forms.Form):
         try:
             zone_named(name)
         except UnknownZone:
-            message = _("There is no %(zone)s any more; choose another.") % {"zone": name}
+            message = _("%(zone)s no longer exists. Choose another.") % {"zone": name}
             raise forms.ValidationError(message) from None
         return name
 
     def clean_blackouts(self) -> list[dict[str, str]]:
         found = read_blackouts(self.cleaned_data["blackouts"])
         if found is None:
-            message = _("Write each line as 2027-12-24 to 2027-12-26 Holidays.")
+            message = _("Enter each line as 2027-12-24 to 2027-12-26 Holidays.")
             raise forms.ValidationError(message)
         return found
 
@@ -129,12 +129,12 @@ class QueueForm(forms.Form):
             name = f"{_DAY}{weekday}"
             times = lane_cadence.read_times(given.get(name) or "")
             if times is None:
-                self.add_error(name, _("Write times as 09:00 or 09:00, 17:30."))
+                self.add_error(name, _("Enter times such as 09:00, 17:30."))
                 continue
             had_room = len(slots) <= queues.SLOTS_MOST
             slots += [{"weekday": weekday, "time": at} for at in times]
             if had_room and len(slots) > queues.SLOTS_MOST:
-                message = _("A queue has %(most)d slots a week at most.")
+                message = _("At most %(most)d slots per week.")
                 self.add_error(name, message % {"most": queues.SLOTS_MOST})
         given["slots"] = slots
         return given
@@ -152,9 +152,7 @@ class QueueForm(forms.Form):
     def take_newest(self, version: int) -> None:
         """Somebody else saved meanwhile: what was typed stays, and saving it again writes over what they did."""
         self.data = {name: self[name].data for name in self.fields} | {"version": str(version)}
-        message = _(
-            "Somebody changed this queue meanwhile. Save again to replace what they did, or cancel to see it."
-        )
+        message = _("Edited by someone else. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:
@@ -166,7 +164,7 @@ class HoldForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Why"),
         max_length=workspace_hold.REASON_CHARACTERS,
-        help_text=gettext_lazy("Everybody in the workspace reads it on each page."),
+        help_text=gettext_lazy("Shown to all members"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -202,7 +200,7 @@ def _outlet(outlet: Outlet, queue: PublishQueue | None) -> str:
     """With the queue that it would leave."""
     about = str(platform_of(outlet.platform).label)
     if outlet.queue is not None and outlet.queue != queue and not outlet.queue.is_default:
-        now = _("uses %(queue)s now") % {"queue": outlet.queue.name}
+        now = _("now in %(queue)s") % {"queue": outlet.queue.name}
         about = f"{about} · {now}"
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)
 

@@ -30,7 +30,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             workspace_hold.hold(place.workspace, reason=form.cleaned_data["reason"], by=place.user.email)
-            said = _("All publishing is on hold. What is under way comes to its end.")
+            said = _("Publishing paused. Posts already being sent will finish.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=utc_now())
@@ -52,11 +52,11 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
         except NotFound:
             hold = None
         else:
-            said = _("Publishing goes on. What waited goes out at each outlet's own pace.")
+            said = _("Publishing resumed.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))
     if hold is None:
-        messages.info(request, _("Publishing isn't on hold; somebody may have let go meanwhile."))
+        messages.info(request, _("Publishing is already on."))
         return redirect(place.address("queues_page"))
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
     context = {

@@ -81,26 +81,24 @@ def _item_of(row: Publication) -> dict[str, Any]:
 
 def _why(row: Publication) -> str:
     if row.item.held:
-        return str(
-            labels.HOLDS_AT_RELEASE.get(row.item.held, _("It is held; approve it to send it as it is."))
-        )
+        return str(labels.HOLDS_AT_RELEASE.get(row.item.held, _("On hold. Approve to publish.")))
     if row.queue is not None and row.queue.is_paused:
-        return _("Its queue, %(queue)s, is paused.") % {"queue": row.queue.name}
-    return _("It is later than its late policy allows; give it another time, or cancel it.")
+        return _("Queue %(queue)s is paused.") % {"queue": row.queue.name}
+    return _("Too late to publish. Reschedule or unschedule it.")
 
 
 def _if_late(row: Publication) -> str:
     most = row.max_lateness_minutes
     if row.late_policy == "publish" or most is None:
-        return _("At its time; at once where that has passed.")
+        return _("On time, or now if overdue")
     if row.late_policy == "next_slot":
         return ngettext(
-            "At its time; at the next free slot where it is more than %(count)d minute late.",
-            "At its time; at the next free slot where it is more than %(count)d minutes late.",
+            "On time, or next slot after %(count)d min",
+            "On time, or next slot after %(count)d min",
             most,
         ) % {"count": most}
     return ngettext(
-        "At its time; not by itself where it is more than %(count)d minute late.",
-        "At its time; not by itself where it is more than %(count)d minutes late.",
+        "On time, or not at all after %(count)d min",
+        "On time, or not at all after %(count)d min",
         most,
     ) % {"count": most}

@@ -82,7 +82,7 @@ def _next(queue: PublishQueue, now: datetime) -> list[datetime]:
 def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
     """Makes the default queue of a workspace that has none yet."""
     made = publish.default_queue(place.workspace)
-    messages.success(request, _("%(name)s is there; change its times as you like.") % {"name": made.name})
+    messages.success(request, _("%(name)s created.") % {"name": made.name})
     return redirect(place.address("queue_edit", que=made.pk))
 
 
@@ -93,10 +93,10 @@ def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     with report_errors(request):
         queues.change(row, {"is_paused": not is_on}, by=place.user.email)
         if is_on:
-            said = _("%(name)s goes on. What waited for it goes out at each outlet's own pace.")
+            said = _("%(name)s resumed.")
             messages.success(request, said % {"name": row.name})
         else:
-            said = _("%(name)s is paused. What was promised by it waits.") % {"name": row.name}
+            said = _("%(name)s paused. Scheduled posts wait.") % {"name": row.name}
             offer_undo(request, said, place.address("queue_pause", que=que), {"on": "yes"})
     return redirect(place.address("queues_page"))
 
@@ -108,7 +108,7 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     if request.method == "POST":
         with report_errors(request):
             queues.delete(row, by=place.user.email)
-            messages.success(request, _("%(name)s is deleted.") % {"name": row.name})
+            messages.success(request, _("%(name)s deleted.") % {"name": row.name})
         return redirect(place.address("queues_page"))
     if row.is_default:
         raise Http404

@@ -88,7 +88,7 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
         if not versions:
             raise Invalid.one("items", "required", _("Choose at least one item."))
         if not form_recovery.is_first(request):
-            raise Invalid.one(None, "repeated", _("This was sent already."))
+            raise Invalid.one(None, "repeated", _("Already sent."))
         looked_at = _looked_at(place, versions)
         found = bulk_review.decide(form.cleaned_data["act"], looked_at, form.given(place, shown))
     except AppError as error:
@@ -103,10 +103,10 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
 def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
     """`undo` are signed notes of what was there before, with a space between them."""
     done, errors = undo_all(place, request.POST.get("undo", "").split())
-    said = ngettext("Undone.", "%(count)d decisions are undone.", len(done)) % {"count": len(done)}
+    said = ngettext("Undone.", "%(count)d decisions undone.", len(done)) % {"count": len(done)}
     lines = [*([said] if done else []), *dict.fromkeys(errors)]
     if not lines:
-        lines = [_("There is nothing to undo.")]
+        lines = [_("Nothing to undo.")]
     if is_part(request):
         status = 200 if done else 409
         return JsonResponse(
@@ -133,7 +133,7 @@ def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], l
         read = _read(place, note)
         row = _find(place, [read[0]]).get(read[0]) if read is not None else None
         if read is None or row is None:
-            errors.append(_("This can’t be undone any more."))
+            errors.append(_("This can't be undone any more."))
             continue
         try:
             done.append(undoing.undo(row, read[1], by=place.user.email, now=now))
@@ -198,11 +198,11 @@ def _told(
     refused = [one for one in found if one.error is not None]
     failures = refusals.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
     if missing:
-        failures.append(_("What was deleted meanwhile was left out."))
+        failures.append(_("Deleted rows were skipped."))
     said = _said(asked, len(done)) if done else ""
     notes = [note_of(place, one) for one in done]
     if not done and not failures:
-        failures = [_("Nothing was there to decide on.")]
+        failures = [_("Nothing to decide.")]
     if is_part(request):
         status = 200 if done else (found[0].error.status if found and found[0].error else 409)
         return JsonResponse(
@@ -231,22 +231,22 @@ def _why(place: Place, one: bulk_review.Decided) -> str:
 
 
 _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
-    bulk_review.APPROVE: (gettext_lazy("Approved."), gettext_lazy("%(count)d items are approved.")),
-    bulk_review.REJECT: (gettext_lazy("Rejected."), gettext_lazy("%(count)d items are rejected.")),
+    bulk_review.APPROVE: (gettext_lazy("Approved."), gettext_lazy("%(count)d items approved.")),
+    bulk_review.REJECT: (gettext_lazy("Rejected."), gettext_lazy("%(count)d items rejected.")),
     bulk_review.CHOOSE: (
-        gettext_lazy("This variant is chosen."),
-        gettext_lazy("%(count)d variants are chosen."),
+        gettext_lazy("Variant chosen."),
+        gettext_lazy("%(count)d variants chosen."),
     ),
     bulk_review.ANOTHER: (
-        gettext_lazy("Another variant is being made."),
-        gettext_lazy("%(count)d variants are being made."),
+        gettext_lazy("Creating a variant."),
+        gettext_lazy("Creating %(count)d variants."),
     ),
-    NOW: (gettext_lazy("It goes out in 10 seconds."), gettext_lazy("%(count)d items go out in 10 seconds.")),
+    NOW: (gettext_lazy("Publishing in 10 s."), gettext_lazy("Publishing %(count)d items in 10 s.")),
     NEXT: (
-        gettext_lazy("It takes the next free slot."),
-        gettext_lazy("%(count)d items take the next free slots."),
+        gettext_lazy("Scheduled for the next free slot."),
+        gettext_lazy("%(count)d items scheduled for the next free slots."),
     ),
-    "at": (gettext_lazy("Scheduled."), gettext_lazy("%(count)d items are scheduled.")),
+    "at": (gettext_lazy("Scheduled."), gettext_lazy("%(count)d items scheduled.")),
 }
 
 

@@ -116,14 +116,12 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
     address = f"{place.address('review')}?{_with(request, row)}"
     if not changes and order is None:
         if is_part(request):
-            return JsonResponse(
-                {"toast": toast(request, _("Nothing was changed."), is_good=True), "undo": ""}
-            )
-        messages.info(request, _("Nothing was changed."))
+            return JsonResponse({"toast": toast(request, _("No changes."), is_good=True), "undo": ""})
+        messages.info(request, _("No changes."))
         return redirect(address)
     expected = version_in(request.POST)
     if expected is None:
-        raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
+        raise Invalid.one(None, "version", _("Reload the page and try again."))
     done = bulk_review.edit(
         row, changes, order, by=place.user.email, now=utc_now(), expected_version=expected
     )

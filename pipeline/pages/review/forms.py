@@ -41,17 +41,17 @@ STATUSES: Final[Mapping[str, tuple[_StrOrPromise, Q]]] = {
     REJECTED: (gettext_lazy("Rejected"), Q(status=GeneratedItemStatus.REJECTED)),
 }
 _CHECKS: Final[Mapping[str, _StrPromise]] = {
-    "failed": gettext_lazy("A check failed"),
-    "warning": gettext_lazy("With warnings"),
-    "passed": gettext_lazy("All checks passed"),
+    "failed": gettext_lazy("Failed checks"),
+    "warning": gettext_lazy("Warnings"),
+    "passed": gettext_lazy("Passed"),
 }
 _CAME_TO: Final[Mapping[str, tuple[str, ...]]] = {"failed": ("f", "fw"), "warning": ("w", "fw")}
 REASONS: Final[tuple[_StrPromise, ...]] = (
-    gettext_lazy("Not our topic"),
-    gettext_lazy("Old news"),
-    gettext_lazy("Wrong or unproven"),
-    gettext_lazy("Not our voice"),
-    gettext_lazy("Said before"),
+    gettext_lazy("Off topic"),
+    gettext_lazy("Outdated"),
+    gettext_lazy("Inaccurate"),
+    gettext_lazy("Off brand"),
+    gettext_lazy("Duplicate"),
 )
 """Why an item is rejected, one tap each."""
 
@@ -73,7 +73,7 @@ class QueueFilter(forms.Form):
     check = forms.ChoiceField(
         label=gettext_lazy("Checks"),
         required=False,
-        choices=[("", gettext_lazy("Any outcome of checks")), *_CHECKS.items()],
+        choices=[("", gettext_lazy("All checks")), *_CHECKS.items()],
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:

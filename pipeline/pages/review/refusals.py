@@ -51,22 +51,22 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
     """The row is read anew: what it was before the refusal says nothing."""
     row = GeneratedItem.objects.of(place.workspace).filter(pk=item.pk, deleted_at=None).first()
     if row is None:
-        return _("It was deleted meanwhile.")
+        return _("Deleted by someone else")
     rejection = row.rejection or {}
     if row.status == GeneratedItemStatus.REJECTED and rejection.get("code") == "by_person":
-        said = _("%(who)s rejected it meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
+        said = _("%(who)s rejected it.") % {"who": tokens.called(rejection.get("by", ""))}
     elif row.status == GeneratedItemStatus.REJECTED:
-        said = _("%(who)s chose another variant meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
+        said = _("%(who)s chose another variant.") % {"who": tokens.called(rejection.get("by", ""))}
     elif (
         row.approved_at is not None
         and row.approved_revision == row.revision
         and row.status == GeneratedItemStatus.READY
     ):
-        said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
+        said = _("%(who)s approved it.") % {"who": tokens.called(row.approved_by)}
     elif row.status != GeneratedItemStatus.READY:
-        said = _("It was changed meanwhile: %(status)s.") % {
+        said = _("Changed since you opened it: %(status)s.") % {
             "status": str(labels.GENERATED_ITEMS[row.status].label).lower()
         }
     else:
-        said = _("Somebody or something changed it meanwhile.")
-    return said + " " + _("This is how it is now: look at it, then decide.")
+        said = _("Changed since you opened it.")
+    return said + " " + _("This is the current version.")

@@ -232,13 +232,9 @@ def _build_story(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Revie
 
 def stacked(row: dict[str, Any]) -> Stacked:
     """Of a row as `fields_of` gives it."""
-    tone, icon, state = labels.GENERATED_ITEMS[row["status"]]
-    is_ready = row["status"] == GeneratedItemStatus.READY
-    waits = is_ready and (row["is_to_review"] or bool(row["held"]))
-    if row["is_to_review"]:
-        tone, icon, state = labels.TO_REVIEW
-    elif is_ready:
-        tone, icon, state = labels.HELD if row["held"] else labels.APPROVED
+    is_to_review, is_held = row["is_to_review"], bool(row["held"])
+    tone, icon, state = labels.of_status(row["status"], is_approved=not is_to_review, is_held=is_held)
+    waits = row["status"] == GeneratedItemStatus.READY and (is_to_review or is_held)
     return Stacked(
         id=row["id"],
         version=row["version"],

@@ -35,22 +35,22 @@ class SeriesForm(QueueForm):
         min_value=1,
         max_value=limits.SERIES_WINDOW_DAYS,
         initial=7,
-        help_text=gettext_lazy("What came in earlier is left out."),
+        help_text=gettext_lazy("Older content is skipped"),
     )
     items_least = forms.IntegerField(
-        label=gettext_lazy("Stories at least"),
+        label=gettext_lazy("Minimum stories"),
         min_value=STORIES_LEAST,
         max_value=STORIES_MOST,
         initial=3,
-        help_text=gettext_lazy("With fewer there is no digest that time."),
+        help_text=gettext_lazy("No digest with fewer"),
     )
     items_most = forms.IntegerField(
-        label=gettext_lazy("Stories at most"), min_value=STORIES_LEAST, max_value=STORIES_MOST, initial=7
+        label=gettext_lazy("Maximum stories"), min_value=STORIES_LEAST, max_value=STORIES_MOST, initial=7
     )
     sources = forms.MultipleChoiceField(
         label=gettext_lazy("Sources"),
         required=False,
-        help_text=gettext_lazy("None ticked: all of them."),
+        help_text=gettext_lazy("Leave empty for all"),
         widget=forms.CheckboxSelectMultiple,
     )
     persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
@@ -62,7 +62,7 @@ class SeriesForm(QueueForm):
         known = fields["timezone"].choices
         fields["timezone"].choices = known if zone in dict(known) else [(zone, zone), *known]
         fields["outlets"].label = _("Outlets")
-        fields["outlets"].help_text = _("None ticked: the workspace’s.")
+        fields["outlets"].help_text = _("Leave empty for the default")
         kept = series.outlets if series else ()
         fields["outlets"].choices = [
             *(offered := choices.outlets(workspace)),
@@ -75,15 +75,15 @@ class SeriesForm(QueueForm):
             *(offered := [(encode("src", key), name) for key, name in named]),
             *_others(kept, offered, Source.objects.of(workspace), "src", _("Another source")),
         ]
-        fields["persona"].choices = [("", _("The workspace’s")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         if not given["slots"] and not any(day.name in self.errors for day in self.days):
-            self.add_error("day_0", _("Give it a time of the week."))
+            self.add_error("day_0", _("Enter a time."))
         least, most = given.get("items_least"), given.get("items_most")
         if least and most and least > most:
-            self.add_error("items_most", _("No fewer than at least."))
+            self.add_error("items_most", _("Enter at least the minimum."))
         return given
 
     def values(self) -> dict[str, Any]:
@@ -113,9 +113,7 @@ class SeriesForm(QueueForm):
     def take_newest(self, version: int) -> None:
         super().take_newest(version)
         del self.errors["__all__"]
-        message = _(
-            "Somebody changed this series meanwhile. Save again to replace what they did, or cancel to see it."
-        )
+        message = _("Edited by someone else. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:

@@ -104,7 +104,7 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             by = place.user.email
             made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
-            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            messages.success(request, _("%(name)s saved.") % {"name": made.name})
             return redirect(place.address("series_one", ser=made.pk))
     return render(request, "pages/series/edit.html", {"form": form})
 
@@ -144,9 +144,9 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
             expected_version=version_in(request.POST),
         )
         if is_on:
-            messages.success(request, _("%(name)s goes on at its next time.") % {"name": row.name})
+            messages.success(request, _("%(name)s resumed.") % {"name": row.name})
         else:
-            said = _("%(name)s is paused: nothing of it is made.") % {"name": row.name}
+            said = _("%(name)s paused.") % {"name": row.name}
             fields = {"on": "yes", "version": str(changed.version)}
             offer_undo(request, said, place.address("series_pause", ser=ser), fields)
     return redirect(place.address("series_one", ser=ser))
@@ -160,7 +160,7 @@ def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         return redirect(place.address("series_one", ser=ser))
     with report_errors(request):
         series.make_now(row, by=place.user.email)
-        messages.success(request, _("A digest is being made."))
+        messages.success(request, _("Creating a digest."))
     return redirect(place.address("series_one", ser=ser))
 
 
@@ -169,7 +169,7 @@ def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse
     row = find_series(place, ser)
     with report_errors(request):
         series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
-        said = _("%(name)s is deleted; what it has made stays.") % {"name": row.name}
+        said = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
         offer_undo(request, said, place.address("series_restore", ser=ser))
         return redirect(place.address("series_page"))
     return redirect(place.address("series_one", ser=ser))
@@ -185,8 +185,8 @@ def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpRespons
         try:
             series.restore(row, by=place.user.email, now=utc_now())
         except NotFound:
-            messages.error(request, _("It was deleted too long ago; begin a new one."))
+            messages.error(request, _("Can't be restored any more. Create a new series."))
         else:
-            messages.success(request, _("%(name)s is back.") % {"name": row.name})
+            messages.success(request, _("%(name)s restored.") % {"name": row.name})
             return redirect(place.address("series_one", ser=ser))
     return redirect(place.address("series_page"))

@@ -33,7 +33,7 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     changes = {"status": "active" if is_active else "paused"}
     with report_errors(request):
         collect.change(row, changes, workspace=place.workspace, now=utc_now())
-        said = _("%(name)s is on again.") if is_active else _("%(name)s is paused.")
+        said = _("%(name)s switched on.") if is_active else _("%(name)s paused.")
         messages.success(request, said % {"name": row.name})
     return redirect(place.address("source_page", src=src))
 
@@ -43,11 +43,7 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src)
     with report_errors(request):
         collect.poll_now(row, now=utc_now())
-        said = (
-            _("It is picking a topic; look again in a few seconds.")
-            if row.type == "brand"
-            else _("It is being polled; look again in a few seconds.")
-        )
+        said = _("Choosing a topic.") if row.type == "brand" else _("Polling.")
         messages.success(request, said)
     return redirect(place.address("source_page", src=src))
 
@@ -57,7 +53,7 @@ def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
     row = find_source(place, src)
     with report_errors(request):
         collect.delete(row, now=utc_now())
-        said = _("%(name)s is deleted. What was made from it stays.") % {"name": row.name}
+        said = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
         offer_undo(request, said, place.address("source_restore", src=src))
     return redirect(place.address("sources_page"))
 
@@ -67,9 +63,9 @@ def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     row = find_source(place, src, deleted=True)
     with report_errors(request):
         restored = collect.restore(row, workspace=place.workspace, now=utc_now())
-        said = _("%(name)s is there again.") % {"name": restored.name}
+        said = _("%(name)s restored.") % {"name": restored.name}
         if restored.inbound_token:
-            said += " " + _("Its inbound address is a new one.")
+            said += " " + _("Inbound URL changed.")
         messages.success(request, said)
         return redirect(place.address("source_page", src=src))
     return redirect(place.address("sources_page"))
@@ -100,6 +96,6 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
             del values["name"]
         with report_errors(request, form):
             collect.change(row, values, workspace=place.workspace, now=utc_now())
-            messages.success(request, _("Saved. What comes from now on follows it."))
+            messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("source_page", src=src))
     return render(request, "pages/sources/edit.html", {**source_head(place, row, "settings"), "form": form})

@@ -40,26 +40,26 @@ class LaneForm(BasicsForm):
 
     scope = forms.ChoiceField(label=gettext_lazy("Topics"), widget=forms.RadioSelect)
     topics = forms.MultipleChoiceField(
-        label=gettext_lazy("Those that are ticked"),
+        label=gettext_lazy("Selected topics"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
-    rhythm = forms.ChoiceField(label=gettext_lazy("How often"), widget=forms.RadioSelect)
+    rhythm = forms.ChoiceField(label=gettext_lazy("Frequency"), widget=forms.RadioSelect)
     days = forms.MultipleChoiceField(
-        label=gettext_lazy("On these days"),
+        label=gettext_lazy("Days"),
         required=False,
         choices=list(lane_cadence.DAYS.items()),
         widget=forms.CheckboxSelectMultiple,
     )
     times = forms.CharField(
-        label=gettext_lazy("At these times"),
+        label=gettext_lazy("Times"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("As hours and minutes, several with a comma between: 09:00, 17:30."),
+        help_text=gettext_lazy("For example 09:00, 17:30"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     hours = forms.IntegerField(
-        label=gettext_lazy("Hours from one to the next"),
+        label=gettext_lazy("Every (hours)"),
         required=False,
         min_value=1,
         max_value=MAX_EVERY_HOURS,
@@ -67,7 +67,7 @@ class LaneForm(BasicsForm):
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         required=False,
-        help_text=gettext_lazy("Days and times are counted in it, through summer time too."),
+        help_text=gettext_lazy("Follows daylight saving time"),
     )
 
     def __init__(
@@ -78,9 +78,7 @@ class LaneForm(BasicsForm):
         self.pool = _pool(workspace)
         fields: Any = self.fields
         fields["engines"].choices = choices.engines(made_from="topic")
-        fields["engines"].help_text = _(
-            "What each slot makes. None ticked: of what the workspace makes, what says one thing, such as posts and pictures."
-        )
+        fields["engines"].help_text = _("Leave empty for the default")
         fields["topics"].choices = [(name, _topic(topic)) for name, topic in self.pool.items()]
         fields["scope"].choices = self._scopes()
         fields["rhythm"].choices = self._rhythms()
@@ -88,7 +86,7 @@ class LaneForm(BasicsForm):
         known = list(workspaces.timezone_choices())
         if zone and zone not in dict(known):
             known.insert(0, (zone, zone))
-        own = _("The workspace's: %(zone)s") % {"zone": workspace.timezone}
+        own = _("Default: %(zone)s") % {"zone": workspace.timezone}
         fields["timezone"].choices = [("", own), *known]
 
     def clean(self) -> dict[str, Any]:
@@ -98,7 +96,7 @@ class LaneForm(BasicsForm):
         if given.get("rhythm") == "days":
             self._clean_days(given)
         elif given.get("rhythm") == "hours" and not given.get("hours") and "hours" not in self.errors:
-            self.add_error("hours", _("Say after how many hours."))
+            self.add_error("hours", _("Enter an interval"))
         return given
 
     def field_of(self, path: str) -> str:
@@ -113,27 +111,27 @@ class LaneForm(BasicsForm):
 
     def _scopes(self) -> list[tuple[str, Any]]:
         scopes = [
-            ("all", _("All that the persona may speak of, those to come too")),
-            ("some", _("Some of them")),
+            ("all", _("All topics, including future ones")),
+            ("some", _("Selected topics")),
         ]
         own = topics_in(self.kept)
         if own:
-            scopes.append(("own", _("Its own list: %(topics)s") % {"topics": ", ".join(own)}))
+            scopes.append(("own", _("Own list: %(topics)s") % {"topics": ", ".join(own)}))
         return scopes
 
     def _rhythms(self) -> list[tuple[str, Any]]:
-        rhythms = [("days", _("At times of the day")), ("hours", _("Every so many hours"))]
+        rhythms = [("days", _("At set times")), ("hours", _("At an interval"))]
         slots = _cadence(self.kept).get("slots")
         if slots and lane_cadence.grid_of(slots) is None:
             rhythms.append(
-                ("kept", _("As it is: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
+                ("kept", _("Current: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
             )
         return rhythms
 
     def _clean_topics(self, given: dict[str, Any]) -> None:
         ticked = given.get("topics") or []
         if not ticked:
-            self.add_error("topics", _("Tick at least one topic, or take all."))
+            self.add_error("topics", _("Choose at least one topic, or all."))
         speakers = {name: self.pool[name].persona_id for name in ticked}
         strangers = [
             self.pool[name].title
@@ -142,17 +140,17 @@ class LaneForm(BasicsForm):
         ]
         # Of the workspace's persona nothing is said here: the stage knows which one it is on the day.
         if strangers and given.get("persona"):
-            message = _("Another persona alone speaks of %(topics)s; untick it, or choose that persona.")
+            message = _("%(topics)s belongs to another persona. Clear it or choose that persona.")
             self.add_error("topics", message % {"topics": ", ".join(strangers)})
 
     def _clean_days(self, given: dict[str, Any]) -> None:
         times = lane_cadence.read_times(given.get("times") or "")
         if not given.get("days"):
-            self.add_error("days", _("Tick at least one day."))
+            self.add_error("days", _("Choose at least one day."))
         if not times:
-            self.add_error("times", _("Give times such as 09:00 or 09:00, 17:30."))
+            self.add_error("times", _("Enter times such as 09:00, 17:30."))
         elif len(times) * len(given.get("days") or ()) > MAX_SLOTS:
-            self.add_error("times", _("These are more than %(most)d slots a week.") % {"most": MAX_SLOTS})
+            self.add_error("times", _("At most %(most)d slots per week.") % {"most": MAX_SLOTS})
 
     def _config(self) -> dict[str, Any]:
         given = self.cleaned_data
@@ -210,7 +208,7 @@ def _pool(workspace: Workspace) -> dict[str, Topic]:
 
 
 def _topic(topic: Topic) -> str:
-    about = topic.persona.name if topic.persona else _("For every persona")
+    about = topic.persona.name if topic.persona else _("All personas")
     if not topic.is_active:
         about = _("%(about)s · paused") % {"about": about}
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', topic.title, about)

@@ -41,12 +41,12 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "GET":
         if request.GET.get("type") != "webhook":
             return redirect(place.address("source_add"))
-        about = _("It gets an address of its own; whatever is sent there is taken in.")
+        about = _("Get a URL that accepts content")
         found = [AddressReading("webhook", {}, _("Webhook"), about)]
         return _choose(request, place, found, _fresh(place, found))
     found = opened(request.POST.get("found", ""))
     if not found:
-        messages.error(request, _("That was a while ago. Paste the address again."))
+        messages.error(request, _("Expired. Enter the address again."))
         return redirect(place.address("source_add"))
     form = ChooseForm(request.POST, workspace=place.workspace, found=found)
     if form.is_valid() and "save" in request.POST:
@@ -54,7 +54,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
             made = collect.register(place.workspace, _settings(form, found), now=utc_now())
-            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            messages.success(request, _("%(name)s saved") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
     return _choose(request, place, found, form)
 

@@ -27,19 +27,17 @@ if TYPE_CHECKING:
 _SALT: Final = "sources.found"
 _WEEK_MINUTES: Final = 60 * 24 * 7
 _FIRST: Final = (
-    ("newest", gettext_lazy("The newest few")),
-    ("all", gettext_lazy("Everything that is there")),
-    ("none", gettext_lazy("Nothing: only what comes from now on")),
+    ("newest", gettext_lazy("Latest")),
+    ("all", gettext_lazy("All")),
+    ("none", gettext_lazy("New only")),
 )
 
 
 class AddressForm(forms.Form):
     address = forms.CharField(
-        label=gettext_lazy("Paste an address"),
+        label=gettext_lazy("Address"),
         max_length=core_limits.URL_CHARACTERS,
-        help_text=gettext_lazy(
-            "A feed, a page or a site, a channel on YouTube, an account on TikTok. We say what it is."
-        ),
+        help_text=gettext_lazy("Feed, website, YouTube channel or TikTok account"),
         widget=forms.TextInput(
             attrs={
                 "placeholder": "https://example.org/news",
@@ -53,7 +51,7 @@ class AddressForm(forms.Form):
     def clean_address(self) -> str:
         address = address_in(self.cleaned_data["address"])
         if not address:
-            message = _("Give the address of one page or feed, such as https://example.org/news.")
+            message = _("Enter an address such as https://example.org/news.")
             raise forms.ValidationError(message, code="address")
         return address
 
@@ -65,30 +63,29 @@ class BasicsForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=core_limits.NAME_CHARACTERS,
         required=False,
-        help_text=gettext_lazy("As you want to find it in the list."),
     )
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("What each new entry becomes. None ticked: what the workspace makes."),
+        help_text=gettext_lazy("Leave empty for the default"),
     )
     persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Where it goes when it is published. None ticked: the workspace's."),
+        help_text=gettext_lazy("Leave empty for the default"),
     )
     autopilot = forms.BooleanField(
-        label=gettext_lazy("Autopilot: publish what passes all checks without asking"), required=False
+        label=gettext_lazy("Autopilot: publish items that pass all checks"), required=False
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["engines"].choices = choices.engines()
-        fields["persona"].choices = [("", _("The workspace's")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
         fields["outlets"].choices = choices.outlets(workspace)
 
     def values(self) -> dict[str, Any]:
@@ -105,27 +102,27 @@ class SourceSettingsForm(BasicsForm):
     """Of a source that brings entries: how often, how old, how many."""
 
     first_poll = forms.ChoiceField(
-        label=gettext_lazy("What the first poll takes"), choices=_FIRST, widget=forms.RadioSelect
+        label=gettext_lazy("First import"), choices=_FIRST, widget=forms.RadioSelect
     )
     newest = forms.IntegerField(
-        label=gettext_lazy("How many are few"), min_value=1, max_value=limits.FEED_ENTRIES
+        label=gettext_lazy("Number of entries"), min_value=1, max_value=limits.FEED_ENTRIES
     )
     poll_interval_minutes = forms.IntegerField(
-        label=gettext_lazy("Minutes between two polls"),
+        label=gettext_lazy("Poll interval (minutes)"),
         required=False,
         min_value=1,
         max_value=_WEEK_MINUTES,
-        help_text=gettext_lazy("Empty: as often as the source changes."),
+        help_text=gettext_lazy("Leave empty for automatic"),
     )
     max_age_days = forms.IntegerField(
-        label=gettext_lazy("Not older than, in days"), required=False, min_value=1, max_value=3650
+        label=gettext_lazy("Maximum age (days)"), required=False, min_value=1, max_value=3650
     )
     max_burst = forms.IntegerField(
-        label=gettext_lazy("New entries of one poll, at most"),
+        label=gettext_lazy("Maximum entries per poll"),
         required=False,
         min_value=1,
         max_value=limits.FEED_ENTRIES,
-        help_text=gettext_lazy("The rest stay in the log, and can be taken in one by one."),
+        help_text=gettext_lazy("Others stay in the log"),
     )
 
     def values(self) -> dict[str, Any]:
@@ -142,10 +139,10 @@ class ChooseForm(SourceSettingsForm):
     """`found` is what the address turned out to be, signed; `kind` is the number of the way that was chosen."""
 
     field_order = ("kind",)
-    kind = forms.ChoiceField(label=gettext_lazy("What to read"), widget=forms.RadioSelect)
+    kind = forms.ChoiceField(label=gettext_lazy("Read as"), widget=forms.RadioSelect)
     found = forms.CharField(widget=forms.HiddenInput)
     newest = forms.IntegerField(
-        label=gettext_lazy("How many are few"),
+        label=gettext_lazy("Number of entries"),
         min_value=1,
         max_value=limits.FEED_ENTRIES,
         initial=limits.FIRST_POLL_NEWEST,

@@ -25,12 +25,7 @@ def health_of(source: Source) -> HealthBadge:
     """In plain words; the moments stand beside it."""
     said = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
-        stands = (
-            _("Nothing is made until you resume it.")
-            if source.type == "brand"
-            else _("Nothing is fetched until you resume it.")
-        )
-        return HealthBadge("", "circle-pause", _("Paused"), stands)
+        return HealthBadge("", "circle-pause", _("Paused"), _("Paused until you resume it."))
     if source.status == SourceStatus.GONE:
         return HealthBadge("bad", "circle-alert", _("Gone"), said)
     if source.status == SourceStatus.FAILING:
@@ -38,18 +33,20 @@ def health_of(source: Source) -> HealthBadge:
     if source.type == "brand":
         return _health_of_lane(said)
     if not kind_of(source).fetches:
-        return HealthBadge("info", "webhook", _("Listens"), _("What is sent to it is taken in at once."))
+        return HealthBadge(
+            "info", "webhook", _("Waiting for data"), _("Content sent to it is imported at once.")
+        )
     if said:
         return HealthBadge("warn", "triangle-alert", _("Last poll failed"), said)
     if source.last_polled_at is None:
-        return HealthBadge("info", "clock", _("New"), _("It is polled for the first time within a minute."))
-    return HealthBadge("good", "circle-check", _("Reads well"), "")
+        return HealthBadge("info", "clock", _("New"), _("First poll within a minute."))
+    return HealthBadge("good", "circle-check", _("Active"), "")
 
 
 def _health_of_lane(said: str) -> HealthBadge:
     if said:
-        return HealthBadge("warn", "triangle-alert", _("Nothing was made"), said)
-    return HealthBadge("good", "circle-check", _("At work"), "")
+        return HealthBadge("warn", "triangle-alert", _("No result"), said)
+    return HealthBadge("good", "circle-check", _("Active"), "")
 
 
 def kind_of(source: Source) -> SourceKind:

@@ -38,7 +38,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
             made = collect.register(place.workspace, settings, now=utc_now())
-            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            messages.success(request, _("%(name)s saved") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
     fresh = Source(workspace=place.workspace, type=personas.KIND)
     return render(request, "pages/sources/lane_add.html", {"form": form, **_outlook(form, fresh)})
@@ -55,7 +55,7 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
             del values["name"]
         with report_errors(request, form):
             collect.change(row, values, workspace=place.workspace, now=utc_now())
-            messages.success(request, _("Saved. What comes from now on follows it."))
+            messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("source_page", src=row.pk))
     context = {**source_head(place, row, "settings"), "form": form, **_outlook(form, row)}
     return render(request, "pages/sources/lane_edit.html", context)

@@ -21,65 +21,63 @@ class TopicForm(forms.Form):
     title = forms.CharField(
         label=_("Topic"),
         max_length=limits.TOPIC_TITLE_CHARACTERS,
-        help_text=_("What posts may be about, without any source document."),
+        help_text=_("Subject of the posts"),
     )
     notes = forms.CharField(
-        label=_("What is so"),
+        label=_("Facts"),
         required=False,
         max_length=limits.TOPIC_NOTES_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=_("Facts that may be said of it. Nothing else is."),
+        help_text=_("Posts use only these facts"),
     )
     angles = forms.CharField(
         label=_("Angles"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Ways to come at it, one in a line; each rests by itself."),
+        help_text=_("Angles, one per line"),
     )
     evidence = forms.CharField(
         label=_("Evidence"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_(
-            "Addresses or sentences that prove it, one in a line; an address may be followed by what it proves."
-        ),
+        help_text=_("URLs or sentences, one per line"),
     )
     weight = forms.IntegerField(
         label=_("Weight"),
         min_value=1,
         max_value=limits.TOPIC_WEIGHT,
         initial=1,
-        help_text=_("Twice the weight is picked about twice as often."),
+        help_text=_("Twice the weight is used twice as often"),
     )
     cooldown_days = forms.IntegerField(
-        label=_("Rests, in days"),
+        label=_("Cooldown (days)"),
         min_value=0,
         max_value=limits.TOPIC_COOLDOWN_DAYS,
         initial=limits.TOPIC_COOLDOWN_DAYS_DEFAULT,
-        help_text=_("Until then it isn’t picked again."),
+        help_text=_("Days before it is used again"),
     )
     max_per_month = forms.IntegerField(
-        label=_("In a month, at most"),
+        label=_("Maximum per month"),
         required=False,
         min_value=1,
         max_value=31,
-        help_text=_("Empty: no limit."),
+        help_text=_("Leave empty for no limit"),
     )
     season_from = forms.CharField(
         label=_("Season from"),
         required=False,
         max_length=5,
         widget=forms.TextInput(attrs={"placeholder": "12-01"}),
-        help_text=_("Empty: the whole year."),
+        help_text=_("Leave empty for all year"),
     )
     season_to = forms.CharField(
         label=_("Season to"),
         required=False,
         max_length=5,
-        help_text=_("Month and day."),
+        help_text=_("Month and day"),
         widget=forms.TextInput(attrs={"placeholder": "12-24"}),
     )
-    everybody = forms.BooleanField(label=_("Every persona of the workspace may speak of it"), required=False)
+    everybody = forms.BooleanField(label=_("Available to all personas"), required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     """What was shown; a new topic has none."""
 

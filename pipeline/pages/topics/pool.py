@@ -60,7 +60,7 @@ def _state(topic: Topic, today: str) -> Badge:
         return Badge("", "", _("Paused"))
     if not is_in_season(today, topic.season_from, topic.season_to):
         return Badge("info", "", _("Out of season"))
-    return Badge("good", "", _("In the pool"))
+    return Badge("good", "", _("Active"))
 
 
 @page("edit")
@@ -72,7 +72,7 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
             return redirect(place.address("topics", per=per))
         with report_errors(request, form):
             made = stage.create(place.workspace, form.values(persona), now=utc_now())
-            messages.success(request, _("%(title)s is in the pool.") % {"title": made.title})
+            messages.success(request, _("%(title)s added.") % {"title": made.title})
             return redirect(place.address("topics", per=per))
     return render(
         request, "pages/topics/detail.html", {**persona_head(place, persona, "topics"), "form": form}
@@ -111,7 +111,7 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
     is_active = request.POST.get("active") == "yes"
     with report_errors(request):
         stage.change(row, {"is_active": is_active}, now=utc_now())
-        said = _("%(title)s is in the pool again.") if is_active else _("%(title)s is paused.")
+        said = _("%(title)s resumed.") if is_active else _("%(title)s paused.")
         messages.success(request, said % {"title": row.title})
     return redirect(place.address("topics", per=per))
 
@@ -121,7 +121,7 @@ def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Ht
     row = _find(place, find_persona(place, per), top)
     with report_errors(request):
         stage.delete(row, now=utc_now())
-        said = _("%(title)s is deleted. What was made of it stays.") % {"title": row.title}
+        said = _("%(title)s deleted. Existing items stay.") % {"title": row.title}
         offer_undo(request, said, place.address("topic_restore", per=per, top=top))
     return redirect(place.address("topics", per=per))
 
@@ -130,5 +130,5 @@ def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Ht
 def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     row = _find(place, find_persona(place, per), top, deleted=True)
     stage.restore(row, now=utc_now())
-    messages.success(request, _("%(title)s is in the pool again.") % {"title": row.title})
+    messages.success(request, _("%(title)s resumed.") % {"title": row.title})
     return redirect(place.address("topics", per=per))

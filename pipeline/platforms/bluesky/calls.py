@@ -122,7 +122,7 @@ def _read_session(account: Account, response: Response, now: datetime) -> Bluesk
 def _fail_to_open(response: Response, now: datetime) -> NoReturn:
     words = words_of(response, "message")
     if error_of(response) == "AuthFactorTokenRequired":
-        message = f"{WHAT} wants a code by e-mail, which it doesn't for app passwords."
+        message = f"{WHAT} wants a code by email, which it doesn't for app passwords."
         action = "Make an app password in Bluesky (Settings, Privacy and security, App passwords) and connect with it."
         raise NeedsReconnect(
             message, code="app_password_needed", action=action, platform_status=response.status

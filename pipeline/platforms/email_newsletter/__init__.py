@@ -1,4 +1,4 @@
-"""An e-mail newsletter through the workspace's own SMTP server, to the outlet's own subscribers.
+"""An email newsletter through the workspace's own SMTP server, to the outlet's own subscribers.
 
 Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and tasks send
 it to one recipient after the other, each at most once (`pipeline/mailing/`).
@@ -49,7 +49,7 @@ _FORMS: Final = {
 
 class EmailNewsletter(Platform):
     kind = "email_newsletter"
-    label = "E-mail newsletter"
+    label = "Email newsletter"
     summary = "Mails newsletters and articles to your own subscribers, through your own mail server."
     evidence = Evidence("software", "aiosmtpd 1.4", "tests/pipeline/mailing/test_send.py")
     buckets: ClassVar[tuple[Bucket, ...]] = ("newsletter", "blog")

@@ -1,7 +1,7 @@
 """Ghost: an article or a newsletter as a draft, whose slug is the publication's key until one call makes it public.
 
 That call names the moment at which the draft was last changed, so that the site refuses it once the post has changed,
-also by the same call. Ghost sends the e-mail of a post once.
+also by the same call. Ghost sends the email of a post once.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Ghost(Platform):
         ),
         Setting(
             "email_only",
-            "Newsletters by e-mail only",
+            "Newsletters by email only",
             "They then have no page on the site.",
             kind="flag",
             default=False,
@@ -192,7 +192,7 @@ class Ghost(Platform):
     ) -> Sent:
         site = GhostSite(str(state["root"]), account, http, now)
         if state.get("is_public"):
-            # Found when it was prepared: nothing is left to do, least of all to send an e-mail.
+            # Found when it was prepared: nothing is left to do, least of all to send an email.
             return _sent(site, after_collision(site, state["post"]))
         values: dict[str, Any] = {
             "status": "published",
@@ -243,13 +243,13 @@ class Ghost(Platform):
         if found["status"] in PUBLIC:
             return Found(_sent(site, found))
         if found.get("email"):
-            return CannotTell("The post was sent by e-mail, and somebody made it a draft again.")
+            return CannotTell("The post was sent by email, and somebody made it a draft again.")
         return Absent()
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """What became of the e-mail, which Ghost sends after it has answered."""
+        """What became of the email, which Ghost sends after it has answered."""
         if post.payload.bucket != "newsletter":
             return None
         found = _site_of(account, sent, http, now).read_post(sent.external_id)
@@ -257,7 +257,7 @@ class Ghost(Platform):
         if not isinstance(email, dict):
             return {"email_status": "none"}
         if email.get("status") in {"pending", "submitting"}:
-            message = "The site is still sending the e-mail."
+            message = "The site is still sending the email."
             raise TryLater(message, code="email_under_way")
         return {
             "email_status": str(email.get("status", "")),
@@ -271,7 +271,7 @@ class Ghost(Platform):
         if found is None or found["status"] == "draft":
             return
         if found["status"] == "sent":
-            message = "It went out by e-mail alone, and an e-mail can't be taken back."
+            message = "It went out by email alone, and an email can't be taken back."
             raise Refused(message, code="cannot_be_taken_back", action="Send a correction.")
         values = {"status": "draft", "updated_at": found["updated_at"]}
         response = site.send("PUT", f"posts/{found['id']}/", values, {})
@@ -312,7 +312,7 @@ def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Ghost
 
 
 def _samples(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
-    """Clicks of members in the e-mail. That a mail was opened isn't a view: mail programs open by themselves."""
+    """Clicks of members in the email. That a mail was opened isn't a view: mail programs open by themselves."""
     counts = post.get("count") if post and isinstance(post.get("email"), dict) else None
     clicks = counts.get("clicks") if isinstance(counts, dict) else None
     is_count = isinstance(clicks, int) and not isinstance(clicks, bool) and clicks >= 0

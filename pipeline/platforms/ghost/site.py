@@ -72,7 +72,7 @@ class GhostSite:
         return ask(self.http, "POST", self.url(path), what=WHAT, headers=headers, body=body, timeout=seconds)
 
     def read_post(self, number: str) -> dict[str, Any] | None:
-        """The post with its e-mail; None where the site says that there is none of this id."""
+        """The post with its email; None where the site says that there is none of this id."""
         response = self.get(f"posts/{number}/", _WITH)
         if response.status == 404 and first_error(response).get("type") == "NotFoundError":
             return None

@@ -166,7 +166,7 @@ def _refusal(
     if item is None:
         return "not_found", "This item isn't there any more."
     if item.version != entry.version:
-        return "version_conflict", "Somebody or something has changed it meanwhile; plan again."
+        return "version_conflict", "It changed meanwhile. Plan again."
     if item.status != GeneratedItemStatus.READY or item.held:
         return "not_ready", f"It is {'held' if item.held else item.status} now."
     if timeline is None:

@@ -57,38 +57,34 @@ class Ended:
 def why_ended(item: GeneratedItem) -> Ended | None:
     """None while it can come back; the item as it is now. The nearest cause first."""
     if item.deleted_at is not None:
-        return Ended("item_erased", _("The item was erased. Let another one come back instead."))
+        return Ended("item_erased", _("The item was deleted. Repeat another one instead."))
     if item.status == GeneratedItemStatus.REJECTED:
         return _rejected(item)
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None or not RawBody.everywhere.filter(raw_item=raw).exists():
-        return Ended(
-            "content_erased", _("What it was made from was erased, so that nothing can be made of it.")
-        )
+        return Ended("content_erased", _("Its source text was deleted, so nothing can be made from it."))
     if raw.withdrawn_at is not None:
-        message = _(
-            "Its source took back what it was made from. Let it come back again once the source lists it."
-        )
+        message = _("Its source withdrew the content. Repeat it again once the source lists it.")
         return Ended("source_withdrawn", message)
     return _of_source(raw)
 
 
 def _rejected(item: GeneratedItem) -> Ended:
     if (item.rejection or {}).get("code") == "superseded":
-        message = _("Another variant was chosen. Let that one come back instead.")
+        message = _("Another variant was chosen. Repeat that one instead.")
         return Ended("item_superseded", message)
-    return Ended("item_rejected", _("The item was rejected. Restore it, then let it come back again."))
+    return Ended("item_rejected", _("The item was rejected. Restore it, then repeat it again."))
 
 
 def _of_source(raw: RawItem) -> Ended | None:
     source = Source.everywhere.get(pk=raw.source_id)
     if source.deleted_at is not None:
-        message = _("Its source %(name)s was deleted. Restore the source, then let it come back again.")
+        message = _("Its source %(name)s was deleted. Restore the source, then repeat the item again.")
         return Ended("source_deleted", message % {"name": source.name})
     if source.status == SourceStatus.GONE:
         message = _(
-            "Its source %(name)s is gone. Switch the source on again or correct its address, then let the item come "
-            "back again."
+            "Its source %(name)s is gone. Switch the source on again or correct its address, then repeat the item "
+            "again."
         )
         return Ended("source_gone", message % {"name": source.name})
     return None
@@ -163,13 +159,13 @@ def change(
         clean = {name: value for name, value in named.items() if value != getattr(row, name)}
         if status == row.status == RecurrenceStatus.STOPPED and clean:
             raise Conflict.because(
-                code="stopped", message=_("It has stopped. Let it go on to change when it comes back.")
+                code="stopped", message=_("It has stopped. Resume it to change its schedule.")
             )
         if status == row.status and not clean:
             # What is due stays due.
             return row
         if status == "stopped":
-            stop_recurrence(row, "by_person", _("Somebody stopped it."), by=by, now=now, **clean)
+            stop_recurrence(row, "by_person", _("Stopped by a person."), by=by, now=now, **clean)
         else:
             if row.status == RecurrenceStatus.STOPPED:
                 _refuse_one_more(row.workspace_id)
@@ -261,7 +257,7 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
         raise Conflict.because(code="not_made_yet", message=message, field="generated_item")
     turn = RecurrenceTurn.everywhere.filter(item=item).select_related("recurrence").first()
     if turn is not None:
-        message = _("It came back by itself. Change %(item)s, which it was made after.") % {
+        message = _("This item is a repeat. Change %(item)s instead.") % {
             "item": ids.encode("gen", turn.recurrence.item_id)
         }
         raise Conflict.because(code="comes_back_already", message=message, field="generated_item")
@@ -272,7 +268,7 @@ def _refuse_one_more(workspace_id: UUID) -> Workspace:
     workspace: Workspace = Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
     active = Recurrence.objects.of(workspace_id).filter(status=RecurrenceStatus.ACTIVE)
     if active.count() >= limits.RECURRENCES_MOST:
-        message = _("In a workspace %(most)d items come back at most; stop another one first.") % {
+        message = _("A workspace can repeat %(most)d items at most. Stop another one first.") % {
             "most": limits.RECURRENCES_MOST
         }
         raise Conflict.because(code="too_many", message=message)
@@ -280,7 +276,7 @@ def _refuse_one_more(workspace_id: UUID) -> Workspace:
 
 
 def _already(row: Recurrence) -> Conflict:
-    message = _("It comes back already; change %(id)s.") % {"id": ids.encode("rec", row.pk)}
+    message = _("It repeats already. Change %(id)s.") % {"id": ids.encode("rec", row.pk)}
     return Conflict.because(code="already_recurring", message=message, field="generated_item")
 
 

@@ -98,7 +98,7 @@ def _take_turn(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
         return
     former = _former(row)
     if former.status in _UNDECIDED:
-        message = _("The one before still waits to be decided on, and nothing is made beside it.")
+        message = _("The previous variant is still in review, so no new one was made.")
         _tell(row, "still_waiting", message, due_at=due_at, now=now)
         return
     made = regenerate.bring_back(row.item, workspace=row.workspace, index=_next_index(former), now=now)
@@ -110,7 +110,7 @@ def _take_turn(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
 
 def _rest(row: Recurrence, due_at: datetime, now: datetime) -> None:
     """A source that rests once may go on; one that rests time after time is as good as gone."""
-    message = _("Its source is paused, so that nothing is made of what it gave.")
+    message = _("Its source is paused, so no new variant was made.")
     _tell(row, "source_paused", message, due_at=due_at, now=now)
     last = row.turns.order_by("-id").values_list("decision", flat=True)[: limits.RECURRING_PAUSED_TIMES]
     if list(last) == ["source_paused"] * limits.RECURRING_PAUSED_TIMES:
@@ -176,8 +176,7 @@ def _stop_itself(row: Recurrence, code: str, message: str, now: datetime) -> Non
         "recurrence_stopped",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("“%(title)s” doesn’t come back any more")
-        % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
+        title=_("Repeat of “%(title)s” stopped") % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
         text=message,
         path="series/" if row.item.deleted_at else f"items/{encode('gen', row.item_id)}",
         now=now,
@@ -187,7 +186,7 @@ def _stop_itself(row: Recurrence, code: str, message: str, now: datetime) -> Non
 def _say_no_credits(recurrence: Recurrence, error: credit_account.QuotaExceeded, now: datetime) -> None:
     with transaction.atomic():
         row = _under_lease(recurrence)
-        message = _("The credits of the month are used up. It comes back at its next time.")
+        message = _("This month's credits are used up. It repeats at its next time.")
         _tell(row, "no_credits", message, due_at=_due_at(row, now), now=now)
         _go_on(recurrence, row, now)
         balance = error.balance

@@ -78,7 +78,7 @@ numbers of the facts alone. A program computes it again; a result that isn't dec
 nothing is computed. No statement without one. `text` is the statement's first four words, copied from the draft, and \
 `…`: the statement goes from there to the end of its sentence, or to where the next claim begins. Where other sentences \
 begin with the same four words, copy more of them.
-- No link, no account, no e-mail address, no telephone number and no code, unless the persona lists it as its own.
+- No link, no account, no email address, no telephone number and no code, unless the persona lists it as its own.
 
 How you write
 - In the persona's voice and language, for its readers, keeping to its rules. Plain words, concrete nouns, active verbs.

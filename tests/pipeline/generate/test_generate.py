@@ -522,7 +522,7 @@ def test_autopilot_leaves_what_did_not_pass_a_gate_to_a_person(workspace, monkey
     found = explanation.explain(items[0], now=NOON)
     assert [(one.code, one.message) for one in found.blockers] == [
         ("autopilot_waits", told),
-        ("not_requested", "Nobody has asked for it to be published."),
+        ("not_requested", "It isn't scheduled or published yet."),
     ]
 
 

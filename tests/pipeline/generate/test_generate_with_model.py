@@ -376,7 +376,7 @@ def test_switch_of_the_operator_holds_the_run_without_a_call_and_lets_it_go_on(w
     assert (model_server.requests, run.status, run.attempts) == ([], "running", 0)
     assert (run.error["code"], run.error["message"]) == (
         "model_calls_stopped",
-        "The operator has stopped model calls: The bill is being looked at.",
+        "The operator has paused AI calls: The bill is being looked at.",
     )
     assert run.wake_at == NOON + timedelta(minutes=5)
     kill_switch.resume(switch, actor="operator", now=NOON)

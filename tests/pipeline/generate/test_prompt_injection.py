@@ -117,5 +117,5 @@ def test_api_and_page_name_the_hold_and_the_order(workspace, alice):
     assert told["held"] == HELD
     assert [ORDER in one["message"] for one in told["checks"] if one["code"] == "instructions"] == [True]
     assert blockers[0]["code"] == "held"
-    assert "Its source gives orders to a machine" in page
+    assert "Possible prompt injection in the source." in page
     assert ORDER in page

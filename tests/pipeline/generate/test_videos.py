@@ -163,9 +163,9 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     monkeypatch.setattr(film_process, "render", render)
     item = make_film(workspace)
 
-    assert seen == [(25, "Is being made: 25 %"), (60, "Is being made: 60 %")]
+    assert seen == [(25, "Generating: 25 %"), (60, "Generating: 60 %")]
     [shown] = outcome.of(workspace, item.raw_item).items
-    assert shown.label == "Ready"
+    assert shown.label == "To review"
 
 
 def test_progress_is_written_every_two_seconds_and_holds_the_lease(

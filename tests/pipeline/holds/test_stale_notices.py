@@ -50,7 +50,7 @@ def test_an_edit_of_the_entry_is_told_once_for_all_that_was_made_of_it(workspace
     assert title.startswith("The source of “")
     text = Notice.everywhere.get(kind="item_flagged").text
     assert text.startswith(f"{len(items)} published item")
-    assert "approve the item" in text
+    assert "then approve to clear this notice." in text
     # Pushed again as it is, and changed while the mark still stands: nothing new to do.
     edit(workspace, SECOND)
     edit(workspace, THIRD)

@@ -424,7 +424,7 @@ def test_people_hear_when_a_source_fails_and_when_it_is_gone(workspace, register
         clock.move_to(source.wake_at)
         source = poll(source)
         heard.append([row.title for row in Notice.everywhere.order_by("id")])
-    fails, gone = f"The source {source.name} fails", f"The source {source.name} is gone"
+    fails, gone = f"Source {source.name} fails", f"Source {source.name} is gone"
     assert heard[:2] == [[], [fails]]
     assert heard[-2:] == [[fails], [fails, gone]]
     assert Notice.everywhere.exclude(kind="source_failing", path="#sources").count() == 0

@@ -394,8 +394,8 @@ def test_people_hear_once_that_credits_are_used_up_when_an_entry_waits(workspace
     for number in range(2):
         push_raw(workspace, url=f"https://news.example/{number}", when_short="wait")
     rows = Notice.everywhere.filter(kind="quota").values_list("title", "path")
-    assert list(rows)[-1:] == [("The credits of Alice's newsroom are used up", "settings/usage")]
-    assert [title for title, _ in rows].count("The credits of Alice's newsroom are used up") == 1
+    assert list(rows)[-1:] == [("Credits of Alice's newsroom are used up", "settings/usage")]
+    assert [title for title, _ in rows].count("Credits of Alice's newsroom are used up") == 1
 
 
 def test_waiting_entry_waits_another_month_where_credits_are_short_again(workspace, clock):

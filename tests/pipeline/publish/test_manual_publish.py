@@ -68,7 +68,7 @@ def test_when_it_is_due_its_people_are_told_and_it_waits_for_them(item, handed, 
     assert reread(item).status == "publishing"
     key = encode("pub", handed.pk)
     assert notices(workspace) == [
-        (f"“{item.title or item.excerpt}” is ready to be posted on Substack", f"publications/{key}/package")
+        (f"Post “{item.title or item.excerpt}” on Substack", f"publications/{key}/package")
     ]
     assert attempts(handed) == [(1, 1, "started")]
     assert Attempt.everywhere.get().receipt["body"] == item.body

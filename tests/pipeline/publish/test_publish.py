@@ -448,7 +448,7 @@ def test_people_hear_of_the_outlet_once_and_of_the_post_when_it_ends(workspace, 
     stage = make_stage(workspace, "expired", "expired", "reject")
     publication = promise(ready, stage)
     send(publication)
-    reconnect = ("outlet_reconnect", "Stage has to be reconnected", f"outlets/{encode('out', stage.pk)}")
+    reconnect = ("outlet_reconnect", "Stage needs reconnecting", f"outlets/{encode('out', stage.pk)}")
     assert notices(workspace) == [reconnect]
     clock.shift(60)
     send(publication)

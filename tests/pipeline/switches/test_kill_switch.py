@@ -33,7 +33,7 @@ def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, woken):
     row = claimed(promised)
     row = Publication.everywhere.select_related("workspace", "item", "queue").get(pk=row.pk)
     assert [(one.code, one.message) for one in publish.held_back(row, NOON)] == [
-        ("publishing_stopped", "The operator has stopped publishing: The platform asked.")
+        ("publishing_stopped", "The operator has paused publishing: The platform asked.")
     ]
     publish.advance_publication(claimed(promised))
     held = reread(promised)

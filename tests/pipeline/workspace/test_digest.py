@@ -1,4 +1,4 @@
-"""The daily digest counts what waits for review."""
+"""Daily digest counts what waits for review."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_it_says_how_many_wait_and_since_when(workspace, alice, charlies, clock)
     work(workspace, NOON + timedelta(days=2))
     assert digests() == [
         (
-            "1 thing from Alice's newsroom",
-            "2 items wait for review. The oldest has waited for 2 days.",
+            "1 event from Alice's newsroom",
+            "2 items to review. Oldest: 2 days.",
         )
     ]
     decisions.reject(second, reason="Not now.", by="alice", now=NOON)
     work(workspace, NOON + timedelta(days=3))
-    assert digests()[1][1] == "1 item waits for review. The oldest has waited for 3 days."
+    assert digests()[1][1] == "1 item to review. Oldest: 3 days."
 
 
 def test_nothing_waits_and_nothing_is_sent(workspace):

@@ -41,7 +41,7 @@ class Server(LedgerServer):
         self.articles: dict[str, dict[str, Any]] = {}
         self.images: list[str] = []
         self.emails: list[str] = []
-        """The posts whose e-mail was sent, in that order."""
+        """The posts whose email was sent, in that order."""
         self.newsletters = [
             {"slug": "weekly", "status": "active"},
             {"slug": "old", "status": "archived"},

@@ -214,7 +214,7 @@ def test_nothing_is_made_beside_one_that_still_waits(published, clock):
     run_generations(published.raw_item)
     row = work(row, clock)
     assert decisions(row) == ["made", "still_waiting"]
-    assert "still waits" in turns(row)[1].message
+    assert "still in review" in turns(row)[1].message
     review.reject(turns(row)[0].item, reason="", by=BY, now=datetime.now(UTC))
     assert decisions(work(row, clock)) == ["made", "still_waiting", "made"]
 
@@ -343,7 +343,8 @@ def test_it_stops_itself_within_a_day_and_says_why(published, stage, clock, code
     assert (row.reason["code"], row.reason["by"]) == (code, "")
     notice = Notice.everywhere.get(kind="recurrence_stopped")
     assert notice.text == row.reason["message"]
-    assert "doesn’t come back any more" in notice.title
+    assert notice.title.startswith("Repeat of “")
+    assert notice.title.endswith("” stopped")
     assert GeneratedItem.everywhere.count() == 1
     # And it isn't let go on before that is mended.
     with pytest.raises(Conflict) as refused:
