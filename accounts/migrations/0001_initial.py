@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'workspace',
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('deletes_at__isnull', False), ('erased_at__isnull', True)), fields=['deletes_at'], name='workspace_to_erase'), models.Index(condition=models.Q(('samples', 'removing')), fields=['id'], name='workspace_to_clear')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -65,6 +66,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'plan',
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('is_default',), name='plan_one_default')],
             },
         ),
         migrations.CreateModel(
@@ -104,6 +106,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'user_account',
+                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_once')],
             },
         ),
         migrations.CreateModel(
@@ -118,6 +121,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'credit_balance',
+                'constraints': [models.CheckConstraint(condition=models.Q(('reserved__gte', 0)), name='credit_balance_reserved_not_negative')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -153,6 +157,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'audit entries',
                 'db_table': 'audit_entry',
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-created_at'], name='audit_entry_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -182,6 +187,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'API tokens',
                 'db_table': 'api_token',
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-created_at'], name='api_token_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -217,6 +223,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'idempotency_key',
+                'indexes': [models.Index(fields=['created_at'], name='idempotency_key_age')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'test', 'key'), name='idempotency_key_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -241,6 +249,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'invitation',
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Lower('email'), condition=models.Q(('accepted_at', None), ('withdrawn_at', None)), name='invitation_one_pending')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -264,6 +273,8 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'ledger entries',
                 'db_table': 'ledger_entry',
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='ledger_entry_list')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'reserve')), fields=('subject',), name='ledger_entry_reserved_once'), models.UniqueConstraint(condition=models.Q(('kind__in', ['settle', 'release'])), fields=('subject',), name='ledger_entry_settled_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -282,6 +293,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'membership',
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'user'), name='membership_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -308,6 +320,8 @@ class Migration(migrations.Migration):
                 'db_table': 'notice',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='notice_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='notice_wake_by_workspace'), models.Index(fields=['created_at'], name='notice_age')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'kind', 'key'), name='notice_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -330,6 +344,7 @@ class Migration(migrations.Migration):
                 'db_table': 'notice_choice',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'user'), name='notice_choice_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -349,6 +364,8 @@ class Migration(migrations.Migration):
                 'db_table': 'digest',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='digest_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='digest_wake_by_workspace')],
+                'constraints': [models.UniqueConstraint(fields=('workspace',), name='digest_one')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -376,6 +393,8 @@ class Migration(migrations.Migration):
                 'db_table': 'message',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='message_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='message_wake_by_workspace'), models.Index(fields=['workspace', 'user', '-id'], name='message_of_person')],
+                'constraints': [models.UniqueConstraint(fields=('notice', 'user', 'channel'), name='message_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -386,114 +405,10 @@ class Migration(migrations.Migration):
             name='plan',
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workspaces', to='accounts.plan'),
         ),
-        migrations.AddConstraint(
-            model_name='plan',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('is_default',), name='plan_one_default'),
-        ),
         migrations.AddField(
             model_name='whitelistrequest',
             name='workspace',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='whitelist_requests', to='accounts.workspace'),
-        ),
-        migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='creditbalance',
-            constraint=models.CheckConstraint(condition=models.Q(('reserved__gte', 0)), name='credit_balance_reserved_not_negative'),
-        ),
-        migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['workspace', '-created_at'], name='audit_entry_list'),
-        ),
-        migrations.AddIndex(
-            model_name='apitoken',
-            index=models.Index(fields=['workspace', '-created_at'], name='api_token_list'),
-        ),
-        migrations.AddIndex(
-            model_name='idempotencykey',
-            index=models.Index(fields=['created_at'], name='idempotency_key_age'),
-        ),
-        migrations.AddConstraint(
-            model_name='idempotencykey',
-            constraint=models.UniqueConstraint(fields=('workspace', 'test', 'key'), name='idempotency_key_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='invitation',
-            constraint=models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Lower('email'), condition=models.Q(('accepted_at', None), ('withdrawn_at', None)), name='invitation_one_pending'),
-        ),
-        migrations.AddIndex(
-            model_name='ledgerentry',
-            index=models.Index(fields=['workspace', '-id'], name='ledger_entry_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'reserve')), fields=('subject',), name='ledger_entry_reserved_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind__in', ['settle', 'release'])), fields=('subject',), name='ledger_entry_settled_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('workspace', 'user'), name='membership_once'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='notice_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='notice_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(fields=['created_at'], name='notice_age'),
-        ),
-        migrations.AddConstraint(
-            model_name='notice',
-            constraint=models.UniqueConstraint(fields=('workspace', 'kind', 'key'), name='notice_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='noticechoice',
-            constraint=models.UniqueConstraint(fields=('workspace', 'user'), name='notice_choice_once'),
-        ),
-        migrations.AddIndex(
-            model_name='noticedigest',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='digest_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='noticedigest',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='digest_wake_by_workspace'),
-        ),
-        migrations.AddConstraint(
-            model_name='noticedigest',
-            constraint=models.UniqueConstraint(fields=('workspace',), name='digest_one'),
-        ),
-        migrations.AddIndex(
-            model_name='noticemessage',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='message_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='noticemessage',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='message_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='noticemessage',
-            index=models.Index(fields=['workspace', 'user', '-id'], name='message_of_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='noticemessage',
-            constraint=models.UniqueConstraint(fields=('notice', 'user', 'channel'), name='message_once'),
-        ),
-        migrations.AddIndex(
-            model_name='workspace',
-            index=models.Index(condition=models.Q(('deletes_at__isnull', False), ('erased_at__isnull', True)), fields=['deletes_at'], name='workspace_to_erase'),
-        ),
-        migrations.AddIndex(
-            model_name='workspace',
-            index=models.Index(condition=models.Q(('samples', 'removing')), fields=['id'], name='workspace_to_clear'),
         ),
         migrations.AddConstraint(
             model_name='whitelistrequest',

@@ -148,6 +148,7 @@ class Migration(migrations.Migration):
                 'db_table': 'generation',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['queue', 'wake_at'], name='generation_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['queue', 'workspace_id', 'wake_at'], name='generation_wake_by_workspace'), models.Index(condition=models.Q(('queue', 'render')), fields=['workspace_id', 'finished_at'], name='generation_films')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -195,6 +196,8 @@ class Migration(migrations.Migration):
                 'db_table': 'model_batch',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='model_batch_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='model_batch_wake_by_workspace'), models.Index(condition=models.Q(('status__in', ['sending', 'sent'])), fields=['workspace', 'is_own_key'], name='model_batch_on_its_way')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'waiting')), fields=('workspace', 'is_own_key'), name='model_batch_one_waiting')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -219,6 +222,7 @@ class Migration(migrations.Migration):
                 'db_table': 'batched_call',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('generation', 'key'), name='batched_call_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -257,6 +261,7 @@ class Migration(migrations.Migration):
                 'db_table': 'model_call',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'created_at'], name='model_call_of_month'), models.Index(fields=['created_at'], name='model_call_of_day')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -301,6 +306,7 @@ class Migration(migrations.Migration):
                 'db_table': 'outlet',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='outlet_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='outlet_wake_by_workspace'), models.Index(fields=['workspace', '-id'], name='outlet_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -323,6 +329,7 @@ class Migration(migrations.Migration):
                 'db_table': 'oauth_attempt',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace'], name='oauth_attempt_workspace')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -350,6 +357,7 @@ class Migration(migrations.Migration):
                 'db_table': 'mail_queue',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='mail_queue_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='mail_queue_wake_by_workspace')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -381,6 +389,7 @@ class Migration(migrations.Migration):
                 'db_table': 'persona',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='persona_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -445,6 +454,7 @@ class Migration(migrations.Migration):
                 'db_table': 'generated_item',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'test', '-id'], name='generated_item_list'), models.Index(fields=['workspace', 'test', 'status', '-id'], name='generated_item_by_status'), models.Index(fields=['workspace', 'test', 'bucket', '-id'], name='generated_item_by_bucket'), models.Index(fields=['variant_group'], name='generated_item_variants'), models.Index(condition=models.Q(('deleted_at', None), ('revision__gt', 0)), fields=['persona', '-created_at'], name='generated_item_said'), models.Index(condition=models.Q(('approved_at', None), ('deleted_at', None), ('status', 'ready'), ('test', False)), fields=['workspace', '-id'], name='generated_item_waiting'), models.Index(models.F('workspace'), pipeline.models.generated_item.ChecksOutcome('checks'), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('approved_at', None), ('deleted_at', None), ('status', 'ready'), ('test', False)), name='generated_item_checked'), models.Index(condition=models.Q(models.Q(('held', ''), _negated=True), ('deleted_at', None), ('test', False)), fields=['workspace', '-id'], name='generated_item_held'), models.Index(condition=models.Q(('deleted_at', None), ('status', 'failed'), ('test', False)), fields=['workspace', '-updated_at'], name='generated_item_failed'), models.Index(condition=models.Q(models.Q(('flagged', ''), _negated=True), ('deleted_at', None), ('test', False)), fields=['workspace', '-id'], name='generated_item_flagged')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -477,6 +487,7 @@ class Migration(migrations.Migration):
                 'db_table': 'draft',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='draft_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='draft_wake_by_workspace'), models.Index(fields=['created_at'], name='draft_forgotten')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -497,6 +508,7 @@ class Migration(migrations.Migration):
                 'db_table': 'persona_version',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('persona', 'number'), name='persona_version_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -549,6 +561,8 @@ class Migration(migrations.Migration):
                 'db_table': 'publication',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='publication_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='publication_wake_by_workspace'), models.Index(fields=['workspace', 'test', '-id'], name='publication_list'), models.Index(fields=['outlet', '-published_at'], name='publication_of_outlet'), models.Index(condition=models.Q(('status__in', ['publishing', 'scheduled', 'unknown'])), fields=['outlet', 'due_at', 'id'], name='publication_line'), models.Index(condition=models.Q(('status', 'scheduled'), models.Q(('local_time', ''), _negated=True)), fields=['id'], name='publication_clock'), models.Index(condition=models.Q(('status__in', ['failed', 'unknown'])), fields=['workspace', '-id'], name='publication_dead'), models.Index(condition=models.Q(('status__in', ['publishing', 'scheduled']), ('test', False)), fields=['workspace', 'due_at'], name='publication_promised'), models.Index(condition=models.Q(('status__in', ['failed', 'unknown']), ('test', False)), fields=['workspace', '-updated_at'], name='publication_failed'), models.Index(condition=models.Q(('status', 'published'), ('test', False)), fields=['workspace', '-published_at'], name='publication_done')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status__in', ['cancelled', 'removed']), _negated=True), fields=('item', 'outlet'), name='publication_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -578,6 +592,7 @@ class Migration(migrations.Migration):
                 'db_table': 'mailing',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='mailing_list'), models.Index(fields=['outlet', '-id'], name='mailing_of_outlet'), models.Index(condition=models.Q(('status__in', ['spreading', 'sending'])), fields=['outlet', 'id'], name='mailing_open'), models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='mailing_ended')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -600,6 +615,8 @@ class Migration(migrations.Migration):
                 'db_table': 'hit_count',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'test', 'start'], name='hit_count_read'), models.Index(fields=['outlet'], name='hit_count_of_outlet'), models.Index(fields=['start'], name='hit_count_forget')],
+                'constraints': [models.UniqueConstraint(fields=('key', 'kind', 'start'), name='hit_count_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -624,6 +641,7 @@ class Migration(migrations.Migration):
                 'db_table': 'attempt',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('publication', 'number'), name='attempt_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -642,6 +660,7 @@ class Migration(migrations.Migration):
                 'db_table': 'publish_hold',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('workspace',), name='publish_hold_one')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -669,6 +688,8 @@ class Migration(migrations.Migration):
                 'db_table': 'publish_queue',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='publish_queue_list')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('workspace',), name='publish_queue_one_default')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -724,6 +745,8 @@ class Migration(migrations.Migration):
                 'db_table': 'raw_item',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='raw_item_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='raw_item_wake_by_workspace'), models.Index(fields=['workspace', 'test', '-id'], name='raw_item_list'), models.Index(condition=models.Q(('deleted_at', None), ('status__in', ['failed', 'waiting_quota']), ('test', False)), fields=['workspace', '-updated_at'], name='raw_item_failed')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'test', 'dedup_key'), name='raw_item_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -746,6 +769,7 @@ class Migration(migrations.Migration):
                 'db_table': 'raw_body',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('raw_item', 'number'), name='raw_body_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -765,6 +789,8 @@ class Migration(migrations.Migration):
                 'db_table': 'generation_input',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['raw_item'], name='generation_input_of')],
+                'constraints': [models.UniqueConstraint(fields=('generation', 'raw_item'), name='generation_input_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -798,6 +824,8 @@ class Migration(migrations.Migration):
                 'db_table': 'raw_print',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'band_0'], name='raw_print_band_0'), models.Index(fields=['workspace', 'band_1'], name='raw_print_band_1'), models.Index(fields=['workspace', 'band_2'], name='raw_print_band_2'), models.Index(fields=['workspace', 'band_3'], name='raw_print_band_3')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'test', 'second_key'), name='raw_print_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -827,6 +855,7 @@ class Migration(migrations.Migration):
                 'db_table': 'recurrence',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recurrence_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recurrence_wake_by_workspace'), models.Index(fields=['workspace', 'test', '-id'], name='recurrence_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -848,6 +877,8 @@ class Migration(migrations.Migration):
                 'db_table': 'recurrence_turn',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['recurrence', '-id'], name='recurrence_turn_list')],
+                'constraints': [models.UniqueConstraint(fields=('recurrence', 'due_at'), name='recurrence_turn_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -872,6 +903,7 @@ class Migration(migrations.Migration):
                 'db_table': 'revision',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('item', 'number'), name='revision_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -909,6 +941,7 @@ class Migration(migrations.Migration):
                 'db_table': 'series',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='series_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='series_wake_by_workspace'), models.Index(fields=['workspace', 'test', '-id'], name='series_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -932,6 +965,8 @@ class Migration(migrations.Migration):
                 'db_table': 'series_issue',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['series', '-id'], name='series_issue_list')],
+                'constraints': [models.UniqueConstraint(fields=('series', 'due_at'), name='series_issue_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -956,6 +991,7 @@ class Migration(migrations.Migration):
                 'db_table': 'shared_brief',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('raw_item', 'key'), name='shared_brief_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -975,6 +1011,7 @@ class Migration(migrations.Migration):
                 'db_table': 'short_link',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace'], name='short_link_of_workspace')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -998,6 +1035,7 @@ class Migration(migrations.Migration):
                 'db_table': 'simulated_post',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['ref'], name='simulated_post_ref')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1049,6 +1087,8 @@ class Migration(migrations.Migration):
                 'db_table': 'source',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='source_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='source_wake_by_workspace'), models.Index(fields=['workspace', 'test', '-id'], name='source_list')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_push', True)), fields=('workspace', 'test'), name='source_one_push')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1108,6 +1148,8 @@ class Migration(migrations.Migration):
                 'db_table': 'inbound_delivery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['source', '-id'], name='inbound_delivery_log'), models.Index(condition=models.Q(('body__isnull', False)), fields=['source', '-id'], name='inbound_delivery_bodies'), models.Index(fields=['workspace'], name='inbound_delivery_workspace'), models.Index(condition=models.Q(('status', 'failed')), fields=['workspace', '-id'], name='inbound_delivery_failed')],
+                'constraints': [models.UniqueConstraint(fields=('source', 'sender_key'), name='inbound_delivery_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1140,6 +1182,8 @@ class Migration(migrations.Migration):
                 'db_table': 'brand_slot',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='brand_slot_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='brand_slot_wake_by_workspace'), models.Index(fields=['source', '-id'], name='brand_slot_of_source')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status__in', ['waiting', 'waiting_quota'])), fields=('source',), name='brand_slot_one_open')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1168,6 +1212,8 @@ class Migration(migrations.Migration):
                 'db_table': 'source_entry',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'id'], name='source_entry_workspace'), models.Index(fields=['source', '-id'], name='source_entry_list'), models.Index(fields=['source', 'decision', '-id'], name='source_entry_by_decision'), models.Index(condition=models.Q(('raw_item__isnull', True)), fields=['decided_at'], name='source_entry_old')],
+                'constraints': [models.UniqueConstraint(fields=('source', 'key'), name='source_entry_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1194,6 +1240,8 @@ class Migration(migrations.Migration):
                 'db_table': 'subscriber',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='subscriber_list'), models.Index(fields=['outlet', 'status', 'id'], name='subscriber_of_outlet'), models.Index(condition=models.Q(('status', 'pending')), fields=['asked_at'], name='subscriber_unconfirmed')],
+                'constraints': [models.UniqueConstraint(fields=('outlet', 'email'), name='subscriber_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1222,6 +1270,8 @@ class Migration(migrations.Migration):
                 'db_table': 'mail_delivery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='mail_delivery_list'), models.Index(condition=models.Q(('status', 'pending')), fields=['outlet', 'mailing', 'next_at'], name='mail_delivery_waiting'), models.Index(condition=models.Q(('status', 'sending')), fields=['outlet'], name='mail_delivery_sending'), models.Index(fields=['mailing', 'status'], name='mail_delivery_counts'), models.Index(fields=['outlet', 'message_id'], name='mail_delivery_message')],
+                'constraints': [models.UniqueConstraint(fields=('mailing', 'subscriber'), name='mail_delivery_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1243,6 +1293,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'paused',
                 'db_table': 'switch',
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(condition=models.Q(('workspace', None)), fields=('what', 'platform'), name='switch_once_for_instance'), models.UniqueConstraint(condition=models.Q(('workspace__isnull', False)), fields=('what', 'platform', 'workspace'), name='switch_once_for_workspace')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1294,6 +1345,8 @@ class Migration(migrations.Migration):
                 'db_table': 'topic',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', 'test', '-id'], name='topic_list')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('source__isnull', False)), fields=('source', 'title'), name='topic_of_source_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1331,6 +1384,7 @@ class Migration(migrations.Migration):
                 'db_table': 'brand_pick',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['topic', '-used_on'], name='brand_pick_by_topic')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1360,6 +1414,7 @@ class Migration(migrations.Migration):
                 'db_table': 'upload',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['workspace', 'expires_at'], name='upload_unused'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='upload_forgotten')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1379,6 +1434,7 @@ class Migration(migrations.Migration):
                 'db_table': 'upload_use',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.CheckConstraint(condition=models.Q(('raw_item__isnull', False), ('persona__isnull', False), _connector='XOR'), name='upload_use_of_one')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1412,6 +1468,7 @@ class Migration(migrations.Migration):
                 'db_table': 'websub',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='websub_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='websub_wake_by_workspace')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1432,6 +1489,7 @@ class Migration(migrations.Migration):
                 'db_table': 'week_plan',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(fields=['workspace', '-id'], name='week_plan_list')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1455,6 +1513,7 @@ class Migration(migrations.Migration):
                 'db_table': 'workspace_defaults',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'constraints': [models.UniqueConstraint(fields=('workspace',), name='workspace_defaults_one')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -1540,495 +1599,11 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.AddIndex(
-            model_name='modelbatch',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='model_batch_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='modelbatch',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='model_batch_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='modelbatch',
-            index=models.Index(condition=models.Q(('status__in', ['sending', 'sent'])), fields=['workspace', 'is_own_key'], name='model_batch_on_its_way'),
-        ),
-        migrations.AddConstraint(
-            model_name='modelbatch',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'waiting')), fields=('workspace', 'is_own_key'), name='model_batch_one_waiting'),
-        ),
-        migrations.AddConstraint(
-            model_name='batchedcall',
-            constraint=models.UniqueConstraint(fields=('generation', 'key'), name='batched_call_once'),
-        ),
-        migrations.AddIndex(
-            model_name='modelcall',
-            index=models.Index(fields=['workspace', 'created_at'], name='model_call_of_month'),
-        ),
-        migrations.AddIndex(
-            model_name='modelcall',
-            index=models.Index(fields=['created_at'], name='model_call_of_day'),
-        ),
-        migrations.AddIndex(
-            model_name='oauthattempt',
-            index=models.Index(fields=['workspace'], name='oauth_attempt_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='mailqueue',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='mail_queue_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='mailqueue',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='mail_queue_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='persona',
-            index=models.Index(fields=['workspace', '-id'], name='persona_list'),
-        ),
-        migrations.AddIndex(
-            model_name='personadraft',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='draft_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='personadraft',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='draft_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='personadraft',
-            index=models.Index(fields=['created_at'], name='draft_forgotten'),
-        ),
-        migrations.AddConstraint(
-            model_name='personaversion',
-            constraint=models.UniqueConstraint(fields=('persona', 'number'), name='persona_version_once'),
-        ),
-        migrations.AddIndex(
-            model_name='mailing',
-            index=models.Index(fields=['workspace', '-id'], name='mailing_list'),
-        ),
-        migrations.AddIndex(
-            model_name='mailing',
-            index=models.Index(fields=['outlet', '-id'], name='mailing_of_outlet'),
-        ),
-        migrations.AddIndex(
-            model_name='mailing',
-            index=models.Index(condition=models.Q(('status__in', ['spreading', 'sending'])), fields=['outlet', 'id'], name='mailing_open'),
-        ),
-        migrations.AddIndex(
-            model_name='mailing',
-            index=models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='mailing_ended'),
-        ),
-        migrations.AddIndex(
-            model_name='hitcount',
-            index=models.Index(fields=['workspace', 'test', 'start'], name='hit_count_read'),
-        ),
-        migrations.AddIndex(
-            model_name='hitcount',
-            index=models.Index(fields=['outlet'], name='hit_count_of_outlet'),
-        ),
-        migrations.AddIndex(
-            model_name='hitcount',
-            index=models.Index(fields=['start'], name='hit_count_forget'),
-        ),
-        migrations.AddConstraint(
-            model_name='hitcount',
-            constraint=models.UniqueConstraint(fields=('key', 'kind', 'start'), name='hit_count_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.UniqueConstraint(fields=('publication', 'number'), name='attempt_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='publishhold',
-            constraint=models.UniqueConstraint(fields=('workspace',), name='publish_hold_one'),
-        ),
-        migrations.AddIndex(
-            model_name='publishqueue',
-            index=models.Index(fields=['workspace', '-id'], name='publish_queue_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='publishqueue',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('workspace',), name='publish_queue_one_default'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='publication_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='publication_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='publication_list'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(fields=['outlet', '-published_at'], name='publication_of_outlet'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status__in', ['publishing', 'scheduled', 'unknown'])), fields=['outlet', 'due_at', 'id'], name='publication_line'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status', 'scheduled'), models.Q(('local_time', ''), _negated=True)), fields=['id'], name='publication_clock'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status__in', ['failed', 'unknown'])), fields=['workspace', '-id'], name='publication_dead'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status__in', ['publishing', 'scheduled']), ('test', False)), fields=['workspace', 'due_at'], name='publication_promised'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status__in', ['failed', 'unknown']), ('test', False)), fields=['workspace', '-updated_at'], name='publication_failed'),
-        ),
-        migrations.AddIndex(
-            model_name='publication',
-            index=models.Index(condition=models.Q(('status', 'published'), ('test', False)), fields=['workspace', '-published_at'], name='publication_done'),
-        ),
-        migrations.AddConstraint(
-            model_name='publication',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['cancelled', 'removed']), _negated=True), fields=('item', 'outlet'), name='publication_once'),
-        ),
-        migrations.AddIndex(
-            model_name='outlet',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='outlet_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='outlet',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='outlet_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='outlet',
-            index=models.Index(fields=['workspace', '-id'], name='outlet_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='rawbody',
-            constraint=models.UniqueConstraint(fields=('raw_item', 'number'), name='raw_body_once'),
-        ),
-        migrations.AddIndex(
-            model_name='generationinput',
-            index=models.Index(fields=['raw_item'], name='generation_input_of'),
-        ),
-        migrations.AddConstraint(
-            model_name='generationinput',
-            constraint=models.UniqueConstraint(fields=('generation', 'raw_item'), name='generation_input_once'),
-        ),
-        migrations.AddIndex(
-            model_name='rawprint',
-            index=models.Index(fields=['workspace', 'band_0'], name='raw_print_band_0'),
-        ),
-        migrations.AddIndex(
-            model_name='rawprint',
-            index=models.Index(fields=['workspace', 'band_1'], name='raw_print_band_1'),
-        ),
-        migrations.AddIndex(
-            model_name='rawprint',
-            index=models.Index(fields=['workspace', 'band_2'], name='raw_print_band_2'),
-        ),
-        migrations.AddIndex(
-            model_name='rawprint',
-            index=models.Index(fields=['workspace', 'band_3'], name='raw_print_band_3'),
-        ),
-        migrations.AddConstraint(
-            model_name='rawprint',
-            constraint=models.UniqueConstraint(fields=('workspace', 'test', 'second_key'), name='raw_print_once'),
-        ),
-        migrations.AddIndex(
-            model_name='recurrence',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recurrence_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='recurrence',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recurrence_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='recurrence',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='recurrence_list'),
-        ),
-        migrations.AddIndex(
-            model_name='recurrenceturn',
-            index=models.Index(fields=['recurrence', '-id'], name='recurrence_turn_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='recurrenceturn',
-            constraint=models.UniqueConstraint(fields=('recurrence', 'due_at'), name='recurrence_turn_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='revision',
-            constraint=models.UniqueConstraint(fields=('item', 'number'), name='revision_once'),
-        ),
-        migrations.AddIndex(
-            model_name='series',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='series_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='series',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='series_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='series',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='series_list'),
-        ),
-        migrations.AddIndex(
-            model_name='seriesissue',
-            index=models.Index(fields=['series', '-id'], name='series_issue_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='seriesissue',
-            constraint=models.UniqueConstraint(fields=('series', 'due_at'), name='series_issue_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='sharedbrief',
-            constraint=models.UniqueConstraint(fields=('raw_item', 'key'), name='shared_brief_once'),
-        ),
-        migrations.AddIndex(
-            model_name='shortlink',
-            index=models.Index(fields=['workspace'], name='short_link_of_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='simulatedpost',
-            index=models.Index(fields=['ref'], name='simulated_post_ref'),
-        ),
-        migrations.AddIndex(
-            model_name='source',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='source_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='source',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='source_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='source',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='source_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_push', True)), fields=('workspace', 'test'), name='source_one_push'),
-        ),
-        migrations.AddIndex(
-            model_name='rawitem',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='raw_item_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='rawitem',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='raw_item_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='rawitem',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='raw_item_list'),
-        ),
-        migrations.AddIndex(
             model_name='rawitem',
             index=models.Index(fields=['source', '-id'], name='raw_item_by_source'),
         ),
         migrations.AddIndex(
-            model_name='rawitem',
-            index=models.Index(condition=models.Q(('deleted_at', None), ('status__in', ['failed', 'waiting_quota']), ('test', False)), fields=['workspace', '-updated_at'], name='raw_item_failed'),
-        ),
-        migrations.AddConstraint(
-            model_name='rawitem',
-            constraint=models.UniqueConstraint(fields=('workspace', 'test', 'dedup_key'), name='raw_item_once'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(fields=['source', '-id'], name='inbound_delivery_log'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('body__isnull', False)), fields=['source', '-id'], name='inbound_delivery_bodies'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(fields=['workspace'], name='inbound_delivery_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('status', 'failed')), fields=['workspace', '-id'], name='inbound_delivery_failed'),
-        ),
-        migrations.AddConstraint(
-            model_name='inbounddelivery',
-            constraint=models.UniqueConstraint(fields=('source', 'sender_key'), name='inbound_delivery_once'),
-        ),
-        migrations.AddIndex(
-            model_name='brandslot',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='brand_slot_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='brandslot',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='brand_slot_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='brandslot',
-            index=models.Index(fields=['source', '-id'], name='brand_slot_of_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='brandslot',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['waiting', 'waiting_quota'])), fields=('source',), name='brand_slot_one_open'),
-        ),
-        migrations.AddIndex(
-            model_name='sourceentry',
-            index=models.Index(fields=['workspace', 'id'], name='source_entry_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='sourceentry',
-            index=models.Index(fields=['source', '-id'], name='source_entry_list'),
-        ),
-        migrations.AddIndex(
-            model_name='sourceentry',
-            index=models.Index(fields=['source', 'decision', '-id'], name='source_entry_by_decision'),
-        ),
-        migrations.AddIndex(
-            model_name='sourceentry',
-            index=models.Index(condition=models.Q(('raw_item__isnull', True)), fields=['decided_at'], name='source_entry_old'),
-        ),
-        migrations.AddConstraint(
-            model_name='sourceentry',
-            constraint=models.UniqueConstraint(fields=('source', 'key'), name='source_entry_once'),
-        ),
-        migrations.AddIndex(
-            model_name='subscriber',
-            index=models.Index(fields=['workspace', '-id'], name='subscriber_list'),
-        ),
-        migrations.AddIndex(
-            model_name='subscriber',
-            index=models.Index(fields=['outlet', 'status', 'id'], name='subscriber_of_outlet'),
-        ),
-        migrations.AddIndex(
-            model_name='subscriber',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['asked_at'], name='subscriber_unconfirmed'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscriber',
-            constraint=models.UniqueConstraint(fields=('outlet', 'email'), name='subscriber_once'),
-        ),
-        migrations.AddIndex(
-            model_name='maildelivery',
-            index=models.Index(fields=['workspace', '-id'], name='mail_delivery_list'),
-        ),
-        migrations.AddIndex(
-            model_name='maildelivery',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['outlet', 'mailing', 'next_at'], name='mail_delivery_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='maildelivery',
-            index=models.Index(condition=models.Q(('status', 'sending')), fields=['outlet'], name='mail_delivery_sending'),
-        ),
-        migrations.AddIndex(
-            model_name='maildelivery',
-            index=models.Index(fields=['mailing', 'status'], name='mail_delivery_counts'),
-        ),
-        migrations.AddIndex(
-            model_name='maildelivery',
-            index=models.Index(fields=['outlet', 'message_id'], name='mail_delivery_message'),
-        ),
-        migrations.AddConstraint(
-            model_name='maildelivery',
-            constraint=models.UniqueConstraint(fields=('mailing', 'subscriber'), name='mail_delivery_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='switch',
-            constraint=models.UniqueConstraint(condition=models.Q(('workspace', None)), fields=('what', 'platform'), name='switch_once_for_instance'),
-        ),
-        migrations.AddConstraint(
-            model_name='switch',
-            constraint=models.UniqueConstraint(condition=models.Q(('workspace__isnull', False)), fields=('what', 'platform', 'workspace'), name='switch_once_for_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='topic',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='topic_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='topic',
-            constraint=models.UniqueConstraint(condition=models.Q(('source__isnull', False)), fields=('source', 'title'), name='topic_of_source_once'),
-        ),
-        migrations.AddIndex(
-            model_name='generation',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['queue', 'wake_at'], name='generation_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='generation',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['queue', 'workspace_id', 'wake_at'], name='generation_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='generation',
-            index=models.Index(condition=models.Q(('queue', 'render')), fields=['workspace_id', 'finished_at'], name='generation_films'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(fields=['workspace', 'test', '-id'], name='generated_item_list'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(fields=['workspace', 'test', 'status', '-id'], name='generated_item_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(fields=['workspace', 'test', 'bucket', '-id'], name='generated_item_by_bucket'),
-        ),
-        migrations.AddIndex(
             model_name='generateditem',
             index=models.Index(fields=['source', '-id'], name='generated_item_by_source'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(fields=['variant_group'], name='generated_item_variants'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(condition=models.Q(('deleted_at', None), ('revision__gt', 0)), fields=['persona', '-created_at'], name='generated_item_said'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(condition=models.Q(('approved_at', None), ('deleted_at', None), ('status', 'ready'), ('test', False)), fields=['workspace', '-id'], name='generated_item_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(models.F('workspace'), pipeline.models.generated_item.ChecksOutcome('checks'), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('approved_at', None), ('deleted_at', None), ('status', 'ready'), ('test', False)), name='generated_item_checked'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(condition=models.Q(models.Q(('held', ''), _negated=True), ('deleted_at', None), ('test', False)), fields=['workspace', '-id'], name='generated_item_held'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(condition=models.Q(('deleted_at', None), ('status', 'failed'), ('test', False)), fields=['workspace', '-updated_at'], name='generated_item_failed'),
-        ),
-        migrations.AddIndex(
-            model_name='generateditem',
-            index=models.Index(condition=models.Q(models.Q(('flagged', ''), _negated=True), ('deleted_at', None), ('test', False)), fields=['workspace', '-id'], name='generated_item_flagged'),
-        ),
-        migrations.AddIndex(
-            model_name='brandpick',
-            index=models.Index(fields=['topic', '-used_on'], name='brand_pick_by_topic'),
-        ),
-        migrations.AddIndex(
-            model_name='upload',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['workspace', 'expires_at'], name='upload_unused'),
-        ),
-        migrations.AddIndex(
-            model_name='upload',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='upload_forgotten'),
-        ),
-        migrations.AddConstraint(
-            model_name='uploaduse',
-            constraint=models.CheckConstraint(condition=models.Q(('raw_item__isnull', False), ('persona__isnull', False), _connector='XOR'), name='upload_use_of_one'),
-        ),
-        migrations.AddIndex(
-            model_name='websubsubscription',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='websub_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='websubsubscription',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='websub_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='weekplan',
-            index=models.Index(fields=['workspace', '-id'], name='week_plan_list'),
-        ),
-        migrations.AddConstraint(
-            model_name='workspacedefaults',
-            constraint=models.UniqueConstraint(fields=('workspace',), name='workspace_defaults_one'),
         ),
     ]

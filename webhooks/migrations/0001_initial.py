@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
                 'db_table': 'endpoint',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('deleted_at__isnull', True)), fields=['workspace'], name='endpoint_live')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -78,6 +79,8 @@ class Migration(migrations.Migration):
                 'db_table': 'delivery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='delivery_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['endpoint_id', 'wake_at'], name='delivery_wake_by_endpoint'), models.Index(fields=['endpoint', '-id'], name='delivery_log'), models.Index(fields=['endpoint', 'status', '-id'], name='delivery_log_by_status')],
+                'constraints': [models.UniqueConstraint(fields=('endpoint', 'event'), name='delivery_once')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -127,6 +130,8 @@ class Migration(migrations.Migration):
                 'db_table': 'recovery',
                 'abstract': False,
                 'base_manager_name': 'everywhere',
+                'indexes': [models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recovery_wake'), models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recovery_wake_by_workspace'), models.Index(fields=['endpoint', '-id'], name='recovery_newest')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('endpoint',), name='recovery_one_at_a_time')],
             },
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
@@ -159,45 +164,5 @@ class Migration(migrations.Migration):
             managers=[
                 ('everywhere', django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='endpoint',
-            index=models.Index(condition=models.Q(('deleted_at__isnull', True)), fields=['workspace'], name='endpoint_live'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='delivery_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['endpoint_id', 'wake_at'], name='delivery_wake_by_endpoint'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['endpoint', '-id'], name='delivery_log'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['endpoint', 'status', '-id'], name='delivery_log_by_status'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('endpoint', 'event'), name='delivery_once'),
-        ),
-        migrations.AddIndex(
-            model_name='recovery',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='recovery_wake'),
-        ),
-        migrations.AddIndex(
-            model_name='recovery',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['workspace_id', 'wake_at'], name='recovery_wake_by_workspace'),
-        ),
-        migrations.AddIndex(
-            model_name='recovery',
-            index=models.Index(fields=['endpoint', '-id'], name='recovery_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='recovery',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('endpoint',), name='recovery_one_at_a_time'),
         ),
     ]
