@@ -15,11 +15,11 @@ except ImproperlyConfigured as error:
 from django.conf import settings
 
 from config import server
-from config.operations import restore_guard
+from config.operations import unfinished_restore
 
 try:
-    restore_guard.refuse_to_start(before_fork=True)
-except restore_guard.HalfRestored as error:
+    unfinished_restore.refuse_to_start(before_fork=True)
+except unfinished_restore.HalfRestored as error:
     sys.exit(str(error))
 
 # Beside SQLite there is one process: what guards log-ins is counted in its memory.

@@ -39,7 +39,7 @@ from pipeline.grounding.claims import passage_around
 from pipeline.grounding.quantities import forget as forget_numbers
 from pipeline.render.image import QUALITY, render
 from pipeline.render.plan import AvailableMedia, DrawnText, Layout, Panel
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import FINAL, encode

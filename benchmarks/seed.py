@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import CreditBalance, Membership, User
-from config.core.database.update import update_each
+from config.core.database.bulk_update import update_each
 from pipeline.models import (
     Asset,
     GeneratedItem,

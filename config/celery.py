@@ -36,7 +36,7 @@ if not apps.apps_ready:
 from config import database_connections, in_process_broker
 from config.core import dispatcher, jobs, leases, task_runs, work_queue
 from config.database_connections import connections_of, forks, slots_of
-from config.operations import counters, health, restore_guard
+from config.operations import counter_sums, health, unfinished_restore
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
@@ -357,8 +357,8 @@ app.steps["worker"].add(Heartbeat)
 def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
     try:
         # Beat never forks, and an embedded worker's threads share their pool of connections with the pages.
-        restore_guard.refuse_to_start(before_fork=isinstance(sender, CommandLineWorker))
-    except restore_guard.HalfRestored as error:
+        unfinished_restore.refuse_to_start(before_fork=isinstance(sender, CommandLineWorker))
+    except unfinished_restore.HalfRestored as error:
         sys.exit(str(error))
 
 
@@ -379,19 +379,19 @@ def _begin_nothing_more(**_: Any) -> None:
 
 
 def _end_now() -> None:
-    counters.write()
+    counter_sums.write()
     leases.end_worker()
     os._exit(0)
 
 
 @signals.worker_process_shutdown.connect
 def _end_child(**_: Any) -> None:
-    counters.write()
+    counter_sums.write()
 
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
     # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
-        counters.write()
+        counter_sums.write()
         leases.end_worker()

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from config import celery, database_connections, in_process_broker
 from config.core import leases, task_runs
-from config.operations import counters
+from config.operations import counter_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ class EmbeddedInstance:
         # What the worker's own signal handler would set; its loop reads it at every turn.
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         in_process_broker.allow_waits(is_allowed=False)
-        counters.write()
+        counter_sums.write()
         leases.end_worker()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))

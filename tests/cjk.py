@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.render.typography import clusters, fonts, writing_systems
+from pipeline.render.typography import clusters, fonts, supported_scripts
 
 SYSTEM = Path("/usr/share/fonts/opentype/noto")
 
 
 def forget():
-    for one in (fonts.order, fonts.coverage, clusters.font_of, writing_systems.unshown_text):
+    for one in (fonts.order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text):
         one.cache_clear()
 
 

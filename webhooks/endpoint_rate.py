@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from django.db import connection
 
 from config.core import work_queue
-from config.core.database.update import update_each
+from config.core.database.bulk_update import update_each
 from webhooks.models import Endpoint, EndpointPace
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import counters, states
 from config.core.clock import utc_now
+from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
-from config.core.database.update import update_each
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from webhooks import limits

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import members, workspaces
 from accounts.access import roles
 from accounts.models import Membership
-from accounts.pages.feedback import report_errors
+from accounts.pages.act_messages import report_errors
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

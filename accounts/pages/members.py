@@ -15,7 +15,7 @@ from accounts import limits, members
 from accounts.access import roles
 from accounts.models import Invitation, Membership
 from accounts.pages import form_recovery
-from accounts.pages.feedback import offer_undo, report_errors
+from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 
 if TYPE_CHECKING:

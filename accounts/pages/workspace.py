@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from accounts import erasure, export, limits, samples, whitelist_requests, workspaces
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
-from accounts.pages.feedback import report_errors
+from accounts.pages.act_messages import report_errors
 from accounts.pages.members import SureForm
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core import limits as core_limits

@@ -12,7 +12,7 @@ from django.db.models import F
 
 from config.core import counters
 from config.core.clock import utc_now
-from config.core.database.update import update_each
+from config.core.database.bulk_update import update_each
 from config.core.errors import Conflict, Detail
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.operations import archive, db_dump, restore_guard
+from config.operations import backup_archive, db_dump, unfinished_restore
 from pipeline.media import media_folder
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def back_up(path: Path) -> None:
     The keys of the settings are not in it; without FIELD_KEYS the sealed secrets of a restored instance stay shut.
     The final name appears only when the file is whole and on the disk.
     """
-    if restore_guard.is_half_restored():
-        raise archive.Unusable(restore_guard.SENTENCE)
+    if unfinished_restore.is_half_restored():
+        raise backup_archive.Unusable(unfinished_restore.SENTENCE)
     refusal = media_folder.claim()
     if refusal:
         # It would be a database without its files, under a name that promises both.
-        raise archive.Unusable(refusal)
+        raise backup_archive.Unusable(refusal)
     partial, dump = path.with_name(f"{path.name}{PART}"), path.with_name(f"{path.name}.database{PART}")
     try:
         # Readable for its owner alone: it holds password hashes and people's content.
@@ -45,11 +45,11 @@ def back_up(path: Path) -> None:
         db_dump.dump(dump)
         crash_point("backup.dumped")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            writer = archive.ArchiveWriter(file, _about())
-            writer.put(dump, archive.DATABASE)
+            writer = backup_archive.ArchiveWriter(file, _about())
+            writer.put(dump, backup_archive.DATABASE)
             for one in _media():
                 try:
-                    writer.put(one, f"{archive.MEDIA}{one.relative_to(settings.MEDIA_ROOT)}")
+                    writer.put(one, f"{backup_archive.MEDIA}{one.relative_to(settings.MEDIA_ROOT)}")
                 except FileNotFoundError:
                     # Erased since it was listed.
                     continue
@@ -78,7 +78,7 @@ def drop_old(folder: Path, *, keep: int) -> list[Path]:
     """Delete all but the newest `keep`, and what killed runs have left; returns the whole ones that were deleted."""
     if keep < 1:
         message = "At least one backup has to be kept."
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
     dropped = kept_in(folder)[:-keep]
     for one in dropped:
         one.unlink()
@@ -90,9 +90,9 @@ def drop_old(folder: Path, *, keep: int) -> list[Path]:
     return dropped
 
 
-def _about() -> archive.About:
+def _about() -> backup_archive.About:
     applied = MigrationRecorder(connection).applied_migrations()
-    return archive.About(
+    return backup_archive.About(
         vendor=connection.vendor,
         made_at=utc_now().isoformat(timespec="seconds"),
         migrations=tuple(sorted(f"{app}.{name}" for app, name in applied)),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from config.operations import restore_guard
-from config.operations.archive import Unusable
+from config.operations import unfinished_restore
+from config.operations.backup_archive import Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,16 +85,16 @@ def prepare(kept: Path) -> Path:
         # Written out first: a restore that broke off in the middle of a pipe would look like one that ended.
         _run("pg_restore", "--no-owner", "--no-acl", f"--file={script}", str(kept))
         with script.open("a", encoding="utf-8") as file:
-            file.write(f"\nSET search_path = public;\n{restore_guard.CREATE};\n")
-            file.write(f"INSERT INTO {restore_guard.TABLE} VALUES ('{since}');\n")  # noqa: S608  our own words
+            file.write(f"\nSET search_path = public;\n{unfinished_restore.CREATE};\n")
+            file.write(f"INSERT INTO {unfinished_restore.TABLE} VALUES ('{since}');\n")  # noqa: S608  our own words
         return script
     try:
         with closing(sqlite3.connect(kept)) as copy:
             if copy.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 message = "The database in the backup is damaged. Nothing was changed."
                 raise Unusable(message)
-            copy.execute(restore_guard.CREATE)
-            copy.execute(f"INSERT INTO {restore_guard.TABLE} VALUES (?)", [since])  # noqa: S608  our own name
+            copy.execute(unfinished_restore.CREATE)
+            copy.execute(f"INSERT INTO {unfinished_restore.TABLE} VALUES (?)", [since])  # noqa: S608  our own name
             copy.commit()
     except sqlite3.DatabaseError as error:
         message = f"The database in the backup can't be read ({error}). Nothing was changed."

@@ -22,9 +22,9 @@ from config import database_connections
 from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
-from config.operations import backup, health, media_sweep, platform_checks, queue_stats, restore_guard
+from config.operations import backup, health, media_sweep, queue_stats, system_checks, unfinished_restore
 from pipeline.media import media_folder
-from pipeline.render.typography import writing_systems
+from pipeline.render.typography import supported_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,9 +176,9 @@ def _media() -> Finding:
 
 
 def _fonts() -> Finding:
-    why = writing_systems.unshown_scripts()
+    why = supported_scripts.unshown_scripts()
     names = ", ".join(
-        one.name for one in writing_systems.SCRIPTS if one not in writing_systems.missing_scripts()
+        one.name for one in supported_scripts.SCRIPTS if one not in supported_scripts.missing_scripts()
     )
     if why is None:
         return Finding("fonts", "ok", f"Pictures and films show {names}.")
@@ -186,14 +186,14 @@ def _fonts() -> Finding:
         "fonts",
         "ok",
         f"{why.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
-        f"Install Debian's package {writing_systems.CJK_PACKAGE}.",
+        f"Install Debian's package {supported_scripts.CJK_PACKAGE}.",
     )
 
 
 def _restore() -> Finding:
-    if not restore_guard.is_half_restored():
+    if not unfinished_restore.is_half_restored():
         return Finding("restore", "ok", "None is under way.")
-    return Finding("restore", "FAIL", restore_guard.SENTENCE, "Run manage.py restore again, to its end.")
+    return Finding("restore", "FAIL", unfinished_restore.SENTENCE, "Run manage.py restore again, to its end.")
 
 
 def _disk() -> Finding:
@@ -265,7 +265,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = platform_checks.aging()
+    found = system_checks.aging()
     if not found:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(

@@ -23,7 +23,7 @@ from redis.retry import Retry
 
 from config.core import dispatcher
 from config.core.middleware import error_response
-from config.operations import restore_guard
+from config.operations import unfinished_restore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,10 +194,10 @@ def broker() -> HealthCheck:
 def _restore() -> list[HealthCheck]:
     """Nothing to say but of a restore that isn't over."""
     try:
-        is_half = restore_guard.is_half_restored()
+        is_half = unfinished_restore.is_half_restored()
     except DatabaseError:
         return []
-    return [HealthCheck("restore", ok=False, detail=restore_guard.SENTENCE)] if is_half else []
+    return [HealthCheck("restore", ok=False, detail=unfinished_restore.SENTENCE)] if is_half else []
 
 
 def _dispatcher() -> HealthCheck:

@@ -19,7 +19,7 @@ from config.admin_site import work
 from config.core import jobs, leases, work_queue
 from config.core.clock import utc_now
 from config.core.middleware import error_response
-from config.operations import counters, health, media_sweep, queue_stats
+from config.operations import counter_sums, health, media_sweep, queue_stats
 from pipeline.models import Publication
 from pipeline.switches import kill_switch
 from webhooks.models import Delivery, Endpoint
@@ -115,7 +115,7 @@ def _of_the_database() -> Iterable[str]:
             _slots(),
         ),
         *_gauge("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running()),
-        *_counters(counters.sums()),
+        *_counters(counter_sums.sums()),
         *_gauge(
             "pipeline_webhook_endpoints",
             "Endpoints of webhooks that aren't removed, by state.",

@@ -16,7 +16,7 @@ from config.admin_site import work as admin_work
 from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
-from config.operations import media_sweep, platform_checks, queue_stats
+from config.operations import media_sweep, queue_stats, system_checks
 from pipeline.media import media_folder
 from pipeline.models import ModelCall
 from pipeline.switches import kill_switch
@@ -127,7 +127,7 @@ def _unserved() -> Iterator[Need]:
 
 
 def _platforms() -> Iterator[Need]:
-    for one in platform_checks.aging():
+    for one in system_checks.aging():
         page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
         yield Need(f"{one.said} {one.advice}", page)
 

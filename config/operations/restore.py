@@ -17,7 +17,7 @@ from accounts import audit
 from accounts.models import User, Workspace
 from config.core import jobs, work_queue
 from config.core.crash_points import crash_point
-from config.operations import archive, db_dump, doctor, migration_state, restore_guard
+from config.operations import backup_archive, db_dump, doctor, migration_state, unfinished_restore
 from pipeline import mailing, publish
 from pipeline.media import media_folder
 from pipeline.models import MediaFolder, Source, Upload
@@ -57,11 +57,11 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     replaced until the last step the instance is marked: killed in between, nothing of it starts, and the same restore
     run again ends it.
     """
-    half = restore_guard.is_half_restored()
+    half = unfinished_restore.is_half_restored()
     if not wipe and not half and _holds_something():
         message = "This instance holds data already. Stop it and add --wipe to replace everything."
-        raise archive.Unusable(message)
-    about, unpacked = archive.verify(path)
+        raise backup_archive.Unusable(message)
+    about, unpacked = backup_archive.verify(path)
     _refuse_unless_ours(about)
     _refuse_other_folder(about, wipe=wipe, half=half)
     db_dump.refuse_unless_alone()
@@ -70,8 +70,10 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     former, own, new = media_folder.ids(), media_folder.own_id(), uuid4()
     try:
         _refuse_unless_it_fits(stage, unpacked)
-        archive.unpack(path, database=stage / archive.DATABASE, media=stage / archive.MEDIA)
-        prepared = db_dump.prepare(stage / archive.DATABASE)
+        backup_archive.unpack(
+            path, database=stage / backup_archive.DATABASE, media=stage / backup_archive.MEDIA
+        )
+        prepared = db_dump.prepare(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
         # Whichever database a kill leaves, the folder is its own.
         media_folder.write(*former, *([own] if own else ()), *_ids_of(about), new)
@@ -94,7 +96,7 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     return done
 
 
-def _end(about: archive.About, new: UUID) -> Restored:
+def _end(about: backup_archive.About, new: UUID) -> Restored:
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
@@ -106,7 +108,7 @@ def _end(about: archive.About, new: UUID) -> Restored:
         MediaFolder.everywhere.create(instance=new)
         details = {"made_at": about.made_at, "publications_looked_up": doubted}
         audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)
-        restore_guard.clear()
+        unfinished_restore.clear()
     keys = doctor.keys()
     warning = "" if keys.verdict == "ok" else f"{keys.said} {keys.advice}"
     return Restored(about.made_at, voided, doubted, stopped, warning)
@@ -125,7 +127,7 @@ def _void_leases(now: datetime) -> int:
     return voided
 
 
-def _stop_autopilots(about: archive.About) -> tuple[str, ...]:
+def _stop_autopilots(about: backup_archive.About) -> tuple[str, ...]:
     """What such a source published after the backup would be made and published anew, under another key: no platform
     could be asked for it. A person has to compare first.
     """
@@ -137,10 +139,10 @@ def _stop_autopilots(about: archive.About) -> tuple[str, ...]:
     return tuple(workspace.name for workspace in found)
 
 
-def _refuse_unless_ours(about: archive.About) -> None:
+def _refuse_unless_ours(about: backup_archive.About) -> None:
     if about.vendor != connection.vendor:
         message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
     had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
     known = set(MigrationLoader(None).disk_migrations).union(*migration_state.replaced().values())
     newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
@@ -149,14 +151,14 @@ def _refuse_unless_ours(about: archive.About) -> None:
             f"The backup is of a newer version: this one doesn't know {', '.join(newer[:3])}. "
             "Install that version first. Nothing was changed."
         )
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
     reason = migration_state.why_not(had)
     if reason:
         message = f"The backup can't be used. {reason}"
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
 
 
-def _refuse_other_folder(about: archive.About, *, wipe: bool, half: bool) -> None:
+def _refuse_other_folder(about: backup_archive.About, *, wipe: bool, half: bool) -> None:
     """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
     if not media_folder.holds_files():
         return
@@ -170,15 +172,15 @@ def _refuse_other_folder(about: archive.About, *, wipe: bool, half: bool) -> Non
             f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
             "MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. Nothing was changed."
         )
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
     if not wipe and not half:
         message = (
             f"{settings.MEDIA_ROOT} holds files already. Add --wipe to replace them. Nothing was changed."
         )
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
 
 
-def _ids_of(about: archive.About) -> tuple[UUID, ...]:
+def _ids_of(about: backup_archive.About) -> tuple[UUID, ...]:
     try:
         return (UUID(about.instance),)
     except ValueError:
@@ -193,7 +195,7 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
             f"{stage.parent} has {free // 2**20} MiB free; the backup unpacks to {needed // 2**20} MiB "
             "beside what is there. Free some space. Nothing was changed."
         )
-        raise archive.Unusable(message)
+        raise backup_archive.Unusable(message)
 
 
 def _move_media(stage: Path) -> None:
@@ -202,7 +204,7 @@ def _move_media(stage: Path) -> None:
         if one != stage and one.name != media_folder.MARK:
             _clean(one)
     crash_point("restore.cleared")
-    unpacked = stage / archive.MEDIA
+    unpacked = stage / backup_archive.MEDIA
     for one in sorted(unpacked.iterdir()) if unpacked.is_dir() else ():
         one.rename(settings.MEDIA_ROOT / one.name)
     _clean(stage)

@@ -28,7 +28,7 @@ from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import payloads, publish, search
-from pipeline.api import documents, item_search
+from pipeline.api import documents, item_search_params
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
     COLUMNS,
@@ -102,7 +102,7 @@ def _variant_group() -> Parameter:
 
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
-    "q": item_search.words(),
+    "q": item_search_params.words(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),
@@ -195,12 +195,13 @@ class GeneratedItemView(PipelineResource):
 
         def ask_best(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
             del is_ascending
-            asked_at, place = item_search.read_place(after)
+            asked_at, place = item_search_params.read_place(after)
             # What came after the first page would move the others.
             earlier = rows.filter(created_at__lte=asked_at) if place else rows
             keys = find_keys(earlier if place or filters else None)[place : place + most]
             positions.update(
-                (key, item_search.place_after(asked_at, place + number)) for number, key in enumerate(keys, 1)
+                (key, item_search_params.place_after(asked_at, place + number))
+                for number, key in enumerate(keys, 1)
             )
             return items_by_key(rows, keys, include=include)
 

@@ -31,7 +31,7 @@ from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
-from pipeline.generate import acceptance, outcomes
+from pipeline.generate import acceptance, read_outcomes
 from pipeline.ingest import plans, purge, push, raw_content, replan
 from pipeline.media import uploads
 from pipeline.models import (
@@ -101,7 +101,7 @@ class RawItemView(PipelineResource):
         if "created_before" in query:
             rows = rows.filter(created_at__lt=query["created_before"])
         found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
-        return found.respond(request, outcomes.serialize_raw_items(self.caller.workspace, found.rows))
+        return found.respond(request, read_outcomes.serialize_raw_items(self.caller.workspace, found.rows))
 
     @extend_schema(
         operation_id="raw_push",
@@ -168,7 +168,7 @@ class RawItemView(PipelineResource):
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
         open_runs = runs.filter(status__in=sorted(OPEN_RUNS)).exists()
         shown = {
-            **outcomes.serialize_raw_item(row),
+            **read_outcomes.serialize_raw_item(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
             "complete": not open_runs
             and row.status
@@ -192,7 +192,7 @@ class RawItemView(PipelineResource):
         price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_first(price):
             again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
-        return Response(outcomes.serialize_raw_item(again), status=202)
+        return Response(read_outcomes.serialize_raw_item(again), status=202)
 
     @extend_schema(
         operation_id="raw_delete",

@@ -28,7 +28,7 @@ from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
 from pipeline.personas.lane_slots import with_picks
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import missing
-from pipeline.render.typography.writing_systems import unshown_text
+from pipeline.render.typography.supported_scripts import unshown_text
 from pipeline.text.links import ascii_url
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipeline.generate.model.account import LostLease
 from pipeline.media import footage
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused
-from pipeline.text.normalization import read_body
+from pipeline.text.plain_text import read_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

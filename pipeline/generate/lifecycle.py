@@ -11,7 +11,7 @@ from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import events, payloads, publish
-from pipeline.generate import outcomes, retry_rules
+from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import account, batches
 from pipeline.generate.topics.topic_run import conclude
@@ -214,7 +214,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
         "raw.failed",
         workspace_id=raw.workspace_id,
         test=raw.test,
-        data={"raw_item": outcomes.serialize_raw_item(raw)},
+        data={"raw_item": read_outcomes.serialize_raw_item(raw)},
         raw_item_id=raw.pk,
         source_id=raw.source_id,
         request=raw.request_id,

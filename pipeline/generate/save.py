@@ -30,7 +30,7 @@ from pipeline.generate.topics.topic_run import conclude
 from pipeline.holds.source_changes import standing_of
 from pipeline.media import pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.writers.base import Usage
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pipeline.grounding.lexicon import (
 )
 from pipeline.grounding.number_words import Core
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
-from pipeline.grounding.special import SpecialNumbers
+from pipeline.grounding.special_numbers import SpecialNumbers
 
 _NEXT: Final = re.compile(
     r"(?P<gap>[ \t\u00a0\u202f\u2009]{0,3}(?:\n[ \t]{0,3})?[-\u2010\u2011]?)(?P<word>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|(?:M|Md|Mrd|k|K|B|G)(?=[$€£])|%-points|[%‰٪％]|°\s?[CF]?(?![^\W\d_])"

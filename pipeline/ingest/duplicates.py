@@ -17,7 +17,7 @@ from pipeline.limits import NEAR_WITHIN
 from pipeline.models import RawItem, RawPrint
 from pipeline.text import similarity
 from pipeline.text.links import canonical_url
-from pipeline.text.normalization import content_hash
+from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

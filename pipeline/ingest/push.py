@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert, insert_unless_there
 from pipeline import events
-from pipeline.generate import outcomes
+from pipeline.generate import read_outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_what_was_made
 from pipeline.ingest.duplicates import mark_near, print_again, print_of
@@ -39,7 +39,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.switches import availability
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,8 +60,8 @@ class Pushed:
     def as_json(self) -> dict[str, Any]:
         """The raw item as the API shows it, with its outcomes."""
         if self.items is None:
-            return outcomes.serialize_raw_item(self.raw_item)
-        return outcomes.serialize_new_raw_item(self.raw_item, self.items)
+            return read_outcomes.serialize_raw_item(self.raw_item)
+        return read_outcomes.serialize_new_raw_item(self.raw_item, self.items)
 
 
 @dataclass(frozen=True)

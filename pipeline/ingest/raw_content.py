@@ -19,7 +19,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.text.language_detection import LOOKED_AT, guess_language
-from pipeline.text.normalization import content_hash, seen_text, title_in
+from pipeline.text.plain_text import content_hash, seen_text, title_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from accounts import credits as credit_account
 from config.core import dispatcher, states
 from config.core.database.insert import insert
 from pipeline import events
-from pipeline.generate import outcomes
+from pipeline.generate import read_outcomes
 from pipeline.generate.model import batches
 from pipeline.generate.model.account import queue_of
 from pipeline.models import (
@@ -181,7 +181,7 @@ def facts_of(
     skipped_before: Sequence[Mapping[str, Any]],
 ) -> list[Event]:
     """`skipped_before` was told already. The raw item has what `items` make pending."""
-    shown = outcomes.serialize_new_raw_item(row, items)
+    shown = read_outcomes.serialize_new_raw_item(row, items)
     news = {(one["engine_output"], one["variant"]) for one in row.skipped if one not in skipped_before}
     told: list[tuple[str, dict[str, Any]]] = (
         [] if was_told else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]

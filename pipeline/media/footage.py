@@ -22,7 +22,7 @@ from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import ascii_url
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import form_recovery
-from accounts.pages.feedback import report_errors
+from accounts.pages.act_messages import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Publication
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -21,7 +21,7 @@ from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture, square_png
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from pipeline.writers.base import Writer
 
 if TYPE_CHECKING:

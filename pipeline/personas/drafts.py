@@ -26,9 +26,9 @@ from pipeline.plugins import ConfigInvalid, NeedsReconnect, PluginError, Refused
 from pipeline.sources.base import Source, host_in
 from pipeline.switches import host_slots
 from pipeline.switches.availability import environment_of_source
-from pipeline.text.normalization import plain_text, seen_text
+from pipeline.text.plain_text import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
-from pipeline.writers.persona_draft import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
+from pipeline.writers.persona_material import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
 from pipeline.text.markup import to_html
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from pipeline.platforms.base import Setting
 from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import left_out
 from pipeline.text.links import find_links, is_same_address
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.text.sentences import sentence_ends
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.breaks import holds_unit, number_goes_on
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
@@ -19,7 +19,7 @@ from pipeline.text.sentences import sentence_ends
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
 
 WIDEST: Final = 740.0
 """Pixels of a card on a film that is 1080 wide."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.render.typography.blocks import Block  # noqa: TC001 - of `DrawnText`, which a storyboard is read into
+from pipeline.render.typography.layout_types import Block  # noqa: TC001 - of `DrawnText`, which a storyboard is read into
 
 if TYPE_CHECKING:
     from pipeline.render.audio.narration import Narration

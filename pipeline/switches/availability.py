@@ -15,7 +15,7 @@ from config.core.errors import AppError, Detail
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.plugins import Unavailable
-from pipeline.render.typography.writing_systems import unshown_scripts
+from pipeline.render.typography.supported_scripts import unshown_scripts
 from pipeline.voices.base import Voice
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.text.verbatim_edits import collapse, count_words, is_clean
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.errors import Detail, Invalid
 from pipeline.limits import BODY_CHARACTERS
-from pipeline.text import article, newsletter
+from pipeline.text import article, newsletter_sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,18 +151,21 @@ def _newsletter_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str
     title = changes.get("title", said.title)
     kept = {**said.content, **changes.get("content", {})}
     if "sections" in changes.get("content", {}):
-        sections = newsletter.with_safe_links(newsletter.from_content(kept))
-        body = newsletter.body_of(title, sections, language=said.language)
-        if changes.get("body", body) != body and newsletter.sections_of(title, changes["body"]) != sections:
+        sections = newsletter_sections.with_safe_links(newsletter_sections.from_content(kept))
+        body = newsletter_sections.body_of(title, sections, language=said.language)
+        if (
+            changes.get("body", body) != body
+            and newsletter_sections.sections_of(title, changes["body"]) != sections
+        ):
             message = "The sections say something else than the body; give one of them, the other follows."
             raise Invalid.one(field="content.sections", code="differs_from_body", message=message)
         _refuse_too_long("content.sections", "sections", body)
-        written = newsletter.as_content(sections)
+        written = newsletter_sections.as_content(sections)
         return {**changes, "body": body, "content": {**kept, "sections": written}}
     if not changes.keys() & {"body", "content", "title"}:
         return dict(changes)
-    sections = newsletter.sections_of(title, changes.get("body", said.body))
-    return {**changes, "content": {**kept, "sections": newsletter.as_content(sections)}}
+    sections = newsletter_sections.sections_of(title, changes.get("body", said.body))
+    return {**changes, "content": {**kept, "sections": newsletter_sections.as_content(sections)}}
 
 
 def _refuse_too_long(name: str, what: str, body: str) -> None:

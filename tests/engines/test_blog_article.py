@@ -20,7 +20,7 @@ from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.text.markup import to_html
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_golden import GOLDEN, PERSONA, source_of
 from tests.engines.test_thread import words

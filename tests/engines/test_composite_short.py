@@ -19,7 +19,7 @@ from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
 from pipeline.render.video.storyboard import Crop, Word, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.composite import PIECE, VisualSource, cut
-from pipeline.render.video.templates.story import Telling
+from pipeline.render.video.templates.telling import Telling
 from tests.engines.test_persona_short import ANN, SENTENCES, TEXT, TITLE, brief
 
 LONG, SHORT, WIDE, TALL = (f"upl_01jd000000000000000000000{number}" for number in range(1, 5))

@@ -21,7 +21,7 @@ from pipeline.generate.model import client as model_client
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.writers.messages_server import MessagesServer, ok

@@ -14,9 +14,9 @@ from pipeline.engines.newsletter_digest import PLUGIN
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
-from pipeline.text.newsletter import from_content
-from pipeline.writers.briefs import FACTS_MOST, SourcePart, combine
+from pipeline.text.newsletter_sections import from_content
 from pipeline.writers.claude import Claude
+from pipeline.writers.combined_briefs import FACTS_MOST, SourcePart, combine
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, PLAIN
 from tests.writers.messages_server import MessagesServer, ok

@@ -14,7 +14,7 @@ from pipeline.engines.newsletter_issue import PLUGIN
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
-from pipeline.text.newsletter import from_content
+from pipeline.text.newsletter_sections import from_content
 from pipeline.writers.claude import Claude
 from tests.writers.messages_server import MessagesServer, ok
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from config.core.errors import Invalid
 from pipeline.text.content import ItemWords, in_step
-from pipeline.text.newsletter import (
+from pipeline.text.newsletter_sections import (
     NewsletterSection,
     as_content,
     body_of,
@@ -16,7 +16,7 @@ from pipeline.text.newsletter import (
     from_content,
     sections_of,
 )
-from pipeline.text.normalization import markdown_to_text
+from pipeline.text.plain_text import markdown_to_text
 
 PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).map(
     lambda words: " ".join(words.split())

@@ -18,7 +18,7 @@ from pipeline.render.audio import narration
 from pipeline.render.plan import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import HOOK, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json
-from pipeline.render.video.templates.story import CALL_SECONDS, HOOK_SECONDS, SLOTS
+from pipeline.render.video.templates.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.voices.system import PLUGIN as VOICE
 from pipeline.writers.approved_line_drafts import NEEDS_AI, approved_drafts
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read

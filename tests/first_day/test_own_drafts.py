@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import PersonaCard, SourceText
 from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.first_day.matrix import ENGINES
 from tests.sizes import size

@@ -10,7 +10,7 @@ from pipeline.engines.blog_article.markdown import phrases
 from pipeline.engines.checks.grounded import without_added
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.fixed_words import fixed_words, source_word
-from pipeline.text.newsletter import read_more
+from pipeline.text.newsletter_sections import read_more
 from pipeline.text.similarity import opening
 from tests.first_day.matrix import ENGINES, PERSONAS, URLS, asked, with_url
 from tests.first_day.texts import texts

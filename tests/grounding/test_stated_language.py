@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.text.language_detection import other_language
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from tests.first_day.texts import texts
 
 KNOWN = ("en", "de", "fr", "es", "it", "pl", "ru", "ja", "zh", "ko", "ar", "th")

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
 from config.core import leases
-from config.operations import needs_attention, platform_checks
+from config.operations import needs_attention, system_checks
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
 from tests.factories import UserFactory
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_media")]
 @pytest.fixture(autouse=True)
 def current_platforms(monkeypatch):
     """Whenever the tests run: the documents of the platforms grow older by the day."""
-    monkeypatch.setattr(platform_checks, "aging", list)
+    monkeypatch.setattr(system_checks, "aging", list)
 
 
 @pytest.fixture

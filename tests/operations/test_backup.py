@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from config.operations import archive, restore_guard
+from config.operations import backup_archive, unfinished_restore
 from tests.operations import machine
 from tests.sizes import IS_PROOF
 
@@ -231,7 +231,7 @@ def without_end(data):
     """Cut at the border of a member, so that neither tar nor gzip can tell."""
     plain = gzip.decompress(data)
     with tarfile.open(fileobj=io.BytesIO(plain)) as members:
-        offset = members.getmember(archive.MANIFEST).offset
+        offset = members.getmember(backup_archive.MANIFEST).offset
     return gzip.compress(plain[:offset] + bytes(1024))
 
 
@@ -252,7 +252,7 @@ def with_manifest(data, **changes):
     with tarfile.open(fileobj=io.BytesIO(data)) as old, tarfile.open(fileobj=out, mode="w:gz") as new:
         for info in old:
             file = old.extractfile(info)
-            if info.name == archive.MANIFEST:
+            if info.name == backup_archive.MANIFEST:
                 said = json.dumps({**json.loads(file.read()), **changes}).encode()
                 info.size = len(said)
                 file = io.BytesIO(said)
@@ -391,7 +391,7 @@ def test_a_folder_keeps_the_newest(kept, tmp_path):
         "pipeline-20250102T000000Z.tar.gz",
         "pipeline-20250104T000000Z.tar.gz.part",
     }
-    assert archive.verify(folder / new[0])[1] > 0
+    assert backup_archive.verify(folder / new[0])[1] > 0
 
 
 def test_without_a_place_it_says_so(kept):
@@ -412,7 +412,7 @@ def test_a_killed_backup_leaves_nothing_under_the_final_name(one, tmp_path, at):
     # The next one takes the place of what was left.
     one.does("backup", str(path))
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["kept.tar.gz"]
-    assert archive.verify(path)[1] > 0
+    assert backup_archive.verify(path)[1] > 0
 
 
 @pytest.mark.slow
@@ -449,7 +449,9 @@ def test_a_restore_that_is_killed_late_lets_nothing_start_until_it_is_run_again(
         "beat": one.start("-m", "celery", "-A", "config", "beat"),
     }
     for name, done in starts.items():
-        assert (name, done.returncode, restore_guard.SENTENCE in done.stderr) == (name, 1, True), done.stderr
+        assert (name, done.returncode, unfinished_restore.SENTENCE in done.stderr) == (name, 1, True), (
+            done.stderr
+        )
     told = json.loads(one.manage("doctor", "--json").out)
     verdicts = {check["name"]: check["verdict"] for check in told["checks"]}
     assert (told["ok"], verdicts["restore"]) == (False, "FAIL")

@@ -17,7 +17,7 @@ from django.db import connection
 
 from config import database_connections
 from config.core import leases
-from config.operations import doctor, health, queue_stats, restore_guard
+from config.operations import doctor, health, queue_stats, unfinished_restore
 from pipeline.models import Outlet, Source, Worker
 
 pytestmark = pytest.mark.django_db
@@ -198,18 +198,18 @@ def test_a_check_that_breaks_hides_no_other(monkeypatch):
 @pytest.fixture
 def half(db):
     with connection.cursor() as cursor:
-        cursor.execute(restore_guard.CREATE)
+        cursor.execute(unfinished_restore.CREATE)
     yield
-    restore_guard.clear()
+    unfinished_restore.clear()
 
 
 @pytest.mark.usefixtures("half")
 def test_a_restore_that_is_not_over_is_told_everywhere(client):
-    assert verdict("restore") == ("FAIL", restore_guard.SENTENCE)
+    assert verdict("restore") == ("FAIL", unfinished_restore.SENTENCE)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     told = {check["name"]: check for check in answer.json()["checks"]}
-    assert told["restore"] == {"name": "restore", "ok": False, "detail": restore_guard.SENTENCE}
+    assert told["restore"] == {"name": "restore", "ok": False, "detail": unfinished_restore.SENTENCE}
 
 
 def test_readiness_says_nothing_of_restores_otherwise(client):

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from accounts import erasure, workspaces
 from accounts.models import Workspace
 from config.core import limits
-from config.operations import archive, backup, doctor, media_sweep, metrics, needs_attention
+from config.operations import backup, backup_archive, doctor, media_sweep, metrics, needs_attention
 from pipeline.media import files, media_folder, uploads
 from pipeline.models import Asset, MediaFolder, Upload
 from pipeline.review import decisions
@@ -141,7 +141,7 @@ def test_another_databases_folder_is_left_alone(item, root, tmp_path, client):
     kept = whole(root) | set(put_orphans(root, 3)) | {put(root, "a/b.part")}
     sweep()
     assert (whole(root), resting(root)) == (kept, set())
-    with pytest.raises(archive.Unusable, match="belongs to another database"):
+    with pytest.raises(backup_archive.Unusable, match="belongs to another database"):
         backup.back_up(tmp_path / "kept.tar.gz")
     assert not (tmp_path / "kept.tar.gz").exists()
     assert media_finding().verdict == "FAIL"

@@ -29,8 +29,8 @@ from pipeline.platforms.email_newsletter.session import classify_reply
 from pipeline.platforms.payload import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
-from pipeline.text.newsletter import NewsletterSection, as_content, body_of
-from pipeline.text.normalization import plain_text
+from pipeline.text.newsletter_sections import NewsletterSection, as_content, body_of
+from pipeline.text.plain_text import plain_text
 from tests.pipeline.mailing.conftest import certified
 from tests.pipeline.mailing.mail_server import PASSWORD, MailServer
 

@@ -166,7 +166,7 @@ def test_two_lines_never_have_more_than_three_words_each():
 
 
 def _style(look):
-    from pipeline.render.typography.blocks import Style
+    from pipeline.render.typography.layout_types import Style
 
     return Style(weight=look.weight, optical=32, line_height=1.12, align="center")
 

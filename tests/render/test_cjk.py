@@ -9,7 +9,7 @@ from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import SQUARE, AvailableMedia
 from pipeline.render.typography import clusters, fonts
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from tests.cjk import cjk  # noqa: F401  a fixture
 

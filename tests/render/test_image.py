@@ -22,7 +22,7 @@ from pipeline.render.plan import (
     Wash,
 )
 from pipeline.render.portrait import UnusablePicture
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 
 

@@ -9,8 +9,8 @@ import pytest
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable
 from pipeline.generate.checks import run_checks
-from pipeline.render.typography import clusters, fonts, writing_systems
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography import clusters, fonts, supported_scripts
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from pipeline.writers.base import Writer
 
@@ -72,8 +72,8 @@ def test_one_foreign_name_takes_no_picture_away_and_is_not_drawn():
 
 
 def test_scripts_that_are_missing_are_listed_with_their_package():
-    assert [one.name for one in writing_systems.missing_scripts()] == ["Chinese", "Japanese", "Korean"]
-    why = writing_systems.unshown_scripts()
+    assert [one.name for one in supported_scripts.missing_scripts()] == ["Chinese", "Japanese", "Korean"]
+    why = supported_scripts.unshown_scripts()
     assert why is not None
     assert why.reason == "Pictures and films can't show Chinese, Japanese and Korean here."
     assert "Debian's package fonts-noto-cjk" in why.remedy
@@ -81,13 +81,13 @@ def test_scripts_that_are_missing_are_listed_with_their_package():
 
 @pytest.mark.skipif(not SYSTEM.is_dir(), reason="Debian's package fonts-noto-cjk isn't installed")
 def test_with_the_package_nothing_is_missing(monkeypatch):
-    kept = (fonts.order, fonts.coverage, clusters.font_of, writing_systems.unshown_text)
+    kept = (fonts.order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text)
     monkeypatch.setattr(fonts, "SYSTEM", SYSTEM)
     for one in kept:
         one.cache_clear()
     try:
-        assert writing_systems.missing_scripts() == ()
-        assert [language for language, text in TEXTS.items() if writing_systems.unshown_text(text)] == []
+        assert supported_scripts.missing_scripts() == ()
+        assert [language for language, text in TEXTS.items() if supported_scripts.unshown_text(text)] == []
     finally:
         monkeypatch.undo()
         for one in kept:

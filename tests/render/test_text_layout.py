@@ -14,8 +14,8 @@ from PIL import Image, ImageChops
 
 from pipeline.plugins import Refused
 from pipeline.render.typography import shape
-from pipeline.render.typography.blocks import Block, Style
 from pipeline.render.typography.clusters import MissingGlyphs, missing, split
+from pipeline.render.typography.layout_types import Block, Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, draw_block, ink, layout
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "blocks.json"

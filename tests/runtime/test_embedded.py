@@ -98,7 +98,7 @@ def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
 
 def test_its_start_leaves_the_pages_their_pool(work, monkeypatch):
     told = []
-    monkeypatch.setattr(celery.restore_guard, "refuse_to_start", lambda **given: told.append(given))
+    monkeypatch.setattr(celery.unfinished_restore, "refuse_to_start", lambda **given: told.append(given))
     running = EmbeddedInstance()
     running.start()
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.text.html_text import html_to_text
 from pipeline.text.links import canonical_url
-from pipeline.text.normalization import content_hash, markdown_to_text, plain_text, title_in
+from pipeline.text.plain_text import content_hash, markdown_to_text, plain_text, title_in
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 PIECES = (

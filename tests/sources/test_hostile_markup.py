@@ -12,14 +12,13 @@ import pytest
 from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
 from pipeline.platforms.article import pieces
 from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
-from pipeline.sources.feeds import document, records
-from pipeline.sources.feeds import reader as feed_reader
+from pipeline.sources.feeds import parse, parser_pool, read_feed
 from pipeline.sources.web_pages import sitemap_reader, text_child
 from pipeline.text import html_text
 from pipeline.text.html_text import html_to_text
 from pipeline.text.markup import to_html
 from pipeline.text.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
-from pipeline.text.normalization import read_body
+from pipeline.text.plain_text import read_body
 from tests.sizes import IS_PROOF
 
 from .hostile_documents import ARTICLE, HOSTILE, atom, item, page, rss, sitemap
@@ -30,8 +29,8 @@ URL = "https://x.example/feed"
 def feed(text):
     """What the helper answers, read in this process, whose time is known."""
     try:
-        return records.read_document(text.encode(), url=URL, content_type="")
-    except records.FeedUnreadable as error:
+        return parse.read_document(text.encode(), url=URL, content_type="")
+    except parse.FeedUnreadable as error:
         return {"problem": error.problem}
     except MemoryError:
         return {"problem": "too_complex"}
@@ -111,7 +110,7 @@ def test_an_honest_page_and_sitemap_are_within_bounds():
     ],
 )
 def test_a_hostile_feed_is_refused_before_it_is_parsed(name, monkeypatch):
-    monkeypatch.setattr(records, "_read_xml_feed", None)
+    monkeypatch.setattr(parse, "_read_xml_feed", None)
     assert feed(rss(item(HOSTILE[name]))) == {"problem": "too_complex"}
 
 
@@ -157,10 +156,10 @@ def test_a_hostile_sitemap_is_refused_before_it_is_parsed(name):
 
 
 def test_a_source_s_page_shows_the_sentence():
-    helped = document.read_feed
-    with pytest.raises(document.Refused) as caught:
+    helped = read_feed.read_feed
+    with pytest.raises(read_feed.Refused) as caught:
         helped(rss(item(HOSTILE["nested tags"])).encode(), url=URL, content_type="")
-    feed_reader.close()
+    parser_pool.close()
     assert (caught.value.code, caught.value.field) == ("feed_too_complex", "config.url")
     assert caught.value.message.endswith("Give the address of a smaller or simpler feed.")
 
@@ -293,4 +292,4 @@ def test_deep_json_is_no_feed(nested):
 
 def test_a_feed_of_empty_items_is_read_up_to_a_bound():
     given = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [{}] * 1_000_000})
-    assert feed(given)["malformed"] == records.MAX_JSON_ITEMS
+    assert feed(given)["malformed"] == parse.MAX_JSON_ITEMS

@@ -9,7 +9,7 @@ from accounts.models import Plan
 from pipeline.ingest import collect
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.sources import scraper
-from pipeline.sources.web_pages import memory, visit
+from pipeline.sources.web_pages import memory, polite_fetch
 from tests.pipeline.steps import claimed
 from tests.sources.running_wordpress import running, wait_until
 
@@ -78,7 +78,7 @@ def everything(source):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_change_is_seen_once(site, workspace, monkeypatch, kind):
-    monkeypatch.setattr(visit, "pause", lambda seconds: None)
+    monkeypatch.setattr(polite_fetch, "pause", lambda seconds: None)
     # A busy machine's PHP may take long; nothing here is about time.
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
     # A page rests for a tenth of the time for which it stayed the same, which a busy machine stretches to seconds.

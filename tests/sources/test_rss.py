@@ -21,7 +21,7 @@ from config.core.http_client import (
 )
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Entry, EntryMedia, Fetch
-from pipeline.sources.feeds import reader
+from pipeline.sources.feeds import parser_pool
 from pipeline.sources.rss import ACCEPT, PLUGIN
 
 from .fake_http import FakeHttp, answer
@@ -273,7 +273,7 @@ def test_external_entities_and_files_are_never_opened(tmp_path):
 def seconds_of_children():
     """Of the processor, not of the clock: how busy the machine is must not decide."""
     # A helper's time is counted when it has ended.
-    reader.close()
+    parser_pool.close()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -294,7 +294,7 @@ def seconds_of_children():
 )
 def test_a_feed_that_explodes_ends_in_a_sentence_within_seconds(document, monkeypatch):
     # The limit of the processor is what is tested; on a busy machine the clock's would come first.
-    monkeypatch.setattr("pipeline.sources.feeds.document.WALL_SECONDS", 110)
+    monkeypatch.setattr("pipeline.sources.feeds.read_feed.WALL_SECONDS", 110)
     before = seconds_of_children()
     error = refusal(answer(document))
     assert seconds_of_children() - before < 12

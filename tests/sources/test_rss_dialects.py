@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.sources.base import Entry, EntryMedia, Hub, Quiet
 from pipeline.sources.feeds.decoding import with_absolute_links
-from pipeline.sources.feeds.records import FeedUnreadable, read_document
+from pipeline.sources.feeds.parse import FeedUnreadable, read_document
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer

@@ -14,8 +14,8 @@ from pipeline.sources import scraper
 from pipeline.sources.base import Entry, EntryMedia
 from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.scraper import PLUGIN
+from pipeline.sources.web_pages import polite_fetch
 from pipeline.sources.web_pages import text as page_text
-from pipeline.sources.web_pages import visit
 from pipeline.sources.web_pages.entry import why_empty
 
 from .fake_site import FakeSite, reply
@@ -30,7 +30,7 @@ WORDS = "Hold the blade flat and cut quickly through the skin of the dough, as d
 def pauses(monkeypatch) -> list[float]:
     """How long a worker would have waited between two requests."""
     waited: list[float] = []
-    monkeypatch.setattr(visit, "pause", waited.append)
+    monkeypatch.setattr(polite_fetch, "pause", waited.append)
     # A busy machine must not run out of it.
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
     return waited
@@ -341,10 +341,10 @@ def test_failing_page_of_the_first_poll_is_not_lost_among_older_ones():
 def test_first_poll_without_time_leaves_the_newest_for_later(monkeypatch):
     names = [f"story-of-bread-{number}" for number in range(12)]
     site = blog(*names)
-    monkeypatch.setattr(visit, "LONGEST_PAUSE", float("-inf"))
+    monkeypatch.setattr(polite_fetch, "LONGEST_PAUSE", float("-inf"))
     first = fetch(site)
     monkeypatch.undo()
-    monkeypatch.setattr(visit, "pause", lambda seconds: None)
+    monkeypatch.setattr(polite_fetch, "pause", lambda seconds: None)
     second = again(site, first)
     assert (titles(first), titles(second)) == ([], names[:5])
 
@@ -496,7 +496,7 @@ def test_each_hop_of_a_redirect_is_asked_of_robots():
 
 def test_crawl_delay_is_waited_for(pauses, monkeypatch):
     # What a busy machine needs to read a page is part of the wait, and this is about the rest.
-    monkeypatch.setattr(visit, "monotonic", lambda: 1_000.0)
+    monkeypatch.setattr(polite_fetch, "monotonic", lambda: 1_000.0)
     rules = reply("User-agent: *\nCrawl-delay: 4", kind="text/plain")
     found = fetch(blog("rye", "wheat", "oats", **{ROBOTS: rules}))
     assert len(found.entries) == 3

@@ -16,7 +16,7 @@ from config.core.http_client import Client, Policy
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources import scraper
 from pipeline.sources.scraper import PLUGIN
-from pipeline.sources.web_pages import render, visit
+from pipeline.sources.web_pages import polite_fetch, render
 from pipeline.sources.web_pages.render import find_browser
 from tests import chromium
 
@@ -36,7 +36,7 @@ def browser(monkeypatch) -> str:
     monkeypatch.setattr(render, "RENDER_SECONDS", 120)
     monkeypatch.setattr(render, "REQUEST_SECONDS", 60)
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
-    monkeypatch.setattr(visit, "pause", lambda seconds: None)
+    monkeypatch.setattr(polite_fetch, "pause", lambda seconds: None)
     return found
 
 

@@ -11,7 +11,7 @@ from werkzeug import Response
 
 from config.core.http_client import Client, Policy
 from pipeline.sources.scraper import PLUGIN
-from pipeline.sources.web_pages import robots, visit
+from pipeline.sources.web_pages import polite_fetch, robots
 
 from .fake_site import USER_AGENT
 from .test_scraper import article, child, listing, one_child, pauses  # noqa: F401  fixtures
@@ -85,7 +85,7 @@ def test_page_that_unpacks_to_too_much_is_left_out(blog):
 
 
 def test_page_that_drips_is_given_up_and_the_others_are_read(blog, monkeypatch):
-    monkeypatch.setattr(visit, "TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(polite_fetch, "TIMEOUT_SECONDS", 2.0)
     ended = threading.Event()
 
     def drip(_):

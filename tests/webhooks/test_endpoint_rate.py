@@ -15,7 +15,7 @@ from django.db import close_old_connections, connections
 
 from config.core import dispatcher, leases, work_queue
 from config.core.errors import Invalid
-from config.operations import restore_guard
+from config.operations import unfinished_restore
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks import deliver, endpoint_rate, endpoints, limits
 from webhooks.fan_out import write_deliveries
@@ -184,7 +184,7 @@ def _claim_for(seconds, told):
 def test_rate_is_exact_over_processes():
     filled(20, 200)
     # The threads that open a pool's connections don't live on in a forked process.
-    restore_guard.refuse_to_start(before_fork=True)
+    unfinished_restore.refuse_to_start(before_fork=True)
     connections.close_all()
     context = multiprocessing.get_context("fork")
     told = context.Queue()

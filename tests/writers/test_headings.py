@@ -7,7 +7,7 @@ import pytest
 from pipeline.engines.base import SourceText
 from pipeline.text.article import find_headings
 from pipeline.text.html_text import html_to_text
-from pipeline.text.normalization import markdown_to_text
+from pipeline.text.plain_text import markdown_to_text
 from pipeline.writers.extractive import PLUGIN
 
 PARAGRAPH = "The council voted for the tram on Tuesday, and the works begin in spring near the harbour."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engines.base import SourceText
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from pipeline.writers.extractive import PLUGIN, find_facts
 from tests.first_day.matrix import ENGINES, PERSONAS, outcome
 

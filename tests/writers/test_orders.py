@@ -14,10 +14,10 @@ from pipeline.engines.checks.allow_list import check_suspicion
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
-from pipeline.text.normalization import read_body
+from pipeline.text.plain_text import read_body
 from pipeline.text.prompt_injection import carried_out, gives_orders, orders_in, shows_signs
-from pipeline.writers.briefs import Subject, brief_of
 from pipeline.writers.claude import Claude
+from pipeline.writers.combined_briefs import Subject, brief_of
 from pipeline.writers.extractive import Extractive
 from pipeline.writers.screen import screened
 from tests.engines.test_added import OTHER, TEXT

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.engines.base import PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN as BLOG
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from pipeline.text.verbatim_edits import clause_cuts, trim_conjunction
 from pipeline.writers.extractive import PLUGIN, find_facts
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from pipeline.text.sentences import sentence_ends, split_sentences, statements_in
 
 

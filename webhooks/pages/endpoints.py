@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from accounts.pages import form_recovery, shown_once
-from accounts.pages.feedback import offer_undo, report_errors
+from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode

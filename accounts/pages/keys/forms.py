@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import tokens
-from accounts.pages.keys.labels import PRESETS
+from accounts.pages.keys.rows import PRESETS
 from config.core import limits
 from config.core.clock import utc_now
 

@@ -15,8 +15,8 @@ from django.views.decorators.cache import never_cache
 
 from accounts.access import recent_requests, tokens
 from accounts.pages import form_recovery, shown_once
-from accounts.pages.feedback import offer_undo, report_errors
-from accounts.pages.keys import labels
+from accounts.pages.act_messages import offer_undo, report_errors
+from accounts.pages.keys import rows
 from accounts.pages.keys.forms import KeyForm, RotateKeyForm
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
@@ -32,38 +32,38 @@ if TYPE_CHECKING:
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     is_with_ended = request.GET.get("ended") == "1"
-    ended = labels.count_ended(place, now)
+    ended = rows.count_ended(place, now)
     context = {
-        "keys": labels.live(place, now),
-        "ended": labels.ended(place, now) if is_with_ended else [],
+        "keys": rows.live(place, now),
+        "ended": rows.ended(place, now) if is_with_ended else [],
         "ended_count": ended,
         "is_with_ended": is_with_ended,
-        "ended_shown": labels.ENDED_SHOWN,
+        "ended_shown": rows.ENDED_SHOWN,
     }
     return render(request, "pages/keys/list.html", context)
 
 
 @page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    found = labels.find(place, token_id)
-    context = {"key": found, "examples": labels.examples(found.token) if found.is_live else []}
+    found = rows.find(place, token_id)
+    context = {"key": found, "examples": rows.examples(found.token) if found.is_live else []}
     return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
 
 
 @page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """A part of a key's page, asked for again and again; 204 while there is nothing that the page doesn't show."""
-    found = labels.find(place, token_id)
+    found = rows.find(place, token_id)
     context = _requests(found)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "pages/keys/requests.html", {"key": found, **context})
 
 
-def _requests(found: labels.Key) -> dict[str, Any]:
-    rows = recent_requests.of(found.token.pk)
-    seen = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
-    return {"requests": rows, "seen": seen}
+def _requests(found: rows.Key) -> dict[str, Any]:
+    requests = recent_requests.of(found.token.pk)
+    seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
+    return {"requests": requests, "seen": seen}
 
 
 @page("manage")
@@ -89,7 +89,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = labels.find(place, token_id)
+    key = rows.find(place, token_id)
     form = form_recovery.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
@@ -104,13 +104,13 @@ def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 @never_cache
 def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """The text of a new key, once; opened again, the page says that it is gone and what to do."""
-    key = labels.find(place, token_id)
+    key = rows.find(place, token_id)
     # A HEAD shows nothing, so it must not use up the one time.
     text = shown_once.take(request, tokens.public_id(key.token)) if request.method == "GET" else None
     context = {
         "key": key,
         "secret": text,
-        "examples": labels.examples(key.token, text) if text and key.is_live else [],
+        "examples": rows.examples(key.token, text) if text and key.is_live else [],
         "replaced": key.token.rotated_from,
     }
     return render(request, "pages/keys/secret.html", context)
@@ -132,7 +132,7 @@ def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = labels.find(place, token_id)
+    key = rows.find(place, token_id)
     if request.method != "POST":
         return render(request, "pages/keys/revoke.html", {"key": key})
     if key.token.revoked_at is None:
@@ -147,7 +147,7 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 @page("manage", methods=("POST",))
 @fresh_log_in_required
 def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = labels.find(place, token_id)
+    key = rows.find(place, token_id)
     with report_errors(request):
         tokens.unrevoke(key.token, place.user)
         messages.success(request, _("%(name)s works again.") % {"name": key.token.name})
@@ -157,7 +157,7 @@ def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 @page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method != "POST":
-        return render(request, "pages/keys/revoke_all.html", {"keys": labels.live_now(place)})
+        return render(request, "pages/keys/revoke_all.html", {"keys": rows.live_now(place)})
     revoked = tokens.revoke_all(place.workspace, place.user)
     if revoked:
         text = ngettext(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.operations import archive, backup
+from config.operations import backup, backup_archive
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         keep: int | None = options["keep"]
         try:
             self._write(given.absolute(), keep)
-        except (archive.Unusable, OSError) as error:
+        except (backup_archive.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
 
     def _write(self, given: Path, keep: int | None) -> None:

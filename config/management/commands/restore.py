@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.operations import archive, restore
+from config.operations import backup_archive, restore
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             done = restore.restore(options["path"].absolute(), wipe=options["wipe"])
-        except (archive.Unusable, OSError) as error:
+        except (backup_archive.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         lines = [
             f"Restored as it was at {done.made_at}.",

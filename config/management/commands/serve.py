@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.operations import restore_guard
+from config.operations import unfinished_restore
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,8 +31,8 @@ class Command(BaseCommand):
         # Before the fork, so that a process that is started again doesn't import every view first.
         import_module(settings.ROOT_URLCONF)
         try:
-            restore_guard.refuse_to_start(before_fork=True)
-        except restore_guard.HalfRestored as error:
+            unfinished_restore.refuse_to_start(before_fork=True)
+        except unfinished_restore.HalfRestored as error:
             raise CommandError(str(error)) from error
         host: str = options["host"]
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Draft
 from pipeline.engines.blog_article.markdown import BREAK, bullet_list, escaped, linked, phrases, place_of
 from pipeline.engines.checks.allow_list import is_allowed, title_of
-from pipeline.engines.shared.verbatim import angle_of, part_of, spread, standing_alone
+from pipeline.engines.shared.source_sentences import angle_of, part_of, spread, standing_alone
 from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engines.base import Brief, Claim, Fact, PersonaCard
-    from pipeline.engines.shared.verbatim import FactSentence
+    from pipeline.engines.shared.source_sentences import FactSentence
 
 SHARE: Final = 0.1
 """Of the source's characters, the most that may be quoted of it; of a short one see `quotable`."""

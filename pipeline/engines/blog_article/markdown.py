@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pipeline.text.language_detection import for_language
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import collapse, is_balanced
 

@@ -31,7 +31,7 @@ from pipeline.engines.shared.picture_parts import (
     handle_of,
     with_url,
 )
-from pipeline.engines.shared.verbatim import MAX_HASHTAGS, THREAD_MARK
+from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.plan import UPRIGHT, AvailableMedia, Layout

@@ -18,7 +18,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.plugins import Refused
 from pipeline.render.colour import mix
 from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.verbatim_edits import count_words
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import PersonaCard
     from pipeline.render.plan import AvailableMedia, Item
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
 
 HOOK: Final = "hook"
 POINT: Final = "point"

@@ -24,7 +24,7 @@ from pipeline.grounding import (
 from pipeline.grounding.claims import LEAST_COVERED
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import collapse
 

@@ -11,8 +11,8 @@ from pipeline.engines.checks.allow_list import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
 from pipeline.text.anaphora import points_back
-from pipeline.text.newsletter import from_content
-from pipeline.text.normalization import markdown_to_text
+from pipeline.text.newsletter_sections import from_content
+from pipeline.text.plain_text import markdown_to_text
 from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.engines.base import Brief, Draft, Fact, PersonaCard, SourceText
-    from pipeline.text.newsletter import NewsletterSection
+    from pipeline.text.newsletter_sections import NewsletterSection
 
 SUBJECT_MOST: Final = 50
 """Telephones show about so many characters of a subject."""

@@ -9,7 +9,7 @@ from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, varia
 from pipeline.engines.checks.allow_list import is_allowed, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_link_count, check_one_part, check_words
-from pipeline.engines.shared.verbatim import (
+from pipeline.engines.shared.source_sentences import (
     FactSentence,
     angle_of,
     is_postable,

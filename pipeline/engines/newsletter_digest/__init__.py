@@ -11,7 +11,13 @@ from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.grounding import ungrounded_numbers
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url
-from pipeline.text.newsletter import NewsletterSection, as_content, body_of, escape_markdown, from_content
+from pipeline.text.newsletter_sections import (
+    NewsletterSection,
+    as_content,
+    body_of,
+    escape_markdown,
+    from_content,
+)
 from pipeline.text.verbatim_edits import collapse, count_words, first_words, paragraph_of
 
 if TYPE_CHECKING:

@@ -34,14 +34,8 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.video.storyboard import SIZE
-from pipeline.render.video.templates import story
-from pipeline.render.video.templates.story import (
-    CALL_WORDS,
-    HOOK_SECONDS,
-    SECONDS,
-    SLOTS,
-    Telling,
-)
+from pipeline.render.video.templates import telling
+from pipeline.render.video.templates.telling import CALL_WORDS, HOOK_SECONDS, SECONDS, SLOTS, Telling
 from pipeline.text.links import ascii_url
 from pipeline.text.verbatim_edits import (
     collapse,
@@ -52,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.shared.verbatim import FactSentence
+    from pipeline.engines.shared.source_sentences import FactSentence
     from pipeline.render.audio.narration import NarrationScript
     from pipeline.render.plan import AvailableMedia
     from pipeline.render.video.storyboard import Storyboard
@@ -199,7 +193,7 @@ class PersonaShort(Engine):
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
         """Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body that can't be told."""
-        return story.plan(
+        return telling.plan(
             telling_of(draft),
             cast_of(persona, has_portrait=media.has_portrait),
             language=draft.language,
@@ -243,7 +237,7 @@ def _as_draft(told: Telling, brief: Brief, *, caption: str, tags: list[str], lan
 def _check_script(draft: Draft) -> Check:
     fault = None
     try:
-        fault = story.too_long(telling_of(draft))
+        fault = telling.too_long(telling_of(draft))
     except Refused as refused:
         fault = refused.message
     return judged("script", "Hook, passages and call to action have the length that they take.", fault)
@@ -290,7 +284,9 @@ def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     return fixed_words.check_fits(
-        lambda: story.plan(telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language),
+        lambda: telling.plan(
+            telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language
+        ),
         # How many lines there are, and how long it is.
         told_elsewhere=frozenset({"wrong_count", "wrong_length"}),
     )

@@ -11,19 +11,13 @@ from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.shared.fixed_words import (
     title_from,
 )
-from pipeline.engines.shared.verbatim import FactSentence, polished, standing_alone
+from pipeline.engines.shared.source_sentences import FactSentence, polished, standing_alone
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video.templates.story import (
-    CALL_SECONDS,
-    CALL_WORDS,
-    PASSAGES_MOST,
-    SLOTS,
-    Telling,
-)
+from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
 from pipeline.text.links import find_links
 from pipeline.text.sentences import goes_on, statements_in
 from pipeline.text.verbatim_edits import (

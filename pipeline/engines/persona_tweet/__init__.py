@@ -31,7 +31,7 @@ from pipeline.render.plan import (
     PicturePlan,
 )
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import ascii_url, find_links
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.render.plan import Item
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
 
 # The pattern, then the months as they stand after a day.
 _WAYS: Final[Mapping[str, tuple[str, str]]] = {

@@ -16,14 +16,14 @@ from pipeline.engines.shared.picture_parts import (
     photo_tones,
 )
 from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit
 from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Draft, PersonaCard
     from pipeline.render.plan import Item
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
 
 SIZES: Final = (UPRIGHT, SQUARE)
 LEAST_SIZE: Final = 44

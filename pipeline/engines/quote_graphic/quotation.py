@@ -13,7 +13,7 @@ from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.picture_parts import (
     with_url,
 )
-from pipeline.engines.shared.verbatim import MAX_HASHTAGS, THREAD_MARK
+from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.links import find_links
 from pipeline.text.sentences import signature_in

@@ -12,8 +12,8 @@ from pipeline.engines.checks.allow_list import strange_addresses
 from pipeline.render import colour
 from pipeline.render.plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import list_characters, missing, split
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
 from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
     from pipeline.render.plan import AvailableMedia, Item
-    from pipeline.render.typography.blocks import Block, Direction
+    from pipeline.render.typography.layout_types import Block, Direction
 
 _PALETTES: Final = (
     ("#1f3a5f", "#d9663b"),

@@ -25,7 +25,7 @@ from pipeline.engines.checks.posts import (
     check_link_count,
     check_one_part,
 )
-from pipeline.engines.shared.verbatim import (
+from pipeline.engines.shared.source_sentences import (
     MAX_HASHTAGS,
     THREAD_MARK,
     angle_of,

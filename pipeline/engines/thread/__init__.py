@@ -9,7 +9,7 @@ from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, varia
 from pipeline.engines.checks.allow_list import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
-from pipeline.engines.shared.verbatim import (
+from pipeline.engines.shared.source_sentences import (
     MAX_HASHTAGS,
     angle_of,
     are_alike,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.shared.verbatim import FactSentence
+    from pipeline.engines.shared.source_sentences import FactSentence
 
 LEAST_POSTS: Final = 3
 MOST_POSTS: Final = 8

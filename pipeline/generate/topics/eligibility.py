@@ -15,7 +15,7 @@ from pipeline.models import Persona, Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
-from pipeline.writers.briefs import brief_of
+from pipeline.writers.combined_briefs import brief_of
 from pipeline.writers.extractive import lane_drafts
 
 if TYPE_CHECKING:

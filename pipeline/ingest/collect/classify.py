@@ -16,7 +16,7 @@ from pipeline.ingest import raw_content
 from pipeline.ingest.duplicates import are_close, is_same_title, key_of, second_key, twin_of
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
-from pipeline.text.normalization import content_hash
+from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from config.core.ids import encode
 from pipeline import labels, publish
 from pipeline.dashboard.overview import SuggestedCall
-from pipeline.generate import outcomes, retry_rules
+from pipeline.generate import read_outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import next_actions, summary
@@ -265,7 +265,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
 
 def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
     del now
-    reasons = outcomes.current_reasons(place.workspace, rows)
+    reasons = read_outcomes.current_reasons(place.workspace, rows)
     return [_raw(place, row, reasons[row.pk]) for row in rows]
 
 

@@ -10,7 +10,7 @@ from pipeline import generate
 from pipeline.engines.checks.grounded import words_of
 from pipeline.grounding import place_in
 from pipeline.models import RawBody
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

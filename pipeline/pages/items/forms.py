@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages.feedback import changed_meanwhile
+from accounts.pages.act_messages import changed_meanwhile
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import limits, plugins

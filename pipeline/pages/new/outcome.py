@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from config.core.ids import encode
 from pipeline import labels
 from pipeline.dashboard.overview import SuggestedCall, looked_at
-from pipeline.generate import outcomes, retry_rules
+from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary
 from pipeline.states import ITEMS_IN_MAKING
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,7 +118,7 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
 
 
 def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
-    skipped = [one for one in outcomes.read_one(raw) if one["outcome"] == outcomes.SKIPPED]
+    skipped = [one for one in read_outcomes.read_one(raw) if one["outcome"] == read_outcomes.SKIPPED]
     numbers: dict[tuple[str, str], list[int]] = {}
     for one in skipped:
         numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)

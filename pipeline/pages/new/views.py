@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from accounts.pages import form_recovery
+from accounts.pages.act_messages import report_errors
 from accounts.pages.auto_refresh import look_again
-from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import Invalid

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.pages import form_recovery, shown_once
-from accounts.pages.feedback import report_errors
+from accounts.pages.act_messages import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.ids import encode

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
-from accounts.pages.feedback import first_part
+from accounts.pages.act_messages import first_part
 from config.core.ids import encode
 from pipeline.models import Topic
 from pipeline.pages import choices

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages.feedback import first_part
+from accounts.pages.act_messages import first_part
 from config.core import limits as core_limits
 from config.core.ids import decode, encode
 from pipeline import limits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.feedback import first_part
+from accounts.pages.act_messages import first_part
 from pipeline import limits
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pipeline.render import colour
 from pipeline.render.typography.bidi import is_rtl_language
 from pipeline.text.links import is_same_address
 from pipeline.text.markup import to_html
-from pipeline.text.newsletter import NewsletterSection, leads_somewhere, read_more, sections_of
-from pipeline.text.normalization import plain_text
+from pipeline.text.newsletter_sections import NewsletterSection, leads_somewhere, read_more, sections_of
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,7 @@ from pipeline.platforms.uploads import part_of
 from pipeline.platforms.youtube import upload
 from pipeline.platforms.youtube.errors import fail
 from pipeline.plugins import Evidence, NeedsReconnect, PluginError, Problem, TryLater
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from pipeline.render.typography import fonts
 
 if TYPE_CHECKING:
-    from pipeline.render.typography.blocks import Direction
+    from pipeline.render.typography.layout_types import Direction
 
 _EMOJI_SCALE: Final = 0.93
 """They are drawn larger than letters; at this share their height goes with that of capitals."""

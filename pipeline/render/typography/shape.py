@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import visual_order
-from pipeline.render.typography.blocks import Block, TextLine, TextRun
 from pipeline.render.typography.breaks import UnbrokenRun, broken, is_unseen
+from pipeline.render.typography.layout_types import Block, TextLine, TextRun
 from pipeline.render.typography.measure import Pen, advance, ink_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.render.typography.blocks import Direction, Style
+    from pipeline.render.typography.layout_types import Direction, Style
 
 _SEARCH_STEPS = 10
 _LOOSE = 1.05

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
-    from pipeline.render.typography.blocks import Block, Direction, Style, TextRun
+    from pipeline.render.typography.layout_types import Block, Direction, Style, TextRun
 
 _RATHER_BREAK: Final = 0.8
 """A long word is broken where keeping it whole would shrink the text below this share."""

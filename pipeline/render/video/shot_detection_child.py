@@ -25,7 +25,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     from pipeline.plugins import Refused  # noqa: PLC0415
     from pipeline.render.probe_child import OpenInput  # noqa: PLC0415
     from pipeline.render.video.footage import Reel  # noqa: PLC0415
-    from pipeline.render.video.shot_finder import find_shots  # noqa: PLC0415
+    from pipeline.render.video.shots_and_crops import find_shots  # noqa: PLC0415
 
     av.logging.set_level(None)
     cv2.setNumThreads(1)

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import DrawnText, Panel, PicturePlan
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.typeset import typeset

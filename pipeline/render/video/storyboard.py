@@ -17,7 +17,7 @@ from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
 
 SIZE: Final = (1080, 1920)
 FPS: Final = 30

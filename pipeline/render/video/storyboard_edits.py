@@ -15,7 +15,7 @@ from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.plan import Disc, DrawnText, Panel
 from pipeline.render.typography import fonts
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.phrases import joined, phrases
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.typeset import typeset
@@ -24,7 +24,7 @@ from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Overlay, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.storyboard import Item, Storyboard
 
 LARGEST: Final = 400

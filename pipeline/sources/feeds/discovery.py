@@ -13,7 +13,7 @@ from config.core.http_client import OutboundError
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused
 from pipeline.sources.feeds.answers import fail, from_outbound, links_in_headers
-from pipeline.sources.feeds.document import LinkRecord, WebPage, read_feed
+from pipeline.sources.feeds.read_feed import LinkRecord, WebPage, read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

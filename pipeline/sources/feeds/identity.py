@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.sources.feeds.document import EntryRecord
+    from pipeline.sources.feeds.read_feed import EntryRecord
 
 MAX_REMEMBERED: Final = 400
 """Places; a document has at most 200 entries, and some go and come back."""

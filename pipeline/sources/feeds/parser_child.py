@@ -30,7 +30,7 @@ LENGTH: Final = struct.Struct(">I")
 
 def answer_of(document: bytes, *, url: str, content_type: str) -> bytes:
     """The answer to one question, whatever the document holds."""
-    from pipeline.sources.feeds.records import FeedUnreadable, read_document  # noqa: PLC0415  needs the path from main()
+    from pipeline.sources.feeds.parse import FeedUnreadable, read_document  # noqa: PLC0415  needs the path from main()
 
     try:
         feed = read_document(document, url=url, content_type=content_type)
@@ -115,7 +115,7 @@ def main(project_folder: str, library_folder: str) -> None:
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: F401, PLC0415  once, for all forks
 
     import pipeline.sources.feeds.feedparser_bounds  # noqa: PLC0415
-    import pipeline.sources.feeds.records  # noqa: F401, PLC0415
+    import pipeline.sources.feeds.parse  # noqa: F401, PLC0415
 
     serve()
 

@@ -23,8 +23,8 @@ from pipeline.sources.feeds.answers import (
     validators_of,
     wait_of,
 )
-from pipeline.sources.feeds.document import FeedDocument, WebPage, entry_of, notes_on, read_feed
 from pipeline.sources.feeds.identity import KnownIdentities, identify
+from pipeline.sources.feeds.read_feed import FeedDocument, WebPage, entry_of, notes_on, read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

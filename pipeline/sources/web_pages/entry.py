@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from pipeline.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
 from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.sources.web_pages.polite_fetch import Visit
     from pipeline.sources.web_pages.text import PageText
-    from pipeline.sources.web_pages.visit import Visit
 
 _KNOWN_RULES: Final = frozenset(
     {"all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nosnippet", "noai", "noimageai"}

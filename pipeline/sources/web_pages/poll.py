@@ -12,9 +12,9 @@ from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Fetch, Note
 from pipeline.sources.web_pages.listing import ENOUGH, find_articles, is_feed, is_sitemap, list_sitemaps
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
+from pipeline.sources.web_pages.polite_fetch import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
-from pipeline.sources.web_pages.visit import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.work import PageWork
 from pipeline.text.links import canonical_url
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
     from pipeline.sources.web_pages.text import PageReader, PageText
-    from pipeline.sources.web_pages.visit import Visit, Visitor
 
 LEAST_AT_FIRST: Final = 5
 """Newest pages of a first poll that wait for the next one where there was no time for them."""

@@ -26,7 +26,7 @@ from config.core.http_client import OutboundError
 from pipeline.limits import PAGE_BYTES
 from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.isolated_child import exchange, folder_of
-from pipeline.sources.web_pages.visit import Visit, VisitFailed
+from pipeline.sources.web_pages.polite_fetch import Visit, VisitFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,18 +9,18 @@ from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Note
 from pipeline.sources.web_pages.entry import entry_of, own_address, rules_of, why_left_out
 from pipeline.sources.web_pages.memory import PageRecord
+from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed, check_type
 from pipeline.sources.web_pages.text import PageUnreadable
-from pipeline.sources.web_pages.visit import OutOfTime, VisitFailed, check_type
-from pipeline.text.normalization import content_hash
+from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.text import PageLink, PageReader, PageText
-    from pipeline.sources.web_pages.visit import Visit, Visitor
 
 MAX_TRIES: Final = 5
 """Polls in which a listed page may fail before it is listed as left out."""

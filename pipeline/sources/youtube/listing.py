@@ -14,7 +14,7 @@ from config.core.http_client import OutboundError
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
-from pipeline.sources.feeds.document import entry_of, read_feed
+from pipeline.sources.feeds.read_feed import entry_of, read_feed
 from pipeline.sources.youtube.api import ApiFailed
 from pipeline.sources.youtube.video import YouTubeVideo, watch_address
 

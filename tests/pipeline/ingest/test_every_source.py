@@ -10,7 +10,7 @@ from pipeline import plugins
 from pipeline.sources import scraper
 from pipeline.sources.base import Source
 from pipeline.sources.isolated_child import IsolatedChild
-from pipeline.sources.web_pages import text, visit
+from pipeline.sources.web_pages import polite_fetch, text
 from tests.pipeline.ingest.every_source import feeds, lanes, pages, pushes, tiktoks, videos
 from tests.pipeline.ingest.every_source.world import CASES, World, is_sentence
 
@@ -38,7 +38,7 @@ def world(workspace, clock, server, reader, settings, monkeypatch):
     # One reader of pages for all: starting it costs more than everything that is asked of it here.
     monkeypatch.setattr(text, "IsolatedChild", lambda *_, **__: reader)
     monkeypatch.setattr(text.PageReader, "__exit__", lambda *_: None)
-    monkeypatch.setattr(visit, "pause", lambda _: None)
+    monkeypatch.setattr(polite_fetch, "pause", lambda _: None)
     # A busy machine must not run out of it.
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
     made = World(workspace, clock, server, settings, monkeypatch)

@@ -14,7 +14,7 @@ from accounts import credits
 from pipeline.media import videos
 from pipeline.models import GeneratedItem
 from pipeline.render.video import film_process
-from pipeline.text.normalization import seen_text
+from pipeline.text.plain_text import seen_text
 from tests.first_day.matrix import ENGINES, spoken
 from tests.first_day.texts import texts
 from tests.pipeline.generate.test_clips import hand_over

@@ -8,8 +8,8 @@ from pipeline.engines.blog_article.markdown import phrases
 from pipeline.engines.shared.fixed_words import source_word
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.text.language_detection import guess_language
-from pipeline.text.newsletter import read_more
-from pipeline.text.normalization import plain_text
+from pipeline.text.newsletter_sections import read_more
+from pipeline.text.plain_text import plain_text
 from tests.first_day.texts import texts
 from tests.pipeline.steps import items_of, push_raw, reread, run_generations
 

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.video.templates import points
-from pipeline.render.video.templates import story as telling
+from pipeline.render.video.templates import points, telling
 from pipeline.render.video.templates.parts import TITLE
 
 WORDS = {

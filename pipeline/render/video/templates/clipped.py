@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.render import colour
 from pipeline.render.captions import cards
 from pipeline.render.plan import DrawnText, Panel
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
@@ -32,7 +32,7 @@ from pipeline.render.video.storyboard import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.material import Shot, VideoSpan
 
 NAME: Final = "clipped"

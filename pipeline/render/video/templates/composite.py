@@ -15,7 +15,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.phrases import joined
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
-from pipeline.render.video.templates import clipped, story
+from pipeline.render.video.templates import clipped, telling
 from pipeline.render.video.templates.parts import WIPE, whole_frames
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import Shot
     from pipeline.render.video.storyboard import Overlay, Word
     from pipeline.render.video.templates.parts import Cast
-    from pipeline.render.video.templates.story import Telling
+    from pipeline.render.video.templates.telling import Telling
 
 NAME: Final = "composite"
 SECONDS: Final = (20.0, 60.0)
@@ -157,7 +157,7 @@ def _edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
         yield rank, whole_frames(words[place].start - _LEAD)
 
 
-class _Film(story.Film):
+class _Film(telling.Film):
     def __init__(
         self, told: Telling, cast: Cast, language: str, heard: Narration | None, shown: Sequence[VisualSource]
     ) -> None:
@@ -234,7 +234,7 @@ class _Film(story.Film):
             return
         words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
         risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = story.TimedPassage(joined(word.t for word in words), words, risen, piece.end)
+        said = telling.TimedPassage(joined(word.t for word in words), words, risen, piece.end)
         yield from self._passage(said, self._of_passage(place))
 
 

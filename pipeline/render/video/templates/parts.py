@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.render import colour
 from pipeline.render.plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.clusters import split
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
@@ -20,7 +20,7 @@ from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.storyboard import Item
 
 

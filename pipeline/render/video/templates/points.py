@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.render.plan import DrawnText, Panel
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug import Response
 
-from pipeline.sources.web_pages import visit
+from pipeline.sources.web_pages import polite_fetch
 from tests.pipeline.ingest.every_source.world import Kind
 from tests.sources.test_scraper import article, listing
 
@@ -170,11 +170,11 @@ def huge(world: World) -> None:
 def slow(world: World) -> None:
     blog = Blog(world, "rye", "drip")
     blog.pages[path("drip")] = world.drip
-    world.monkeypatch.setattr(visit, "TIMEOUT_SECONDS", 1.0)
+    world.monkeypatch.setattr(polite_fetch, "TIMEOUT_SECONDS", 1.0)
     source = follow(world, blog)
     assert world.log(source) == {"rye": "new"}
     assert "timed_out" in world.health(source)[2]
-    world.monkeypatch.setattr(visit, "TIMEOUT_SECONDS", 20.0)
+    world.monkeypatch.setattr(polite_fetch, "TIMEOUT_SECONDS", 20.0)
     blog.pages[path("drip")] = article("drip")
     world.poll(source)
     assert world.log(source) == {"rye": "new", "drip": "new"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.text.language_detection import for_language
-from pipeline.text.normalization import markdown_to_text
+from pipeline.text.plain_text import markdown_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,9 +10,9 @@ from typing import Any, Final, TypedDict, cast
 from pipeline.limits import TITLE_CHARACTERS
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Entry, EntryMedia, Hub, Note, Quiet
-from pipeline.sources.feeds import reader
+from pipeline.sources.feeds import parser_pool
 from pipeline.text.html_text import html_to_text
-from pipeline.text.normalization import plain_text
+from pipeline.text.plain_text import plain_text
 
 # Nearly four times the CPU limit of the child, for machines with other things to do.
 WALL_SECONDS: Final = 30
@@ -120,11 +120,11 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
 
 def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
     try:
-        return reader.ask_child(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
+        return parser_pool.ask_child(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
     except TimeoutError:
         message = "Reading the feed took too long on a busy machine."
         raise TryLater(message, code="feed_timed_out") from None
-    except reader.HelperDied:
+    except parser_pool.HelperDied:
         message = "No process could be started to read the feed."
         raise TryLater(message, code="no_process") from None
 

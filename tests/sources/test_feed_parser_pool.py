@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.plugins import TryLater
-from pipeline.sources.feeds import document as feed_document
-from pipeline.sources.feeds import reader
+from pipeline.sources.feeds import parser_pool, read_feed
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer
@@ -28,9 +27,9 @@ SLOW = rss(item("<p>a<br>b & c"), *(item(ARTICLE, number) for number in range(40
 
 @pytest.fixture(autouse=True)
 def none_left():
-    reader.close()
+    parser_pool.close()
     yield
-    reader.close()
+    parser_pool.close()
 
 
 def document(name):
@@ -38,12 +37,12 @@ def document(name):
 
 
 def title(name, *, seconds=60):
-    lines = reader.ask_child(document(name), url=URL, content_type="", seconds=seconds)
+    lines = parser_pool.ask_child(document(name), url=URL, content_type="", seconds=seconds)
     return json.loads(lines[0])["title"]
 
 
 def idle():
-    return [helper._process.pid for helper in reader._idle]
+    return [helper._process.pid for helper in parser_pool._idle]
 
 
 def alive_in_group(group):
@@ -76,7 +75,7 @@ def test_a_helper_that_died_meanwhile_is_replaced():
 
 
 def test_a_helper_is_replaced_after_so_many_feeds(monkeypatch):
-    monkeypatch.setattr(reader, "FEEDS_OF_ONE", 2)
+    monkeypatch.setattr(parser_pool, "FEEDS_OF_ONE", 2)
     title("a")
     first = idle()
     title("b")
@@ -88,7 +87,7 @@ def test_a_helper_is_replaced_after_so_many_feeds(monkeypatch):
 def test_a_late_helper_is_killed_with_its_fork(monkeypatch):
     title("a")
     (pid,) = idle()
-    monkeypatch.setattr(feed_document, "WALL_SECONDS", 0.2)
+    monkeypatch.setattr(read_feed, "WALL_SECONDS", 0.2)
     with pytest.raises(TryLater) as caught:
         PLUGIN.fetch({"url": URL}, {}, http=FakeHttp(answer(SLOW)), now=NOW, environment={})
     assert caught.value.code == "feed_timed_out"
@@ -97,7 +96,7 @@ def test_a_late_helper_is_killed_with_its_fork(monkeypatch):
     while alive_in_group(pid):
         assert time.monotonic() < until
         time.sleep(0.05)
-    monkeypatch.setattr(feed_document, "WALL_SECONDS", 60)
+    monkeypatch.setattr(read_feed, "WALL_SECONDS", 60)
     assert title("b") == "b"
 
 
@@ -112,7 +111,7 @@ def test_a_fork_that_dies_leaves_its_helper_alive():
     title("a")
     first = idle()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(reader.ask_child, SLOW, url=URL, content_type="", seconds=60)
+        asked = pool.submit(parser_pool.ask_child, SLOW, url=URL, content_type="", seconds=60)
         until = time.monotonic() + 60
         while not (forks := [pid for pid in alive_in_group(first[0]) if int(pid) != first[0]]):
             assert time.monotonic() < until
@@ -129,7 +128,7 @@ def test_many_at_once_each_get_their_own_answer():
     names = [f"feed-{number}" for number in range(40)]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(title, names)) == names
-    assert len(idle()) <= reader.MOST_IDLE
+    assert len(idle()) <= parser_pool.MOST_IDLE
 
 
 def test_a_fork_of_this_process_leaves_its_helpers_alone():
@@ -138,8 +137,8 @@ def test_a_fork_of_this_process_leaves_its_helpers_alone():
     child = os.fork()
     if child == 0:
         # In the fork there is none, and closing ends nobody else's.
-        reader.close()
-        os._exit(len(reader._idle))
+        parser_pool.close()
+        os._exit(len(parser_pool._idle))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert title("b") == "b"
     assert idle() == [pid]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts import workspaces
-from config.core.database.update import update_each
+from config.core.database.bulk_update import update_each
 from pipeline.models import Source
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -12,10 +12,10 @@ from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
 from pipeline.render.audio.spoken_words import tokens
+from pipeline.render.big_numbers import figures_in
 from pipeline.render.captions import HELD, cards
-from pipeline.render.figures import figures_in
 from pipeline.render.plan import DrawnText
-from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
@@ -52,8 +52,8 @@ from pipeline.text.verbatim_edits import too_wide
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.render.figures import Figure
-    from pipeline.render.typography.blocks import Block
+    from pipeline.render.big_numbers import Figure
+    from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.storyboard import Caption, Word
     from pipeline.render.video.templates.parts import SceneColours
 
