@@ -63,11 +63,13 @@ def strange_numbers(
     `declared` are the values and units of declared sums, which were computed again by `derived`. The languages decide what `1.000`
     and "billion" are; they are guessed where they aren't told. What stands in a web address isn't looked at.
     """
-    # A short draft doesn't show the language that its source, which is longer, shows.
-    said = parse(draft, language or language_of(source, source_language))
+    # A short draft doesn't show the language that its source, which is longer, shows. Where neither does, one reading
+    # holds for both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in another.
+    seen = language_of(source, source_language) or language_of(draft, language)
+    said = parse(draft, language or seen)
     if not said.quantities:
         return ()
-    known = parse(source, source_language)
+    known = parse(source, source_language or seen)
     judge = _Judge(said, known)
     found: list[Strange] = []
     for quantity in said.quantities:

@@ -239,6 +239,15 @@ WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
     ),
     PersonaCard("Harbour Desk"),
 )
+@hypothesis.example(
+    # No language is to be seen in the source, and another one in the sentence alone.
+    SourceText(
+        "I sold 3 houses",
+        seen_text("- Brackwater for $12.4 million\n- the U.S. for €1,5 Mio.", "markdown"),
+        "",
+    ),
+    PersonaCard("Harbour Desk"),
+)
 def test_no_engine_fails_its_own_draft(source, persona):
     brief = WRITER.brief(source).brief
     failed = {}
