@@ -13,6 +13,7 @@ urlpatterns = [
     path("new", landing.create, name="workspace_create"),
     path("account/profile", profile.profile, name="profile"),
     re_path(r"^invitations/(?P<token>[A-Za-z0-9_-]{43})$", invitation.invitation, name="invitation"),
+    page_path("settings/", workspace.settings_page, "settings_page"),
     page_path("settings/access", workspace.access, "access"),
     page_path("settings/keys", key_views.keys, "keys"),
     page_path("settings/keys/new", key_views.create, "key_create"),

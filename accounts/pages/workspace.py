@@ -76,6 +76,13 @@ class NameForm(forms.Form):
     )
 
 
+@page("look", methods=("GET",))
+def settings_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """The list of the settings' pages, as far as the person may open them."""
+    del place
+    return render(request, "pages/settings.html")
+
+
 @page("manage")
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     row = place.workspace

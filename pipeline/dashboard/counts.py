@@ -81,10 +81,15 @@ class WaitingForReview:
 
 
 def waiting_for_review(workspace_id: UUID) -> WaitingForReview:
+    count = to_review(workspace_id)
     waiting = GeneratedItem.objects.of(workspace_id).live().to_review()
-    (count,) = count_each(waiting)
     oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
     return WaitingForReview(count.number, count.said, oldest)
+
+
+def to_review(workspace_id: UUID) -> CappedCount:
+    (found,) = count_each(GeneratedItem.objects.of(workspace_id).live().to_review())
+    return found
 
 
 def outlets_to_reconnect(workspace_id: UUID) -> list[str]:

@@ -16,6 +16,7 @@ from config.core.database.search_words import fold
 from config.core.ids import decode
 from pipeline import limits, search
 from pipeline.models import GeneratedItem, Outlet, Publication, Source
+from pipeline.pages import navigation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,27 +39,6 @@ _COMMANDS: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
     (_("Add a webhook"), "webhook_add", "manage", "webhook"),
 )
 """Label, page, the act that it asks for, icon."""
-_PAGES: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
-    (_("Home"), "home", "look", "house"),
-    (_("Review"), "review", "look", "list-checks"),
-    (_("Items"), "items_page", "look", "newspaper"),
-    (_("Calendar"), "calendar", "look", "calendar"),
-    (_("Failed and late"), "failures", "look", "triangle-alert"),
-    (_("Queues"), "queues_page", "look", "clock"),
-    (_("Analytics"), "analytics_page", "look", "chart-column"),
-    (_("Sources"), "sources_page", "look", "rss"),
-    (_("Outlets"), "outlets_page", "look", "send"),
-    (_("Personas"), "personas", "look", "palette"),
-    (_("Recurring"), "series_page", "look", "rotate-cw"),
-    (_("Pipeline"), "pipeline_page", "look", "activity"),
-    (_("API keys"), "keys", "manage", "key-round"),
-    (_("Webhooks"), "webhooks", "manage", "webhook"),
-    (_("Members"), "members", "look", "users"),
-    (_("Usage"), "usage", "look", "chart-no-axes-column"),
-    (_("Content"), "defaults", "edit", "list-checks"),
-    (_("Notices"), "notices", "be_here", "bell"),
-    (_("Workspace"), "workspace", "manage", "settings"),
-)
 _BY_ID: Final = {
     "gen": ("pipeline.GeneratedItem", "item_page", "gen", "look"),
     "raw": ("pipeline.RawItem", "made", "raw", "look"),
@@ -92,12 +72,12 @@ def everything(request: HttpRequest, place: Place) -> HttpResponse:
 def _groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
     yield _("Go to"), list(_by_id(place, text))
     if text:
-        yield _("Items"), _items(place, text)
+        yield _("Content"), _items(place, text)
         yield _("Sources"), _sources(place, text)
         yield _("Outlets"), _outlets(place, text)
         yield _("Members"), _members(place, text)
     yield _("Commands"), _listed(place, _COMMANDS, text)
-    yield _("Pages"), _listed(place, _PAGES, text)
+    yield _("Pages"), _pages(place, text)
 
 
 def _by_id(place: Place, text: str) -> Iterator[Found]:
@@ -150,6 +130,15 @@ def _members(place: Place, text: str) -> list[Found]:
     return [
         Found(name or email, place.address("members"), "user", email if name else "") for name, email in found
     ]
+
+
+def _pages(place: Place, text: str) -> list[Found]:
+    words = fold(text).split()
+    return [
+        Found(label, address, icon)
+        for label, address, icon in navigation.every_page(place)
+        if all(word in fold(label) for word in words)
+    ][:MOST]
 
 
 def _listed(place: Place, known: tuple[tuple[_StrPromise, str, str, str], ...], text: str) -> list[Found]:

@@ -47,6 +47,19 @@ def follow(page, link):
         link.click()
 
 
+def go_to(page, *labels):
+    """By the navigation: a section, then one of its tabs."""
+    for label in labels:
+        page.locator("main").wait_for()
+        links = page.locator(".sidebar, .tabs, .settings-list").get_by_role("link", name=label)
+        # The name of the service beside its mark is a link too.
+        link = links.filter(has_not=page.locator("img")).locator("visible=true")
+        menu = page.locator(".drawer > summary")
+        if not link.count() and menu.is_visible():
+            menu.click()
+        follow(page, link.first)
+
+
 def look_over(page, name):
     """No violation that axe knows, light and dark, wide and narrow; nothing wider than the window.
 

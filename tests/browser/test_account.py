@@ -30,6 +30,7 @@ def is_at_home(page):
 
 
 def log_out(page):
+    page.locator(".sidebar .account > summary").locator("visible=true").click()
     page.get_by_role("button", name="Log out").click()
     page.get_by_role("link", name="Create an account").wait_for()
 
@@ -140,6 +141,7 @@ def test_another_address_holds_when_it_is_proven(page, alice):
 def test_the_theme_is_chosen_and_kept(page, alice):
     log_in(page)
     assert is_at_home(page)
+    page.locator("aside .account > summary").click()
     page.locator("aside").get_by_role("button", name="Dark theme").click()
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert dark == "rgb(16, 16, 20)"

@@ -11,7 +11,7 @@ from django.utils import timezone
 from config.core.ids import encode
 from pipeline.models import Outlet, Publication, PublishQueue, WeekPlan
 from pipeline.schedule import queues, series
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 pytestmark = [
@@ -61,7 +61,7 @@ def week_of(newsroom, day):
 def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Calendar"))
+    go_to(page, "Calendar")
     look_over(page, "calendar-fresh")
     follow(page, page.get_by_role("link", name="Fill week"))
     page.get_by_role("heading", name="Nothing to schedule").wait_for()

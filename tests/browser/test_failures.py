@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pipeline.models import GeneratedItem, Outlet, Publication, Source
 from pipeline.publish import workspace_hold
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import go_to, log_in, look_over
 from tests.pipeline.steps import make_items, make_stage, promise, reread, send
 
 pytestmark = [
@@ -56,7 +56,7 @@ def tick(page, title):
 def test_some_are_tried_again_and_taken_back(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Failed and late"))
+    go_to(page, "Inbox", "Problems")
     page.get_by_role("heading", name="No problems").wait_for()
     look_over(page, "failures-empty")
     first, second, third = (refused(newsroom, number) for number in range(3))
@@ -93,7 +93,7 @@ def test_what_is_ticked_stays_ticked_while_others_act(open_window, newsroom):
     first, second = (refused(newsroom, number) for number in range(2))
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Failed and late"))
+    go_to(page, "Inbox", "Problems")
     tick(page, TITLES[0])
     tick(page, TITLES[1])
     # Somebody else changes one of them: it isn't ticked any more, because nobody has looked at it.
@@ -128,7 +128,7 @@ def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsro
     )  # fmt: skip
     page = open_window(scripts=scripts)
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Failed and late"))
+    go_to(page, "Inbox", "Problems")
     if scripts:
         look_over(page, "failures-all")
     tick(page, TITLES[0])

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from standardwebhooks import Webhook
 
+from tests.browser.people import go_to
 from tests.browser.terminal import run
 from tests.browser.test_sign_up import PASSWORD, sign_up
 from tests.factories import UserFactory
@@ -79,7 +80,7 @@ def test_from_the_front_page_to_a_refused_call(
         page.get_by_text("Your request is pending.").wait_for()
     # A key can be made before; its calls are refused until then.
     with watch.step("key"):
-        page.get_by_role("link", name="API keys").click()
+        go_to(page, "Settings", "API keys")
         page.get_by_role("link", name="Create key").click()
         page.get_by_label("Name").fill("Website")
         page.get_by_role("button", name="Create key").click()
@@ -103,7 +104,7 @@ def test_from_the_front_page_to_a_refused_call(
         ]
 
     with watch.step("webhook and its test event"):
-        page.get_by_role("link", name="Webhooks").click()
+        go_to(page, "Settings", "Webhooks")
         page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
         page.get_by_label("URL").fill(httpserver.url_for("/hook"))
         page.get_by_role("button", name="Add and send test").click()
@@ -116,7 +117,7 @@ def test_from_the_front_page_to_a_refused_call(
     assert told == {"webhook.test", "raw.ingested", "generated.ready"}
 
     with watch.step("revoke"):
-        page.get_by_role("link", name="API keys").click()
+        go_to(page, "Settings", "API keys")
         page.get_by_role("link", name="Website").first.click()
         page.get_by_role("link", name="Revoke", exact=True).click()
         page.get_by_role("dialog").get_by_role("button", name="Revoke the key").click()

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from accounts.models import Workspace
+from tests.browser.people import go_to
 from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
 
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 @pytest.fixture
 def at_settings(page, alice):
     log_in(page)
-    page.get_by_role("link", name="Workspace", exact=True).click()
+    page.goto("/settings/workspace")
     page.get_by_label("Name").wait_for()
     return page
 
@@ -42,7 +43,7 @@ def test_the_back_button_leads_to_the_form_as_it_was_sent(at_settings):
     page.get_by_role("button", name="Save").first.click()
     page.wait_for_load_state()
     page.get_by_label("Name").fill("Harbour newsroom")
-    page.get_by_role("link", name="Members").click()
+    go_to(page, "Members")
     page.get_by_role("heading", name="Members", level=1).wait_for()
     page.go_back()
     page.get_by_label("Name").wait_for()

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 from config.core.ids import encode
 from pipeline.models import Asset, GeneratedItem, Publication
 from pipeline.review import decisions
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import TEXT, make_items, make_stage, promise, send
 
 pytestmark = [
@@ -118,9 +118,7 @@ def test_from_the_list_to_the_sentence_of_the_source(open_window, newsroom, stag
     change(others[2], held="source_changed")
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    if phone:
-        page.get_by_text("Menu").click()
-    follow(page, page.get_by_role("link", name="Items").locator("visible=true"))
+    go_to(page, "Content")
     look_over(page, "items")
     page.get_by_label("Status").select_option("ready")
     with page.expect_navigation():

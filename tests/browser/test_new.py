@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.models import GeneratedItem, HostSlot, Persona, PersonaDraft, RawItem, Topic
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import TEXT
 
 pytestmark = [
@@ -17,17 +17,11 @@ ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</ti
 <article><h1>Tram line approved</h1><p>{TEXT}</p><p>{TEXT.replace("tram", "metro")}</p></article></body></html>"""
 
 
-def go_to(page, name, *, phone):
-    if phone:
-        page.get_by_text("Menu").click()
-    page.get_by_role("link", name=name, exact=True).locator("visible=true").first.click()
-
-
 @pytest.mark.parametrize("phone", [False, True])
 def test_an_item_from_words(open_window, newsroom, work_until, phone):
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    go_to(page, "New", phone=phone)
+    go_to(page, "Create")
     look_over(page, "new")
     page.get_by_label("Link or text").fill(TEXT)
     page.get_by_role("button", name="Continue").click()
@@ -59,7 +53,7 @@ def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):
     )
     page = open_window()
     log_in(page, newsroom.alice)
-    go_to(page, "New", phone=False)
+    go_to(page, "Create")
     page.get_by_label("Link or text").fill(httpserver.url_for("/news/tram"))
     page.get_by_role("button", name="Continue").click()
     assert "six hours of debate" in page.get_by_role("textbox", name="Text").input_value()
@@ -80,7 +74,7 @@ def test_a_persona_drafted_from_a_site_and_posts(open_window, newsroom, work_unt
     )
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    go_to(page, "Personas", phone=phone)
+    go_to(page, "Settings", "Personas")
     page.get_by_role("link", name="New persona").click()
     page.get_by_role("link", name="Draft from a site or posts").wait_for()
     look_over(page, "persona-create")
@@ -122,7 +116,7 @@ def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, 
     Image.new("RGB", (400, 300), "#c2410c").save(portrait, "JPEG")
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    go_to(page, "Personas", phone=phone)
+    go_to(page, "Settings", "Personas")
     look_over(page, "personas")
     page.get_by_role("link", name="New persona").click()
     page.get_by_label("Name").fill("Ada Harbour")

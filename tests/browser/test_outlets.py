@@ -12,7 +12,7 @@ from config.core import task_runs
 from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication
 from pipeline.outlets import oauth_connect
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import claimed, make_items, promise
 from tests.platforms import letterbox
@@ -34,9 +34,7 @@ def wall(httpserver, loopback):
 def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    if phone:
-        page.get_by_text("Menu").click()
-    follow(page, page.get_by_role("link", name="Outlets").locator("visible=true"))
+    go_to(page, "Outlets")
     look_over(page, "outlets-empty")
     follow(page, page.get_by_role("main").get_by_role("link", name="Connect an outlet"))
     look_over(page, "outlet-add")
@@ -83,7 +81,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     page.get_by_label("Posts per 24 hours (maximum)").fill("3")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("At most 3 posts per 24 hours").wait_for()
-    follow(page, page.get_by_role("link", name="Outlets").locator("visible=true").last)
+    go_to(page, "Outlets")
     look_over(page, "outlets")
     page.goto(
         page.url
@@ -106,7 +104,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
 def test_it_works_without_a_script(open_window, newsroom, wall):
     page = open_window(scripts=False)
     log_in(page, newsroom.alice)
-    page.get_by_role("link", name="Outlets").first.click()
+    go_to(page, "Outlets")
     page.get_by_role("main").get_by_role("link", name="Connect an outlet").click()
     page.get_by_role("link", name="Letterbox").click()
     page.get_by_label("Server").fill(wall.url)
@@ -131,7 +129,7 @@ def test_a_newsletters_page_leads_to_its_list_and_shows_the_record_to_publish(op
     )
     page = open_window()
     log_in(page, newsroom.alice)
-    page.get_by_role("link", name="Outlets").first.click()
+    go_to(page, "Outlets")
     follow(page, page.get_by_role("link", name="Harbour letter"))
     page.get_by_text("2 subscribers").wait_for()
     page.get_by_role("button", name="Copy record name").click()

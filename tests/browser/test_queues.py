@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from pipeline.models import GeneratedItem, Publication, PublishHold, PublishQueue
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import make_items, promise
 
 pytestmark = [
@@ -29,9 +29,7 @@ def items(workspace, *titles):
 def test_a_queue_from_its_first_slot_to_its_end(open_window, newsroom, stage, phone):
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    if phone:
-        page.get_by_text("Menu").click()
-    follow(page, page.get_by_role("link", name="Queues").locator("visible=true"))
+    go_to(page, "Calendar", "Posting times")
     look_over(page, "queues-fresh")
     follow(page, page.get_by_role("main").get_by_role("link", name="Add a queue"))
     look_over(page, "queue-add")
@@ -86,7 +84,7 @@ def test_all_publishing_is_held_and_let_go(open_window, newsroom, stage):
         promise(item, stage, publish_at=now + timedelta(hours=hours))
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Queues").locator("visible=true"))
+    go_to(page, "Calendar", "Posting times")
     follow(page, page.get_by_role("link", name="Pause publishing"))
     page.get_by_text("On time, or now if overdue").first.wait_for()
     look_over(page, "queues-hold")
@@ -97,7 +95,7 @@ def test_all_publishing_is_held_and_let_go(open_window, newsroom, stage):
     GeneratedItem.everywhere.filter(pk=changed.pk).update(held="source_changed")
     page.reload()
     look_over(page, "queues-held")
-    follow(page, page.get_by_role("link", name="Outlets").locator("visible=true").first)
+    go_to(page, "Outlets")
     follow(page, page.get_by_role("link", name="View", exact=True))
     follow(page, page.get_by_role("link", name="Resume publishing"))
     for words in ("Publishes now", "At its time", "Stays unpublished"):
@@ -113,7 +111,7 @@ def test_a_workspace_without_a_queue_begins_without_a_script(open_window, newsro
     PublishQueue.everywhere.all().delete()
     page = open_window(scripts=False)
     log_in(page, newsroom.alice)
-    page.get_by_role("link", name="Queues").first.click()
+    go_to(page, "Calendar", "Posting times")
     page.get_by_role("button", name="Use weekdays 9, 12, 17").click()
     page.wait_for_url(lambda url: "/queues/que_" in url)
     page.get_by_label("Saturday").fill("10:00")

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pipeline.models import Outlet, Recurrence, RecurrenceTurn, Source
 from pipeline.schedule import recurring, series
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import make_items, promise, reread, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
@@ -32,7 +32,7 @@ def test_an_item_is_let_come_back_and_changed(open_window, newsroom):
     _published(newsroom)
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
+    go_to(page, "Calendar", "Recurring")
     page.get_by_text("No repeating items").wait_for()
     look_over(page, "recurring-none")
     follow(page, page.get_by_role("link", name="View published items"))
@@ -93,6 +93,6 @@ def test_the_list_stands_beside_the_series(open_window, newsroom):
     assert reread(second).status == "stopped"
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
+    go_to(page, "Calendar", "Recurring")
     page.get_by_text("Its source Port authority is gone.").wait_for()
     look_over(page, "recurring-list")

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from pipeline.media import videos
 from pipeline.models import Series
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.generate.test_videos import GIVEN
 from tests.pipeline.steps import make_items, push_raw, reread
 
@@ -26,7 +26,7 @@ def test_a_storyboard_is_changed_where_it_is_seen(open_window, newsroom):
     item = make_items(newsroom, **GIVEN)[0]
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Items").locator("visible=true"))
+    go_to(page, "Content")
     follow(page, page.get_by_role("link", name=GIVEN["title"]))
     look_over(page, "item-film")
     follow(page, page.get_by_role("link", name="Edit storyboard"))
@@ -46,7 +46,7 @@ def test_a_storyboard_is_changed_where_it_is_seen(open_window, newsroom):
 def test_a_series_from_its_first_form_to_its_end_and_back(open_window, newsroom):
     page = open_window()
     log_in(page, newsroom.alice)
-    follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
+    go_to(page, "Calendar", "Recurring")
     look_over(page, "series-none")
     follow(page, page.get_by_role("link", name="New series"))
     page.get_by_label("Name", exact=True).fill("The week on the coast")

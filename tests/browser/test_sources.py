@@ -7,7 +7,7 @@ import pytest
 from config.core import task_runs
 from config.core.ids import encode
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
-from tests.browser.people import follow, log_in, look_over
+from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pages.test_sources import feed
 from tests.pipeline import steps
 from tests.pipeline.personas.lanes import make_topics
@@ -29,9 +29,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     httpserver.expect_request("/").respond_with_data(page_html, content_type="text/html")
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    if phone:
-        page.get_by_text("Menu").click()
-    follow(page, page.get_by_role("link", name="Sources").locator("visible=true"))
+    go_to(page, "Sources")
     look_over(page, "sources-empty")
     follow(page, page.get_by_role("main").get_by_role("link", name="Add a source"))
     look_over(page, "source-add")
@@ -85,7 +83,7 @@ def test_it_works_without_a_script(open_window, newsroom, httpserver):
     )
     page = open_window(scripts=False)
     log_in(page, newsroom.alice)
-    page.get_by_role("link", name="Sources").first.click()
+    go_to(page, "Sources")
     page.get_by_role("main").get_by_role("link", name="Add a source").click()
     page.get_by_label("Address").fill(httpserver.url_for("/feed.xml"))
     page.get_by_role("button", name="Check").click()
@@ -98,9 +96,7 @@ def test_it_works_without_a_script(open_window, newsroom, httpserver):
 def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page = open_window(phone=phone)
     log_in(page, newsroom.alice)
-    if phone:
-        page.get_by_text("Menu").click()
-    follow(page, page.get_by_role("link", name="Sources").locator("visible=true"))
+    go_to(page, "Sources")
     follow(page, page.get_by_role("main").get_by_role("link", name="Add a source"))
     follow(page, page.get_by_role("link", name="Post from topics"))
     page.get_by_text("0 topics available").wait_for()

@@ -62,7 +62,7 @@ def test_usage_from_empty_to_used_up(page, newsroom):
 
 def test_content_defaults(page, newsroom):
     log_in(page, newsroom.alice, at(newsroom, "defaults"))
-    page.get_by_role("heading", name="Content").wait_for()
+    page.get_by_role("heading", name="Defaults").wait_for()
     look_over(page, "defaults")
     page.get_by_label("Persona Tweet").uncheck()
     page.get_by_role("button", name="Save").click()

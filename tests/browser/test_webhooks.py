@@ -12,7 +12,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 from werkzeug import Response
 
-from tests.browser.people import PASSWORD, log_in, look_over, violations
+from tests.browser.people import PASSWORD, go_to, log_in, look_over, violations
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
@@ -28,7 +28,7 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     httpserver.expect_request("/hook").respond_with_data("Thank you", status=202)
     address = httpserver.url_for("/hook")
     log_in(page, alice)
-    page.get_by_role("link", name="Webhooks").click()
+    go_to(page, "Settings", "Webhooks")
     page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
 
     # A private address is refused in words, beside the field, with everything else still there.
@@ -84,7 +84,7 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
 
     # A new secret in a dialog; both sign.
     page.get_by_role("link", name="CRM bridge").click()
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("link", name="Rotate secret").click()
     page.get_by_role("dialog").get_by_role("button", name="Rotate secret").click()
     newer = page.locator("#secret").inner_text()
@@ -99,7 +99,7 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
 
     # Paused, undone, paused.
     page.get_by_role("link", name="CRM bridge").click()
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("button", name="Pause").click()
     page.get_by_text("Paused.", exact=True).wait_for()
     page.get_by_role("button", name="Undo").click()
@@ -107,7 +107,7 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
     assert Endpoint.everywhere.get().is_on is True
 
     # Deleted, after a question that can be left.
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
@@ -121,7 +121,7 @@ def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, w
 def test_what_went_wrong_is_said_and_can_be_changed_or_kept(page, newsroom, alice, httpserver, work_until):
     httpserver.expect_request("/wrong").respond_with_data("No such hook\n" * 9, status=404)
     log_in(page, alice)
-    page.get_by_role("link", name="Webhooks").click()
+    go_to(page, "Settings", "Webhooks")
     page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
     page.get_by_label("URL").fill(httpserver.url_for("/wrong"))
     page.get_by_role("button", name="Add and send test").click()
@@ -186,7 +186,7 @@ def test_without_scripts(open_window, newsroom, alice, httpserver, work_until):
     page.get_by_role("link", name="Receiver code").click()
     page.get_by_role("link", name="Go", exact=True).click()
     page.get_by_text("receiver.go").first.wait_for()
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_text("No endpoints yet").wait_for()
@@ -319,6 +319,6 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     page.goto(address)
     page.get_by_text("200 OK").first.wait_for()
     look(page, f"recovered-{size}")
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("main").get_by_role("link", name="Settings", exact=True).click()
     assert page.get_by_label("Maximum requests per second").input_value() == "50"
     look(page, f"settings-{size}")

@@ -22,6 +22,7 @@ from tests.pipeline.steps import make_items, make_stage, promise
 PAGES = {
     "home": "look",
     "everything": "look",
+    "settings_page": "look",
     "access": "manage",
     "keys": "manage",
     "key_create": "manage",

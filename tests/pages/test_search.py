@@ -46,8 +46,8 @@ def test_it_finds_items_sources_outlets_and_members_of_the_workspace_alone(newsr
     # Two formats of one story.
     items = GeneratedItem.everywhere.filter(raw_item=item.raw_item)
     found = ask(vera, "zeppelin")
-    assert {**found, "Items": sorted(found["Items"])} == {
-        "Items": sorted((row.title, address(newsroom, "item_page", gen=row.pk)) for row in items),
+    assert {**found, "Content": sorted(found["Content"])} == {
+        "Content": sorted((row.title, address(newsroom, "item_page", gen=row.pk)) for row in items),
         "Sources": [("Zeppelin feed Kiel", address(newsroom, "source_page", src=source.pk))],
         "Outlets": [("Zeppelin stage Kiel", address(newsroom, "outlet_page", out=outlet.pk))],
     }

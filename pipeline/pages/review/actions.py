@@ -23,6 +23,7 @@ from config.core.errors import AppError, Invalid
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import limits
+from pipeline.dashboard import counts
 from pipeline.pages.items.forms import NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
 from pipeline.pages.review.page import review_query_in, versions_in
@@ -113,6 +114,7 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             {
                 "toast": toast(request, " ".join(lines), is_good=not errors),
                 "items": [encode("gen", one.pk) for one in done],
+                "to_review": counts.to_review(place.workspace.pk).said,
                 "error": " ".join(lines) if not done else "",
             },
             status=status,
@@ -214,6 +216,7 @@ def _told(
                 "failed": [encode("gen", one.item.pk) for one in found if one.error is not None],
                 "decided": [encode("gen", one.item.pk) for one in done],
                 "undo": " ".join(notes),
+                "to_review": counts.to_review(place.workspace.pk).said,
             },
             status=status,
         )

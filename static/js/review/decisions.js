@@ -10,6 +10,14 @@ export const notes = []; // what takes decisions back, the newest last
 
 const decidedHere = new Set();
 
+// The numbers beside the inbox, in the sidebar and in the bar at the foot.
+function counted(said) {
+  for (const one of document.querySelectorAll("[data-to-review]")) {
+    one.textContent = said;
+    one.hidden = said === "0";
+  }
+}
+
 export function chosen() {
   const count = list.querySelectorAll("input[name=items]:checked").length;
   const bulk = document.getElementById("bulk");
@@ -46,6 +54,7 @@ export async function decide(form, submitter) {
   if (told.is_done) {
     notes.push(told.undo);
     toasted(told.toast);
+    counted(told.to_review);
     for (const item of [node.dataset.item, ...told.decided, ...tabs(node)]) if (item !== here()?.dataset.item || stays) cards.delete(item);
     // Whoever went on meanwhile, or began to write, stays there.
     if (stays && live.asked === before) await open(act === "another" ? told.decided[0] : node.dataset.item);
@@ -107,6 +116,7 @@ export async function several(form, submitter) {
   if (!told.is_done) { tell(told.error); return; }
   notes.push(told.undo);
   toasted(told.toast);
+  counted(told.to_review);
   // What wasn't decided on stays chosen, to be sent again.
   const left = [];
   for (const [row, items] of picked) {
@@ -130,6 +140,7 @@ export async function undo(data, form = null) {
   const at = notes.indexOf(note);
   if (at >= 0) notes.splice(at, 1);
   toasted(told.toast);
+  counted(told.to_review);
   for (const item of told.items) { cards.delete(item); decidedHere.delete(item); }
   for (const row of rows()) {
     if (!told.items.some((item) => row.dataset.items.includes(`${item}:`))) continue;

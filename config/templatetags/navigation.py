@@ -1,0 +1,11 @@
+"""The navigation of `pipeline.pages.navigation`, for the frame around every page."""
+
+from django import template
+
+from pipeline.pages import navigation
+
+register = template.Library()
+register.simple_tag(navigation.sections)
+register.simple_tag(navigation.settings_tabs)
+register.simple_tag(navigation.tabs_here)
+register.filter("is_of_settings", navigation.is_of_settings)
