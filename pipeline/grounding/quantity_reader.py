@@ -26,6 +26,8 @@ _FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
 _IN: Final = re.compile(
     r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
 )
+_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
+"""An abbreviation of several letters goes on."""
 _RANGE: Final = re.compile(
     r"\s*(?:[-\u2013\u2014]|to|and|or|through|bis|und|oder|à|et|ou|a|y|o|,|, and|, or)\s*(?:(?:US|A|C)?[$€£¥₹]\s?)?"
 )
@@ -326,6 +328,9 @@ class Reader(SpecialNumbers):
             if not words and word in STRETCHING and position == end and not found:
                 position = match.end()
                 continue
+            if len(word) == 1 and _GOES_ON.match(self.text, match.end()):
+                # "p.m." is no pence, and the first letter of "m.p.h." no metres.
+                break
             words.append(word)
             position = match.end()
             meaning = units().get(" ".join(words))

@@ -57,7 +57,7 @@ _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
     "despite rather which that who and or"
 )
-_ENDS_COUNTING = re.compile(r"\s+\S*\d\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
+_ENDS_COUNTING = re.compile(r"\s+\S*[\d\u00bc-\u00be\u2150-\u215f]\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 # Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"

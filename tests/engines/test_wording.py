@@ -273,6 +273,8 @@ def test_collapse_keeps_the_spaces_that_hold_numbers() -> None:
     [
         ("one two three", "one two three"),
         ("one two three four", "one two…"),
+        ("a cup of 12 oz today", "a cup of…"),
+        ("a cup of ½ oz today", "a cup of…"),
         ("字" * 20, "字" * 12 + "…"),
         ("", ""),
     ],

@@ -240,6 +240,17 @@ WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
     PersonaCard("Harbour Desk"),
 )
 @hypothesis.example(
+    # "p.m." behind a number that is no time of day, and a title that is cut there.
+    SourceText(
+        "",
+        "The council of Brackwater voted on Tuesday for a plan of ½ p.m. and spends $12.4 million on it. "
+        "Ruth Okafor counted 3 people in Brackwater before 3 May 2027, which is more than anybody had hoped for. "
+        "The council of Brackwater voted on 3 May 2027 for a plan of 17 p.m. and spends $12.4 million on it.",
+        "",
+    ),
+    PersonaCard("Harbour Desk", ""),
+)
+@hypothesis.example(
     # No language is to be seen in the source, and another one in the sentence alone.
     SourceText(
         "I sold 3 houses",
