@@ -37,7 +37,6 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "weeks": _weeks(board) if span.view == MONTH else (),
         "columns": list(span.days),
         "today": today,
-        "zone": place.workspace.timezone,
         "heading": _heading(span),
         "has_digests": any(cell.planned for cell in board.days),
         "hold": workspace_hold.read(place.workspace),
