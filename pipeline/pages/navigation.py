@@ -56,7 +56,6 @@ class ShownSection:
     is_here: bool
     waiting: CappedCount | None
     """What waits in it; None where nothing ever does."""
-    tabs: Sequence[ShownTab]
 
 
 def _edits(place: Place) -> bool:
@@ -223,7 +222,6 @@ def _shown(section: Section, place: Place, view_name: str) -> ShownSection:
         address=tabs[0].address,
         is_here=any(tab.is_here for tab in tabs),
         waiting=waiting,
-        tabs=tabs,
     )
 
 
