@@ -177,7 +177,7 @@ def times(count: int, **facts: Any) -> dict[str, Any]:
 def told(*, first: int = 1) -> dict[str, Any]:
     """Nothing but an item that waits for review and a notice: its owner has one mail of each, or `first` of the notice."""
     return all_told(
-        mails={"Credits run out": first, "1 thing from Crash": 1},
+        mails={"Credits run out": first, "1 event from Crash": 1},
         messages={"sent": 2},
     )
 
