@@ -106,7 +106,7 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         "digest",
         {
             **_NOTICE,
-            "title": f"2 things from {_WORKSPACE}",
+            "title": f"2 events from {_WORKSPACE}",
             "text": "12 items wait for review. The oldest has waited for 2 days.\n\n"
             "“Ferries every ten minutes” was not published on Mastodon\nThe server answered 422.",
         },

@@ -157,4 +157,4 @@ def test_operators_read_every_mail(open_window, newsroom, settings, dark):
     colour = frame.locator("a.button").evaluate("link => getComputedStyle(link).backgroundColor")
     assert colour == ("rgb(165, 176, 255)" if dark else "rgb(67, 56, 202)")
     page.get_by_role("link", name="Daily digest").click()
-    page.get_by_role("heading", name="2 things from Harbour newsroom").first.wait_for()
+    page.get_by_role("heading", name="2 events from Harbour newsroom").first.wait_for()
