@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from analytics.aggregate import Figures
-    from analytics.reports.period import Chart, Compared, ReportLine, ReportPart
+    from analytics.reports.page_report import Chart, Compared, ReportLine, ReportPart
 
 REASONS: Final = {
     "unsupported": gettext_lazy("not provided by the platform"),

@@ -13,7 +13,7 @@ from analytics import queries
 from analytics.pages import charts
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
 from analytics.reports.number_format import number, seconds_said
-from analytics.reports.period import report
+from analytics.reports.page_report import report
 from analytics.reports.pipeline_stats import doing
 from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from analytics.aggregate import Figures
-    from analytics.reports.period import Report
+    from analytics.reports.page_report import Report
 
 _OF_A_POST: Final = "engagements"
 """By what posts are ranked where the number shown is none that a post has."""

@@ -184,8 +184,9 @@ def sections(place: Place, view_name: str) -> list[ShownSection]:
     return [_shown(section, place, view_name) for section in SECTIONS]
 
 
-def settings_tabs(place: Place, view_name: str) -> list[ShownTab]:
-    return _shown_tabs(SETTINGS, place, view_name)
+def settings_tabs(place: Place) -> list[ShownTab]:
+    """What the settings list; none of them is open."""
+    return _shown_tabs(SETTINGS, place, "")
 
 
 def tabs_here(place: Place | None, view_name: str) -> Sequence[ShownTab]:
@@ -204,7 +205,7 @@ def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
         for tab in section.tabs:
             label = f"{section.label} · {tab.label}" if len(section.tabs) > 1 else str(section.label)
             yield label, place.address(tab.page), section.icon
-    for shown in _shown_tabs(SETTINGS, place, ""):
+    for shown in settings_tabs(place):
         yield f"{_('Settings')} · {shown.label}", shown.address, shown.icon
     yield str(_("Notifications")), place.address("notices"), "bell"
 

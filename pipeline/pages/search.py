@@ -76,8 +76,8 @@ def _groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
         yield _("Sources"), _sources(place, text)
         yield _("Outlets"), _outlets(place, text)
         yield _("Members"), _members(place, text)
-    yield _("Commands"), _listed(place, _COMMANDS, text)
-    yield _("Pages"), _pages(place, text)
+    yield _("Commands"), _named(_commands(place), text)
+    yield _("Pages"), _named(_pages(place), text)
 
 
 def _by_id(place: Place, text: str) -> Iterator[Found]:
@@ -132,19 +132,18 @@ def _members(place: Place, text: str) -> list[Found]:
     ]
 
 
-def _pages(place: Place, text: str) -> list[Found]:
-    words = fold(text).split()
-    return [
-        Found(label, address, icon)
-        for label, address, icon in navigation.every_page(place)
-        if all(word in fold(label) for word in words)
-    ][:MOST]
+def _commands(place: Place) -> Iterator[Found]:
+    for label, name, act, icon in _COMMANDS:
+        if place.may(act):
+            yield Found(str(label), place.address(name), icon)
 
 
-def _listed(place: Place, known: tuple[tuple[_StrPromise, str, str, str], ...], text: str) -> list[Found]:
+def _pages(place: Place) -> Iterator[Found]:
+    for label, address, icon in navigation.every_page(place):
+        yield Found(label, address, icon)
+
+
+def _named(rows: Iterator[Found], text: str) -> list[Found]:
+    """Those whose label has every word, in the order given."""
     words = fold(text).split()
-    return [
-        Found(str(label), place.address(name), icon)
-        for label, name, act, icon in known
-        if place.may(act) and all(word in fold(str(label)) for word in words)
-    ][:MOST]
+    return [row for row in rows if all(word in fold(row.label) for word in words)][:MOST]

@@ -28,7 +28,7 @@ from pipeline.switches import host_slots
 from pipeline.switches.availability import environment_of_source
 from pipeline.text.plain_text import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
-from pipeline.writers.persona_material import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
+from pipeline.writers.persona_drafts import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

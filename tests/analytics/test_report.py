@@ -10,7 +10,7 @@ import pytest
 
 from analytics.periods import INTERVALS, Period, buckets_of, labels_of, local_midnight
 from analytics.queries import Question, answer, answers
-from analytics.reports.period import period_before, report
+from analytics.reports.page_report import period_before, report
 from tests.analytics.factories import (
     NOON,
     after,

@@ -1,1 +1,1 @@
-"""Failed and late: everything of a workspace that needs a person, with why, and the act that clears it."""
+"""Problems: everything of a workspace that needs a person, with why, and the act that clears it."""

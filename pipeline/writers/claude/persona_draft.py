@@ -16,12 +16,12 @@ from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Talk, ready
 from pipeline.writers.claude.quote_finder import Haystack
 from pipeline.writers.extractive import MAX_CHARACTERS
-from pipeline.writers.persona_material import POSTS_SHOWN, DraftedPersona
+from pipeline.writers.persona_drafts import POSTS_SHOWN, DraftedPersona
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.writers.persona_material import PersonaMaterial
+    from pipeline.writers.persona_drafts import PersonaMaterial
 
 DRAFT_TOKENS: Final = 4_000
 _MOST: Final = 1000
