@@ -82,9 +82,7 @@ SECTIONS: Final = (
             Tab("failures", gettext_lazy("Problems"), frozenset({"failures", "package"})),
         ),
     ),
-    _alone(
-        "items_page", gettext_lazy("Content"), "newspaper", "items", "item", "made", "making", "publication"
-    ),
+    _alone("items_page", gettext_lazy("Content"), "newspaper", "items", "item", "made", "publication"),
     Section(
         gettext_lazy("Calendar"),
         "calendar",

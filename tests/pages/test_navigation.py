@@ -8,8 +8,8 @@ from tests.pages.answers import at
 from tests.pages.test_roles import workspace_pages
 from tests.pipeline.steps import make_items
 
-OF_NO_SECTION = {"everything", "notices", "notices_test", "settings_page"}
-"""The search and what is in the account's menu."""
+OF_NO_SECTION = {"everything", "making", "notices", "notices_test", "settings_page"}
+"""The search, *Create* and what is in the account's menu."""
 
 
 def test_each_page_stands_in_one_place():

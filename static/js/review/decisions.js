@@ -59,6 +59,8 @@ export async function decide(form, submitter) {
     // Whoever went on meanwhile, or began to write, stays there.
     if (stays && live.asked === before) await open(act === "another" ? told.decided[0] : node.dataset.item);
     if (told.failed?.length) tell(told.error);
+    // The heading's number and the marks of the story's other formats.
+    lookAgain();
     return;
   }
   if (row) delete row.dataset.decided;

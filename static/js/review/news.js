@@ -13,8 +13,9 @@ function mark(row, item, version, waits) {
 }
 
 export async function lookAgain() {
-  if (document.hidden || !here()) return;
-  const current = rowOf(here());
+  if (document.hidden) return;
+  // No card is left where all is decided on; what comes in is counted all the same.
+  const current = here() && rowOf(here());
   const watched = [];
   for (let row = current ?? list.querySelector("li[data-lead]"); row && watched.length < 50; row = row.nextElementSibling) {
     if (row.dataset.items) watched.push(...itemsOf(row));
