@@ -60,6 +60,20 @@ SAYS_IN_CHINESE = r"说道?|說道?|表示|告诉|告訴|介绍|介紹|指出|�
 _SAID_BY = re.compile(
     rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
 )
+# "until 8 p.m." ends what the words before it say; "the 8 p.m. Mass" and "At 8 p.m. Anna Berg reads" go on.
+_UNTIL_A_TIME = re.compile(
+    r"\b(?:at|until|till|by|from|to|before|after|around|about|and|or|is|closes?|ends?|starts?|begins?|[Oo]pen|opens|[-\u2013])"
+    r"\s*(?:\d{1,2}(?:[:.]\d{2})?\s?(?:[ap]\.m\.)?\s?(?:to|and|or|[-\u2013])\s?)?\d{1,2}(?:[:.]\d{2})?\s?$"
+)
+_OPENS_WITH_WHEN = re.compile(
+    r"(?:^|[.!?\u2026:]\s+|\n\s*)(?:On|At|From|By|Until|Till|Before|After|Around|About|Between|In|Every|This|Last|Next)\s"
+    r"[^.!?\n]*$"
+)
+_OF_A_TIME = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays "
+    "january february march april may june july august september october november december eastern central mountain pacific "
+    "atlantic greenwich european british irish indian japan australian local christmas easter thanksgiving today tomorrow"
+)
 _DAY_AND_MONTH = re.compile(r"\s*\d{1,2}\.(?!\d)")
 _GERMAN_MONTHS = word_set(
     "januar februar m\u00e4rz april mai juni juli august september oktober november dezember"
@@ -112,8 +126,22 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
     if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
         # Among capitals alone an opener is told from no other word: "BEFORE 5 P.M. ON 12 DECEMBER".
         is_shouted = last.isupper() and len(word) > 1 and word.isupper()
+        if (
+            name in {"a.m", "p.m"}
+            and not is_shouted
+            and _ends_with_time(text, match.start() - len(last), word)
+        ):
+            return True
         return word == "" or (not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS)
     return True
+
+
+def _ends_with_time(text: str, position: int, word: str) -> bool:
+    """Whether a time whose "p.m." stands at `position` ends the sentence before a word in capitals: "until 8 p.m. Dogs may …"."""
+    if not word[:1].isupper() or word.isupper() or word.lower() in _OF_A_TIME:
+        return False
+    before = text[max(0, position - 200) : position]
+    return bool(_UNTIL_A_TIME.search(before)) and not _OPENS_WITH_WHEN.search(before.replace("p.m.", "pm"))
 
 
 def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:

@@ -121,6 +121,20 @@ def title_in(body: str, body_format: str) -> str:
     return ""
 
 
+# What mail programs put before a subject, in the languages that have words of their own for it.
+_MAIL_PREFIX: Final = re.compile(
+    r"(?:(?:re|fwd?|fw|aw|wg|tr|rv|enc|res|sv|vs|vb|vl|antw|doorst|odp|pd|rif|ynt|ilt|回复|回覆|答复|转发|轉寄|返信|転送|답장|전달)"
+    r"\s?(?:\[\d+\]|\(\d+\))?\s?(?::\s+|\uff1a\s*))+(?=\S)",
+    re.IGNORECASE,
+)
+
+
+def without_mail_prefix(title: str) -> str:
+    """A title without the "Fwd:" and "Re:" of the mail that it came in."""
+    prefix = _MAIL_PREFIX.match(title.lstrip())
+    return title.lstrip()[prefix.end() :] if prefix else title
+
+
 def _read_words(text: str) -> HtmlText:
     """A comment that is never closed is none where nothing else is markup."""
     seen: list[str] = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.text.html_text import html_to_text
 from pipeline.text.links import canonical_url
-from pipeline.text.plain_text import content_hash, markdown_to_text, plain_text, title_in
+from pipeline.text.plain_text import content_hash, markdown_to_text, plain_text, title_in, without_mail_prefix
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 PIECES = (
@@ -219,3 +219,18 @@ def test_hostile_input_costs_time_in_proportion(unit, length):
 )
 def test_a_body_says_what_it_is_called(body, body_format, title):
     assert title_in(body, body_format) == title
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Fwd: Re: The ferry", "The ferry"),
+        ("FW: AW[2]: Der Winterfahrplan", "Der Winterfahrplan"),
+        ("转发：冬季时刻表", "冬季时刻表"),
+        ("re:publica 2027 opens", "re:publica 2027 opens"),
+        ("Reuters: ferry delayed", "Reuters: ferry delayed"),
+        ("Re: ", "Re: "),
+    ],
+)
+def test_titles_without_what_mail_programs_put_before_them(title, said):
+    assert without_mail_prefix(title) == said

@@ -157,6 +157,16 @@ def test_short_forms_at_the_end_of_one(text, expected):
             id="hour",
         ),
         pytest.param(
+            "Open until 8 p.m. Dogs aren't allowed. The 8 p.m. Mass is sung.",
+            ["Open until 8 p.m.", "Dogs aren't allowed.", "The 8 p.m. Mass is sung."],
+            id="hour-ends",
+        ),
+        pytest.param(
+            "On Friday at 8 p.m. Anna Berg reads. It ends at 9 p.m. Eastern Time.",
+            ["On Friday at 8 p.m. Anna Berg reads.", "It ends at 9 p.m. Eastern Time."],
+            id="hour-goes-on",
+        ),
+        pytest.param(
             "The U.S. Senate met. It sat.", ["The U.S. Senate met.", "It sat."], id="short-form-goes-on"
         ),
         pytest.param(

@@ -610,3 +610,10 @@ def test_item_that_was_erased_while_it_was_made_is_not_made(workspace):
         ("ready", True),
     ]
     assert balance(workspace) == (9, 0, 1)
+
+
+def test_a_forwarded_mail_is_titled_by_its_subject(workspace):
+    raw = push_raw(workspace, title="Fwd: Re: The northern depot").raw_item
+    run_generations(raw)
+    assert raw.title == "Fwd: Re: The northern depot"
+    assert GeneratedItem.everywhere.get(raw_item=raw).title == "The northern depot"
