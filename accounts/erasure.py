@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from accounts import audit, limits, mails, members
+from accounts import audit, limits, mail_sending, members
 from accounts.models import (
     ApiToken,
     IdempotencyKey,
@@ -77,7 +77,7 @@ def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
             return False
         workspace.deletes_at = deletes_at
         _note("deletion_asked", workspace, by.email)
-        mails.send("workspace_deletion", members.owners(workspace), _told(workspace, by.email))
+        mail_sending.send("workspace_deletion", members.owners(workspace), _told(workspace, by.email))
     return True
 
 
@@ -89,7 +89,7 @@ def undo(workspace: Workspace, *, actor: str) -> bool:
             return False
         workspace.deletes_at = None
         _note("deletion_undone", workspace, actor)
-        mails.send("workspace_kept", members.owners(workspace), _told(workspace, actor))
+        mail_sending.send("workspace_kept", members.owners(workspace), _told(workspace, actor))
     return True
 
 

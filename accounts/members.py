@@ -18,7 +18,7 @@ from django.db.models import Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from accounts import audit, limits, mails
+from accounts import audit, limits, mail_sending
 from accounts.models import Invitation, Membership, NoticeChoice, User, Workspace
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
@@ -322,7 +322,7 @@ def _mail(invitation: Invitation, token: str, by: User) -> None:
         "days": limits.INVITATION_KEPT.days,
         "address": f"{settings.PUBLIC_URL}{reverse('invitation', kwargs={'token': token})}",
     }
-    mails.send("invitation", [invitation.email], context)
+    mail_sending.send("invitation", [invitation.email], context)
 
 
 def _unlinked(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from accounts import audit, mails, workspaces
+from accounts import audit, mail_sending, workspaces
 from accounts.models import Membership, WhitelistRequest
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
@@ -37,7 +37,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
     except IntegrityError as error:
         said = "A request of this workspace waits already; the operator answers by mail."
         raise Conflict.because(code="already_asked", message=said) from error
-    mails.send(
+    mail_sending.send(
         "asked",
         [settings.OPERATOR_CONTACT],
         {
@@ -86,4 +86,4 @@ def _tell_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
         "reason": request.reason,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
-    mails.send(name, list(owners.order_by("id").values_list("user__email", flat=True)), context)
+    mail_sending.send(name, list(owners.order_by("id").values_list("user__email", flat=True)), context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics import measure, outcomes, rollup
+from analytics import measure, publication_outcomes, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
 from analytics.reports import monthly
 from config.core import jobs
@@ -11,7 +11,7 @@ from pipeline.events import NOT_COUNTED
 jobs.register(
     jobs.BatchJob(
         name="analytics.count_events",
-        work=outcomes.count_events,
+        work=publication_outcomes.count_events,
         waits=NOT_COUNTED,
         # Nobody needs a count sooner, and what came of many events is counted at once.
         every_seconds=1.0,

@@ -38,11 +38,11 @@ from pipeline.grounding import misquoted, names, recompute, strange_names, stran
 from pipeline.grounding.claims import passage_around
 from pipeline.grounding.quantities import forget as forget_numbers
 from pipeline.render.image import QUALITY, render
-from pipeline.render.plan import AvailableMedia, DrawnText, Layout, Panel
+from pipeline.render.picture_plan import AvailableMedia, DrawnText, Layout, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import FINAL, encode
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import (
     Caption,
     Meta,

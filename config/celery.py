@@ -33,10 +33,10 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import database_connections, in_process_broker
-from config.core import dispatcher, jobs, leases, task_runs, work_queue
-from config.database_connections import connections_of, forks, slots_of
-from config.operations import counter_sums, health, unfinished_restore
+from config import connection_limits, in_process_broker
+from config.connection_limits import connections_of, forks, slots_of
+from config.core import dispatcher, jobs, slots_in_use, task_runner, work_queue
+from config.operations import health, metric_counters, unfinished_restore
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _add_task(job: jobs.Job) -> None:
     @app.task(name=name, soft_time_limit=limit, time_limit=limit + KILLED_AFTER_SECONDS)
     def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
         del workspace
-        task_runs.run(name, UUID(subject), token, UUID(holder) if holder else None)
+        task_runner.run(name, UUID(subject), token, UUID(holder) if holder else None)
 
 
 for _job in jobs.jobs().values():
@@ -146,7 +146,7 @@ for _job in jobs.jobs().values():
 class _Broker:
     """What both brokers have in common: a message for each lease."""
 
-    def send(self, job: jobs.Job, lease: leases.QueuedTask) -> None:
+    def send(self, job: jobs.Job, lease: slots_in_use.QueuedTask) -> None:
         shown = {"workspace": str(lease.owner)} if lease.owner else {}
         app.send_task(
             job.name,
@@ -300,9 +300,7 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. The embedded worker shares the pool of its web process.
         if isinstance(worker, CommandLineWorker):
-            database_connections.resize(
-                database_connections.OF_FORKED if forks(worker) else self._connections
-            )
+            connection_limits.resize(connection_limits.OF_FORKED if forks(worker) else self._connections)
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()
@@ -323,12 +321,12 @@ class Heartbeat(bootsteps.StartStopStep):
         self.stop(worker)
 
     def _run(self, worker: Any) -> None:
-        next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
+        next_beat = time.monotonic() + slots_in_use.SEEN_EVERY_SECONDS
         while not self._ends.wait(WAKE_EVERY_SECONDS):
             self._wake(worker)
-            task_runs.do_every_second()
-            if time.monotonic() >= next_beat or task_runs.is_stopping():
-                next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
+            task_runner.do_every_second()
+            if time.monotonic() >= next_beat or task_runner.is_stopping():
+                next_beat = time.monotonic() + slots_in_use.SEEN_EVERY_SECONDS
                 self._beat(worker)
             work_queue.release_connections()
 
@@ -339,8 +337,8 @@ class Heartbeat(bootsteps.StartStopStep):
     def _beat(self, worker: Any) -> None:
         try:
             # One that stops takes nothing any more.
-            slots = {} if task_runs.is_stopping() else slots_of(worker)
-            leases.note_worker(worker.hostname, slots, connections=self._connections)
+            slots = {} if task_runner.is_stopping() else slots_of(worker)
+            slots_in_use.note_worker(worker.hostname, slots, connections=self._connections)
             self._watch.look(running_tasks())
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
@@ -365,13 +363,13 @@ def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
 @signals.worker_init.connect
 def _start_worker(**_: Any) -> None:
     # Before the pool forks: its children are part of this worker.
-    leases.start_worker()
-    task_runs.start()
+    slots_in_use.start_worker()
+    task_runner.start()
 
 
 @signals.worker_shutting_down.connect
 def _begin_nothing_more(**_: Any) -> None:
-    task_runs.stop()
+    task_runner.stop()
     # Python would wait for ever for a thread that is stuck.
     last = threading.Timer(SHUTDOWN_SECONDS, _end_now)
     last.daemon = True
@@ -379,19 +377,19 @@ def _begin_nothing_more(**_: Any) -> None:
 
 
 def _end_now() -> None:
-    counter_sums.write()
-    leases.end_worker()
+    metric_counters.write()
+    slots_in_use.end_worker()
     os._exit(0)
 
 
 @signals.worker_process_shutdown.connect
 def _end_child(**_: Any) -> None:
-    counter_sums.write()
+    metric_counters.write()
 
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
     # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
-        counter_sums.write()
-        leases.end_worker()
+        metric_counters.write()
+        slots_in_use.end_worker()

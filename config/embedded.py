@@ -11,9 +11,9 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery, database_connections, in_process_broker
-from config.core import leases, task_runs
-from config.operations import counter_sums
+from config import celery, connection_limits, in_process_broker
+from config.core import slots_in_use, task_runner
+from config.operations import metric_counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +40,12 @@ class EmbeddedInstance:
 
     def start(self) -> None:
         # Of the web process that this runs in, before it opens one.
-        database_connections.resize(
-            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.BESIDE_TASKS
+        connection_limits.resize(
+            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + connection_limits.BESIDE_TASKS
         )
         state.should_stop = None
-        leases.start_worker()
-        task_runs.start()
+        slots_in_use.start_worker()
+        task_runner.start()
         in_process_broker.allow_waits(is_allowed=True)
         for thread in self._threads:
             thread.start()
@@ -54,7 +54,7 @@ class EmbeddedInstance:
         """Let the tasks at work be finished; False where one took longer, and then its lease brings its row back."""
         until = monotonic() + within
         self._is_stopping.set()
-        task_runs.stop()
+        task_runner.stop()
         if self._beat is not None:
             self._beat.service.stop()
         while state.active_requests and monotonic() < until:
@@ -63,8 +63,8 @@ class EmbeddedInstance:
         # What the worker's own signal handler would set; its loop reads it at every turn.
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         in_process_broker.allow_waits(is_allowed=False)
-        counter_sums.write()
-        leases.end_worker()
+        metric_counters.write()
+        slots_in_use.end_worker()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))
         return has_rested and not any(thread.is_alive() for thread in self._threads)
@@ -80,7 +80,7 @@ class EmbeddedInstance:
 
     def _run_worker(self) -> None:
         worker = celery.app.WorkController(
-            hostname=database_connections.EMBEDDED,
+            hostname=connection_limits.EMBEDDED,
             pool="threads",
             concurrency=settings.WORKER_SLOTS,
             without_gossip=True,

@@ -189,7 +189,7 @@ _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
     # The pool covers every thread of a process that may hold a connection; starving threads would raise PoolTimeout.
-    # This is web's size. Workers set theirs at their start: config/database_connections.py.
+    # This is web's size. Workers set theirs at their start: config/connection_limits.py.
     _database["CONN_MAX_AGE"] = 0
     # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
     # would cost a request, whenever it happens to be taken.

@@ -17,9 +17,9 @@ from PIL import Image, ImageDraw
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.image import render
-from pipeline.render.plan import AvailableMedia
-from pipeline.render.video.compose import Composer
+from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.film import as_jpeg
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.ycbcr import blank, to_rgb
 from tools import gallery_footage
 

@@ -72,7 +72,7 @@ SIMULATED = {
             "standing",
         )
     ),
-    "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runs.py config/core/leases.py
+    "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/slots_in_use.py
         config/core/work_queue.py""",
     "credits": "accounts/credits.py",
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py

@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.core import counters, dispatcher, jobs, logs, states, task_runs, work_queue
+from config.core import counters, dispatcher, jobs, logs, states, task_runner, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
@@ -317,7 +317,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
 @cache
 def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Client:
     client = Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
-    task_runs.every_second(client.sweep)
+    task_runner.every_second(client.sweep)
     return client
 
 

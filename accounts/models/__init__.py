@@ -3,7 +3,6 @@
 from accounts.models.api_token import ApiToken
 from accounts.models.audit import AuditEntry
 from accounts.models.ledger import CreditBalance, LedgerEntry
-from accounts.models.limits import GuardCount, IdempotencyKey, RateBucket
 from accounts.models.notice import (
     Notice,
     NoticeChannel,
@@ -13,6 +12,7 @@ from accounts.models.notice import (
     NoticeMessage,
     NoticeMessageStatus,
 )
+from accounts.models.request_guards import GuardCount, IdempotencyKey, RateBucket
 from accounts.models.user import User
 from accounts.models.workspace import Invitation, Membership, Plan, WhitelistRequest, Workspace
 

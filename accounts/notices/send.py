@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.core import signing
 
-from accounts import limits, mails
+from accounts import limits, mail_sending
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.choices import choice_of, save_choices
 from accounts.notices.kinds import KINDS, NOW, OFF
@@ -159,7 +159,7 @@ def _by_mail(notice: Notice, choice: NoticePreferences) -> None:
         "choices_address": f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/settings/notices",
         "off_address": off_address,
     }
-    message = mails.render(template, choice.user.email, context)
+    message = mail_sending.render(template, choice.user.email, context)
     if notice.kind == NoticeKind.MONTHLY:
         # The button of a mail program (RFC 8058).
         message.extra_headers["List-Unsubscribe"] = f"<{off_address}>"

@@ -10,7 +10,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.urls import reverse
 
-from accounts import mails
+from accounts import mail_sending
 from accounts.access.authentication import client_address
 from accounts.pages import invitation
 from config.core.encrypted_fields import seal, unseal
@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
     ) -> EmailMessage:
         """Allauth's words in our frame: plain text and HTML."""
         plain: EmailMessage = super().render_mail(template_prefix, email, context, headers)
-        return mails.framed(plain)
+        return mail_sending.framed(plain)
 
     def format_email_subject(self, subject: str) -> str:
         return f"{settings.SITE_NAME}: {subject}"

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from accounts.pages import invitation, landing, members, notices, profile, workspace
+from accounts.pages import invitation, landing, members, notice_choices, profile, workspace
 from accounts.pages.keys import views as key_views
 from accounts.pages.workspace_view import page_path, register_ids
 
@@ -41,9 +41,11 @@ urlpatterns = [
     page_path("settings/workspace/export", workspace.exported, "workspace_export"),
     page_path("settings/workspace/delete", workspace.delete, "workspace_delete"),
     page_path("settings/workspace/keep", workspace.keep, "workspace_keep"),
-    page_path("settings/notices", notices.notices_page, "notices"),
-    page_path("settings/notices/test", notices.send_test, "notices_test"),
-    re_path(r"^notices/off/(?P<token>[A-Za-z0-9_:-]{20,500})$", notices.unsubscribe, name="notices_off"),
+    page_path("settings/notices", notice_choices.notices_page, "notices"),
+    page_path("settings/notices/test", notice_choices.send_test, "notices_test"),
+    re_path(
+        r"^notices/off/(?P<token>[A-Za-z0-9_:-]{20,500})$", notice_choices.unsubscribe, name="notices_off"
+    ),
     path("theme", landing.theme, name="theme"),
     re_path(r"^settings(?:/(?P<rest>[a-z/-]*))?$", landing.settings_front, name="settings"),
 ]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from accounts import mails
+from accounts import mail_sending
 from accounts.models import NoticeKind
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def sample(name: str) -> EmailMessage:
     """The mail as it would be sent; 404 for a name that there isn't."""
     if name in OURS:
         template, context = OURS[name]
-        return mails.render(template, _TO, context)
+        return mail_sending.render(template, _TO, context)
     for prefix, context in ALLAUTHS.items():
         if prefix.rpartition("/")[2] == name:
             message: EmailMessage = get_adapter().render_mail(prefix, _TO, dict(context))

@@ -1,6 +1,6 @@
 """What the tasks of this process did, counted until it is written down: sums that only rise.
 
-A tally has a name and says of what it is (`kind`). `config/operations/counter_sums.py` adds them to the table that /metrics reads.
+A tally has a name and says of what it is (`kind`). `config/operations/metric_counters.py` adds them to the table that /metrics reads.
 """
 
 from __future__ import annotations

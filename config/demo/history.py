@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts import samples, workspaces
 from accounts.models import Membership, User, Workspace
-from config.core import clock, task_runs
+from config.core import clock, task_runner
 from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
@@ -194,7 +194,7 @@ def _tell(workspace: Workspace, story: DemoStory, number: int, start: datetime, 
         with clock.frozen_at(min(sent, now)):
             _publish(workspace, item, CHANNEL if place or number % 3 else "", at=None)
     with clock.frozen_at(min(at + timedelta(days=1, hours=6), now)):
-        task_runs.work_all_due("analytics.measure_publication", *_WORK)
+        task_runner.work_all_due("analytics.measure_publication", *_WORK)
 
 
 def _made(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
@@ -203,7 +203,7 @@ def _made(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[Ge
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()
         if raw is None:
             raw = _push(workspace, story.slug, story.title, story.body, engines)
-    task_runs.work_all_due(*_WORK)
+    task_runner.work_all_due(*_WORK)
     return list(GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None).order_by("id"))
 
 
@@ -239,7 +239,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
         wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:
-        task_runs.work_all_due(*_WORK)
+        task_runner.work_all_due(*_WORK)
 
 
 # --- What a stranger should see once ---------------------------------------------------------------------------------

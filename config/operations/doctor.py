@@ -18,7 +18,7 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import database_connections
+from config import connection_limits
 from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
@@ -123,8 +123,8 @@ def _migrations() -> Finding:
 def _connections() -> Finding:
     if connection.vendor != "postgresql":
         return Finding("connections", "ok", "SQLite has no bound for them.")
-    most, workers = database_connections.opened_at_most()
-    allowed = database_connections.allowed()
+    most, workers = connection_limits.opened_at_most()
+    allowed = connection_limits.allowed()
     said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
     if most <= allowed:
         return Finding("connections", "ok", said)

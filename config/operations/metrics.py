@@ -16,10 +16,10 @@ from django.utils.crypto import constant_time_compare
 
 from config import web_start_time
 from config.admin_site import work
-from config.core import jobs, leases, work_queue
+from config.core import jobs, slots_in_use, work_queue
 from config.core.clock import utc_now
 from config.core.middleware import error_response
-from config.operations import counter_sums, health, media_sweep, queue_stats
+from config.operations import health, media_sweep, metric_counters, queue_stats
 from pipeline.models import Publication
 from pipeline.switches import kill_switch
 from webhooks.models import Delivery, Endpoint
@@ -115,7 +115,7 @@ def _of_the_database() -> Iterable[str]:
             _slots(),
         ),
         *_gauge("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running()),
-        *_counters(counter_sums.sums()),
+        *_counters(metric_counters.sums()),
         *_gauge(
             "pipeline_webhook_endpoints",
             "Endpoints of webhooks that aren't removed, by state.",
@@ -133,7 +133,7 @@ def _of_the_database() -> Iterable[str]:
 
 
 def _slots() -> dict[str, int]:
-    there = leases.slots(work_queue.database_now())
+    there = slots_in_use.slots(work_queue.database_now())
     return {queue: there[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 

@@ -12,7 +12,7 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.ids import encode
 from pipeline import payloads, plugins
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import PipelineResource, path_id
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet
@@ -46,7 +46,10 @@ class OutletView(PipelineResource):
         summary="List outlets",
         parameters=documented(PAGING),
         responses=answers(
-            {200: documents.listing(documents.Outlet), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.Outlet),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -62,7 +65,9 @@ class OutletView(PipelineResource):
         operation_id="outlets_retrieve",
         summary="Read an outlet",
         parameters=[path_id("out")],
-        responses=answers({200: documents.Outlet, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=answers(
+            {200: response_schemas.Outlet, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "out", id)
@@ -82,7 +87,10 @@ class EngineView(PipelineResource):
         operation_id="engines_list",
         summary="List engine outputs, their prices, and whether they can be run here",
         responses=answers(
-            {200: documents.listing(documents.Engine), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.Engine),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -108,7 +116,10 @@ class SourceTypeView(PipelineResource):
         operation_id="source_types_list",
         summary="List types of sources, and whether they can work here",
         responses=answers(
-            {200: documents.listing(documents.SourceType), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.SourceType),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:

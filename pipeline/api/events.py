@@ -15,7 +15,7 @@ from config.core.api.pagination import PAGING, open_position, seal_position
 from config.core.api.query_params import Parameter, choices, read_query
 from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import PipelineResource
 from pipeline.models import Event
 
@@ -34,12 +34,15 @@ FILTERS: Mapping[str, Parameter] = {
 }
 _KIND = "events"
 _DATA: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
-    "raw": {"raw_item": documents.RawItem},
-    "generated": {"generated_item": documents.GeneratedItem},
-    "published": {"generated_item": documents.GeneratedItem, "publication": documents.Publication},
-    "source": {"source": documents.Source},
-    "outlet": {"outlet": documents.Outlet},
-    "engine": {"raw_item": documents.RawItem, "outcome": documents.Outcome},
+    "raw": {"raw_item": response_schemas.RawItem},
+    "generated": {"generated_item": response_schemas.GeneratedItem},
+    "published": {
+        "generated_item": response_schemas.GeneratedItem,
+        "publication": response_schemas.Publication,
+    },
+    "source": {"source": response_schemas.Source},
+    "outlet": {"outlet": response_schemas.Outlet},
+    "engine": {"raw_item": response_schemas.RawItem, "outcome": response_schemas.Outcome},
 }
 _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
@@ -68,7 +71,7 @@ class EventView(PipelineResource):
         operation_id="events_list",
         summary="Read events in order, without gaps",
         parameters=documented(FILTERS),
-        responses=answers({200: documents.EventList, 304: OpenApiResponse(description="Unchanged.")}),
+        responses=answers({200: response_schemas.EventList, 304: OpenApiResponse(description="Unchanged.")}),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
@@ -100,7 +103,7 @@ def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
     data = _data(event_type)
     if event_type == "published.failed":
         data |= {
-            "error": documents.PublicationError(allow_null=True),
+            "error": response_schemas.PublicationError(allow_null=True),
             "will_retry": serializers.BooleanField(),
             "next_attempt_at": MomentField(allow_null=True),
         }

@@ -28,7 +28,7 @@ from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import payloads, publish, search
-from pipeline.api import documents, item_search_params
+from pipeline.api import item_search_params, response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
     COLUMNS,
@@ -165,7 +165,10 @@ class GeneratedItemView(PipelineResource):
         summary="List generated items",
         parameters=documented(FILTERS),
         responses=answers(
-            {200: documents.listing(documents.GeneratedItem), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.GeneratedItem),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -237,7 +240,7 @@ class GeneratedItemView(PipelineResource):
         summary="Read a generated item",
         parameters=[path_id("gen")],
         responses=answers(
-            {200: documents.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: response_schemas.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -251,7 +254,7 @@ class GeneratedItemView(PipelineResource):
         summary="Edit a generated item",
         parameters=[path_id("gen"), IF_MATCH],
         request=GeneratedItemChanges,
-        responses=answers({200: documents.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -289,7 +292,7 @@ class GeneratedItemView(PipelineResource):
         summary="Approve the newest revision",
         parameters=[path_id("gen"), *POST],
         request=NoFields,
-        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -301,7 +304,7 @@ class GeneratedItemView(PipelineResource):
         summary="Reject a generated item",
         parameters=[path_id("gen"), *POST],
         request=RejectInput,
-        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -313,7 +316,7 @@ class GeneratedItemView(PipelineResource):
         summary="Undo a rejection",
         parameters=[path_id("gen"), *POST],
         request=NoFields,
-        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -325,7 +328,7 @@ class GeneratedItemView(PipelineResource):
         summary="Make a failed item again",
         parameters=[path_id("gen"), *POST],
         request=NoFields,
-        responses=answers({202: documents.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -339,7 +342,7 @@ class GeneratedItemView(PipelineResource):
         summary="Make another variant",
         parameters=[path_id("gen"), *POST],
         request=RegenerateInput,
-        responses=answers({202: documents.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def regenerate(self, request: Request, id: str) -> Response:
         """A new variant of the same group; the answer is the new item."""
@@ -354,7 +357,9 @@ class GeneratedItemView(PipelineResource):
         summary="Publish now, schedule or re-time",
         parameters=[path_id("gen"), *POST],
         request=PublishInput,
-        responses=answers({202: documents.PublishedItem, 200: documents.DryRun}, 404, 409, 413, 415, 422),
+        responses=answers(
+            {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 413, 415, 422
+        ),
     )
     def publish(self, request: Request, id: str) -> Response:
         """Publish now, schedule or re-time; `dry_run` runs every rule and stores nothing."""
@@ -375,7 +380,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_cancel",
         summary="Cancel a schedule",
         parameters=[path_id("gen")],
-        responses=answers({200: documents.GeneratedItem}, 404, 409),
+        responses=answers({200: response_schemas.GeneratedItem}, 404, 409),
     )
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel what is scheduled."""
@@ -387,7 +392,9 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_explain",
         summary="Say why it isn't published",
         parameters=[path_id("gen")],
-        responses=answers({200: documents.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=answers(
+            {200: response_schemas.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def explain(self, request: Request, id: str) -> Response:
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""

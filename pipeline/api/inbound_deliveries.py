@@ -29,8 +29,8 @@ from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.api.base import POST, PipelineResource, path_id
-from pipeline.api.documents import ObjectField, listing
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
+from pipeline.api.response_schemas import ObjectField, listing
 from pipeline.ingest.inbound_deliveries import replay as trying
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source

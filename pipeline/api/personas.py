@@ -18,7 +18,7 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.states import Overtaken
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
 from pipeline.engines.checks.persona_rules import KINDS
@@ -165,7 +165,10 @@ class PersonaView(PipelineResource):
         summary="List personas",
         parameters=documented(PAGING),
         responses=answers(
-            {200: documents.listing(documents.Persona), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.Persona),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -181,7 +184,7 @@ class PersonaView(PipelineResource):
         summary="Add a persona",
         parameters=POST,
         request=PersonaInput,
-        responses=answers({201: documents.Persona}, 409, 413, 415, 422),
+        responses=answers({201: response_schemas.Persona}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         given = self.read_body(request, PersonaInput)
@@ -196,7 +199,9 @@ class PersonaView(PipelineResource):
         operation_id="personas_retrieve",
         summary="Read a persona",
         parameters=[path_id("per")],
-        responses=answers({200: documents.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=answers(
+            {200: response_schemas.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
@@ -208,7 +213,7 @@ class PersonaView(PipelineResource):
         summary="Change a persona; each change is a version",
         parameters=[path_id("per"), IF_MATCH],
         request=PersonaChanges,
-        responses=answers({200: documents.Persona}, 404, 409, 412, 413, 415),
+        responses=answers({200: response_schemas.Persona}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)

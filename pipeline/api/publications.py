@@ -14,7 +14,7 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import SettleInput
 from pipeline.models import Attempt, Publication, PublicationStatus
@@ -49,7 +49,10 @@ class PublicationView(PipelineResource):
         summary="List publications",
         parameters=documented(FILTERS),
         responses=answers(
-            {200: documents.listing(documents.Publication), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.Publication),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -69,7 +72,9 @@ class PublicationView(PipelineResource):
         operation_id="publications_retrieve",
         summary="Read a publication",
         parameters=[path_id("pub")],
-        responses=answers({200: documents.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=answers(
+            {200: response_schemas.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
@@ -84,7 +89,11 @@ class PublicationView(PipelineResource):
         summary="List the calls that were made for a publication, with what each handed over",
         parameters=[path_id("pub"), *documented(PAGING)],
         responses=answers(
-            {200: documents.listing(documents.Attempt), 304: OpenApiResponse(description="Unchanged.")}, 404
+            {
+                200: response_schemas.listing(response_schemas.Attempt),
+                304: OpenApiResponse(description="Unchanged."),
+            },
+            404,
         ),
     )
     def attempts(self, request: Request, id: str) -> Response:
@@ -99,7 +108,7 @@ class PublicationView(PipelineResource):
         summary="Look up an unknown outcome now",
         parameters=[path_id("pub"), *POST],
         request=NoFields,
-        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def reconcile(self, request: Request, id: str) -> Response:
         """Have an unknown outcome looked up at once."""
@@ -113,7 +122,7 @@ class PublicationView(PipelineResource):
         summary="Try a failed publication again",
         parameters=[path_id("pub"), *POST],
         request=NoFields,
-        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         """Try a failed publication again at once."""
@@ -127,7 +136,7 @@ class PublicationView(PipelineResource):
         summary="Take a published post back",
         parameters=[path_id("pub"), *POST],
         request=NoFields,
-        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def remove(self, request: Request, id: str) -> Response:
         """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
@@ -141,7 +150,7 @@ class PublicationView(PipelineResource):
         summary="Say what became of a publication",
         parameters=[path_id("pub"), *POST],
         request=SettleInput,
-        responses=answers({200: documents.Publication}, 404, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def settle(self, request: Request, id: str) -> Response:
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""

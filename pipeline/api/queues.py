@@ -20,7 +20,7 @@ from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from pipeline import payloads, publish
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.models import Outlet, OverlapChoice, Publication, PublicationStatus, PublishQueue, SlotGapChoice
 from pipeline.publish import workspace_hold
@@ -93,7 +93,9 @@ class QueueView(PipelineResource):
         operation_id="queues_list",
         summary="List queues",
         parameters=documented(PAGING),
-        responses=answers({200: documents.listing(Queue), 304: OpenApiResponse(description="Unchanged.")}),
+        responses=answers(
+            {200: response_schemas.listing(Queue), 304: OpenApiResponse(description="Unchanged.")}
+        ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)

@@ -28,7 +28,7 @@ from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import acceptance, read_outcomes
@@ -84,7 +84,10 @@ class RawItemView(PipelineResource):
         summary="List raw items",
         parameters=documented(FILTERS),
         responses=answers(
-            {200: documents.listing(documents.RawItem), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.RawItem),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -109,7 +112,11 @@ class RawItemView(PipelineResource):
         parameters=POST,
         request=_PUSH_BODY,
         responses=answers(
-            {202: documents.PushedRawItem, 200: documents.PushedRawItem, 207: documents.Batch},
+            {
+                202: response_schemas.PushedRawItem,
+                200: response_schemas.PushedRawItem,
+                207: response_schemas.Batch,
+            },
             402,
             409,
             413,
@@ -154,7 +161,7 @@ class RawItemView(PipelineResource):
         summary="Read a raw item and what came of it",
         parameters=[path_id("raw")],
         responses=answers(
-            {200: documents.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: response_schemas.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -184,7 +191,7 @@ class RawItemView(PipelineResource):
         summary="Try a failed, skipped or waiting raw item again",
         parameters=[path_id("raw"), *POST],
         request=NoFields,
-        responses=answers({202: documents.RawItem}, 402, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
@@ -216,7 +223,7 @@ class EstimateView(PipelineResource):
         summary="What pushing it would cost; spends nothing",
         parameters=POST,
         request=EstimateInput,
-        responses=answers({200: documents.Estimate}, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.Estimate}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         given = self.read_body(request, EstimateInput)

@@ -23,7 +23,7 @@ from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
@@ -102,7 +102,7 @@ class RecurrenceView(PipelineResource):
         summary="List the items that repeat",
         parameters=documented(_FILTERS),
         responses=answers(
-            {200: documents.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
+            {200: response_schemas.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:

@@ -28,7 +28,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.states import Overtaken
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
 from pipeline.api.queues import WeeklySlot
@@ -150,7 +150,9 @@ class SeriesView(PipelineResource):
         operation_id="series_list",
         summary="List series",
         parameters=documented(PAGING),
-        responses=answers({200: documents.listing(Series), 304: OpenApiResponse(description="Unchanged.")}),
+        responses=answers(
+            {200: response_schemas.listing(Series), 304: OpenApiResponse(description="Unchanged.")}
+        ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)

@@ -20,7 +20,7 @@ from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline import payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
@@ -105,7 +105,10 @@ class SourceView(PipelineResource):
         summary="List sources",
         parameters=documented(FILTERS),
         responses=answers(
-            {200: documents.listing(documents.Source), 304: OpenApiResponse(description="Unchanged.")}
+            {
+                200: response_schemas.listing(response_schemas.Source),
+                304: OpenApiResponse(description="Unchanged."),
+            }
         ),
     )
     def list(self, request: Request) -> Response:
@@ -123,7 +126,7 @@ class SourceView(PipelineResource):
         summary="Register a source",
         parameters=POST,
         request=SourceInput,
-        responses=answers({201: documents.Source}, 402, 409, 413, 415, 422),
+        responses=answers({201: response_schemas.Source}, 402, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         settings = self._read_settings(request)
@@ -140,7 +143,9 @@ class SourceView(PipelineResource):
         operation_id="sources_retrieve",
         summary="Read a source",
         parameters=[path_id("src")],
-        responses=answers({200: documents.Source, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=answers(
+            {200: response_schemas.Source, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -153,7 +158,7 @@ class SourceView(PipelineResource):
         summary="Change, pause or resume a source",
         parameters=[path_id("src"), IF_MATCH],
         request=SourceChanges,
-        responses=answers({200: documents.Source}, 402, 404, 409, 412, 413, 415),
+        responses=answers({200: response_schemas.Source}, 402, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -190,7 +195,7 @@ class SourceView(PipelineResource):
         summary="Poll a source now",
         parameters=[path_id("src"), *POST],
         request=NoFields,
-        responses=answers({202: documents.Source}, 404, 409, 413, 415, 422),
+        responses=answers({202: response_schemas.Source}, 404, 409, 413, 415, 422),
     )
     def poll(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -203,7 +208,7 @@ class SourceView(PipelineResource):
         summary="What a source would bring; creates nothing",
         parameters=POST,
         request=SourceInput,
-        responses=answers({200: documents.SourcePreview}, 409, 413, 415, 422),
+        responses=answers({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
     )
     def preview(self, request: Request) -> Response:
         given = self._read_settings(request)
@@ -215,7 +220,10 @@ class SourceView(PipelineResource):
         summary="The log of a source: what was done with each of its entries",
         parameters=[path_id("src"), *documented(ENTRY_FILTERS)],
         responses=answers(
-            {200: documents.listing(documents.SourceEntry), 304: OpenApiResponse(description="Unchanged.")},
+            {
+                200: response_schemas.listing(response_schemas.SourceEntry),
+                304: OpenApiResponse(description="Unchanged."),
+            },
             404,
         ),
     )
@@ -233,7 +241,10 @@ class SourceView(PipelineResource):
         summary="The log of a brand source: what each of its slots took, discarded and made",
         parameters=[path_id("src"), *documented(PAGING)],
         responses=answers(
-            {200: documents.listing(documents.BrandSlot), 304: OpenApiResponse(description="Unchanged.")},
+            {
+                200: response_schemas.listing(response_schemas.BrandSlot),
+                304: OpenApiResponse(description="Unchanged."),
+            },
             404,
         ),
     )

@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from config.core.states import Overtaken
 from pipeline import limits
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_answers import answered
 from pipeline.api.inputs.fields import OpenObjectField
@@ -74,7 +74,7 @@ class StoryboardShown(serializers.Serializer[Any]):
     fixed = serializers.CharField(
         allow_null=True, help_text="Why scenes keep their lengths and order; null where they need not."
     )
-    storyboard = documents.ObjectField()
+    storyboard = response_schemas.ObjectField()
 
 
 class StoryboardView(PipelineResource):
@@ -107,7 +107,7 @@ class StoryboardView(PipelineResource):
         summary="Film it again from a changed storyboard",
         parameters=[path_id("gen"), IF_MATCH],
         request={"application/json": _BODY},
-        responses=answers({202: documents.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=answers({202: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         """The item is `generating` meanwhile; no model is asked, and it costs no credits."""

@@ -24,7 +24,7 @@ from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
 from config.core.states import Overtaken
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField
 from pipeline.models import Topic as TopicRow
@@ -155,7 +155,9 @@ class TopicView(PipelineResource):
         operation_id="topics_list",
         summary="List topics",
         parameters=documented(FILTERS),
-        responses=answers({200: documents.listing(Topic), 304: OpenApiResponse(description="Unchanged.")}),
+        responses=answers(
+            {200: response_schemas.listing(Topic), 304: OpenApiResponse(description="Unchanged.")}
+        ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)

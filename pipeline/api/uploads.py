@@ -18,7 +18,7 @@ from config.core.api.jsonio import PayloadTooLarge
 from config.core.api.query_params import read_query
 from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits, payloads
-from pipeline.api import documents
+from pipeline.api import response_schemas
 from pipeline.api.base import POST, PipelineResource
 from pipeline.media import uploads
 
@@ -65,7 +65,7 @@ class UploadView(PipelineResource):
         summary="Hand a file over",
         parameters=POST,
         request=_BODY,
-        responses=answers({201: documents.Upload}, 409, 413, 415, 422),
+        responses=answers({201: response_schemas.Upload}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.render.audio.narration import NarrationScript
-    from pipeline.render.plan import AvailableMedia, Layout
+    from pipeline.render.picture_plan import AvailableMedia, Layout
     from pipeline.render.video.material import FilmMaterial, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 

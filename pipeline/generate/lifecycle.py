@@ -15,7 +15,7 @@ from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import account, batches
 from pipeline.generate.topics.topic_run import conclude
-from pipeline.media import pictures
+from pipeline.media import item_pictures
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -229,7 +229,7 @@ def record_item_event(generation: Generation, item: GeneratedItem, event_type: s
         test=item.test,
         data={
             "generated_item": payloads.generated_item(
-                payloads.row_of(item), assets=pictures.files_of(item), now=now
+                payloads.row_of(item), assets=item_pictures.files_of(item), now=now
             )
         },
         generated_item_id=item.pk,

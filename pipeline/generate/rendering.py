@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, end_run, fail_item, items_of
 from pipeline.generate.model.account import LostLease
-from pipeline.media import pictures, text_to_speech, videos
+from pipeline.media import item_pictures, text_to_speech, videos
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
 from pipeline.render.video import shot_detection, storyboard_json
@@ -109,7 +109,7 @@ def _draw_one(
     """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
-        return pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+        return item_pictures.draw(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
         voiced = voice(generation, item, engine, draft, persona)
     else:
@@ -213,9 +213,9 @@ def write_redrawn(run: Run) -> Run:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            others = [check for check in item.checks if check["code"] not in pictures.OF_FILES]
+            others = [check for check in item.checks if check["code"] not in item_pictures.OF_FILES]
             states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
-            pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
+            item_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
     return run
 

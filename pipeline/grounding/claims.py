@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.lexicon import atoms_of, is_common, language_of, units
+from pipeline.grounding.number_lexicon import atoms_of, is_common, language_of, units
 from pipeline.grounding.quotations import fold
 from pipeline.text.sentences import split_sentences
 

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.lexicon import MONTHS, atoms_of, is_common, language_of, units
+from pipeline.grounding.number_lexicon import MONTHS, atoms_of, is_common, language_of, units
 from pipeline.text.links import without_links
 
 if TYPE_CHECKING:

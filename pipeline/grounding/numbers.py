@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.grounding.lexicon import BOUNDS, is_common, language_of
+from pipeline.grounding.number_lexicon import BOUNDS, is_common, language_of
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:

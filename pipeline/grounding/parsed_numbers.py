@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.grounding.lexicon import MONTHS
+from pipeline.grounding.number_lexicon import MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Collection

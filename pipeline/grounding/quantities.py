@@ -6,9 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from pipeline.grounding.lexicon import (
-    language_of,
-)
+from pipeline.grounding.number_lexicon import language_of
 from pipeline.grounding.parsed_numbers import ParsedText
 from pipeline.grounding.quantity_reader import Reader
 from pipeline.text.links import find_links

@@ -6,14 +6,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.lexicon import (
-    AFTER_A_PART,
-    ARTICLES,
-    LONGEST_UNIT,
-    STRETCHING,
-    units,
-)
-from pipeline.grounding.number_words import Core
+from pipeline.grounding.number_finder import Core
+from pipeline.grounding.number_lexicon import AFTER_A_PART, ARTICLES, LONGEST_UNIT, STRETCHING, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.special_numbers import SpecialNumbers
 

@@ -6,8 +6,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.lexicon import MONTHS, units
-from pipeline.grounding.number_words import Core, NumberWords, ascii_digits
+from pipeline.grounding.number_finder import Core, NumberWords, ascii_digits
+from pipeline.grounding.number_lexicon import MONTHS, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.models import Outlet, Publication
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 OPEN: Final = ("spreading", "sending")
 WAITING: Final = ("pending", "sending")

@@ -91,7 +91,7 @@ from pipeline.models.source import (
     SourceStatus,
 )
 from pipeline.models.switch import MediaFolder, Switch
-from pipeline.models.work import Lease, LeaseState, Tally, Worker
+from pipeline.models.workers import Lease, LeaseState, Tally, Worker
 from pipeline.models.workspace_defaults import WorkspaceDefaults
 
 __all__ = [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import Outlet, Publication
     from pipeline.platforms.base import Platform
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
 
 BUCKETS: Final = ("text", "image", "video")
 """What is posted with words around it. An article keeps its links; a newsletter has its own way (`in_mail`)."""

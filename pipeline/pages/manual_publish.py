@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
 
 
 class SettleForm(forms.Form):

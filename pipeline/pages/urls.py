@@ -29,8 +29,8 @@ from pipeline.pages.personas import drafts as persona_drafts
 from pipeline.pages.personas import editor as persona_editor
 from pipeline.pages.personas import listing as persona_listing
 from pipeline.pages.queues import edit as queue_edit
-from pipeline.pages.queues import hold as queue_hold
 from pipeline.pages.queues import views as queue_views
+from pipeline.pages.queues import workspace_hold
 from pipeline.pages.review import actions as review_actions
 from pipeline.pages.review import edit as review_edit
 from pipeline.pages.review import page as review_page
@@ -177,8 +177,8 @@ urlpatterns = [
     page_path("queues/", queue_views.queues_page, "queues_page"),
     page_path("queues/add", queue_edit.queue_add, "queue_add"),
     page_path("queues/begin", queue_views.queue_begin, "queue_begin"),
-    page_path("queues/hold", queue_hold.queues_hold, "queues_hold"),
-    page_path("queues/release", queue_hold.queues_release, "queues_release"),
+    page_path("queues/hold", workspace_hold.queues_hold, "queues_hold"),
+    page_path("queues/release", workspace_hold.queues_release, "queues_release"),
     page_path(_QUEUE, queue_edit.queue_edit, "queue_edit"),
     page_path(f"{_QUEUE}/pause", queue_views.queue_pause, "queue_pause"),
     page_path(f"{_QUEUE}/delete", queue_views.queue_delete, "queue_delete"),

@@ -15,11 +15,11 @@ from pipeline.engines.base import Engine, SourceText
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
-from pipeline.media import pictures, uploads
+from pipeline.media import item_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import AvailableMedia
+from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture, square_png
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.base import Writer
@@ -115,7 +115,7 @@ def try_out(persona: Persona, text: str) -> list[Tried]:
         language=persona.language,
         published_at=None,
     )
-    portrait, warnings = pictures.portrait_of(persona.workspace_id, card)
+    portrait, warnings = item_pictures.portrait_of(persona.workspace_id, card)
     return [
         _try(engine, source, card, portrait, tuple(check.message for check in warnings))
         for engine in plugins.every("engines", Engine)

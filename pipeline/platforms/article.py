@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import Setting
 from pipeline.platforms.fitting import FITTING
-from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
+from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
 from pipeline.text.markup import to_html

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipeline import limits
 from pipeline.platforms import settings as settings_of
-from pipeline.platforms.payload import Adapted, Length, Payload
+from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.platforms.rules import problems_of
 from pipeline.plugins import ConfigInvalid, Evidence, Problem
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import regex
 
 from pipeline.platforms.base import Setting
-from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
+from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import left_out
 from pipeline.text.links import find_links, is_same_address
 from pipeline.text.plain_text import plain_text

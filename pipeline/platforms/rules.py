@@ -14,7 +14,7 @@ from pipeline.text.links import find_links
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipeline.platforms.payload import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 MEBIBYTE = 1024 * 1024
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.models import GeneratedItem, Publication
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 
 def is_handed_over(row: Publication) -> bool:

@@ -12,7 +12,7 @@ from pipeline import payloads
 from pipeline.media import files, videos
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.outlets import short_links
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipeline.outlets.outlet_client import OutletConnection
     from pipeline.platforms.base import Account, Platform
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 
 def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pipeline.outlets.outlet_client import OutletConnection
     from pipeline.platforms.base import Platform
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 log = structlog.get_logger(__name__)
 

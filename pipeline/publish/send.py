@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
     from pipeline.publish.timing.rate_caps import Wait
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from config.core.ids import encode
 from pipeline.models import GeneratedItem, HoldReason, Outlet, OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import account_of, buckets_of, platform_of
 from pipeline.outlets.references import check_outlets
-from pipeline.platforms.payload import Adapted
+from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD
 from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.models import Asset, PublishQueue
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
     from pipeline.text.wall_clock import Slot, WallClock
 
 ACTION: Final = "checks.overruled"

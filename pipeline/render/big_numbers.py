@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.grounding.lexicon import MONTHS
+from pipeline.grounding.number_lexicon import MONTHS
 from pipeline.grounding.quantities import parse
 from pipeline.text.verbatim_edits import collapse, word_set
 

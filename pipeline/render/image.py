@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
-from pipeline.render.plan import Disc, Panel, Photo, Portrait, Wash
+from pipeline.render.picture_plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
 from pipeline.render.typography.text_layout import draw_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.render.plan import DrawnText, Layout, PicturePlan
+    from pipeline.render.picture_plan import DrawnText, Layout, PicturePlan
 
 _POINTS: Final = 0.5
 """Of a pixel: a page of 1080 by 1350 pixels is 7.5 by 9.4 inches, at 144 pixels an inch."""

@@ -14,7 +14,7 @@ from pipeline import generate, publish
 from pipeline.generate import acceptance
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect
-from pipeline.media import media_folder, pictures
+from pipeline.media import item_pictures, media_folder
 from pipeline.media.files import erase_of_items
 from pipeline.models import (
     Asset,
@@ -32,7 +32,7 @@ from pipeline.review import storyboards
 from pipeline.review.rerender import draw_again, update_locked, write_revision
 from pipeline.review.rerender import lock_with_workspace as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
-from pipeline.text.content import ItemWords, in_step, refuse_unless_typed
+from pipeline.text.typed_content import ItemWords, in_step, refuse_unless_typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,7 +182,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
-        pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
+        item_pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
     except Refused as refused:
         field = refused.field or _field_drawn(row, values)
         raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused

@@ -25,7 +25,7 @@ from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import rerender
 from pipeline.states import EDITABLE
-from pipeline.text.content import ItemWords, in_step
+from pipeline.text.typed_content import ItemWords, in_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

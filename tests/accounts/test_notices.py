@@ -23,7 +23,7 @@ from accounts.models import (
     Workspace,
 )
 from accounts.notices.digest import DigestLine
-from config.core import task_runs, work_queue
+from config.core import task_runner, work_queue
 from config.core.ids import uuid7
 from tests.factories import MembershipFactory
 
@@ -61,7 +61,7 @@ def choose(workspace, user, *, by_mail=True, slack_url="", telegram_token="", te
 
 
 def work():
-    return task_runs.work_all_due(*KINDS)
+    return task_runner.work_all_due(*KINDS)
 
 
 def told():
@@ -131,7 +131,7 @@ def test_choices_are_each_person_s_own(newsroom, alice, bob):
 def test_who_has_left_is_told_nothing(newsroom, alice, bob):
     choose(newsroom, bob, post_failed="now")
     happen(newsroom)
-    task_runs.work_all_due("mail.spread_notice")
+    task_runner.work_all_due("mail.spread_notice")
     Membership.everywhere.filter(user=bob).delete()
     work()
     assert [to for to, _ in told()] == ["alice@example.test"]
@@ -257,7 +257,7 @@ def test_secrets_are_sealed(newsroom, alice):
 
 def test_a_channel_that_was_closed_meanwhile_gets_nothing(newsroom, alice):
     happen(newsroom)
-    task_runs.work_all_due("mail.spread_notice")
+    task_runner.work_all_due("mail.spread_notice")
     choose(newsroom, alice, by_mail=False, post_failed="now")
     work()
     assert outcomes() == [("alice@example.test", "mail", "dropped")]
@@ -272,7 +272,7 @@ def test_a_test_goes_to_one_person_once(newsroom, alice, bob):
 
 def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
     happen(newsroom)
-    task_runs.work_all_due("mail.spread_notice")
+    task_runner.work_all_due("mail.spread_notice")
     stale = NoticeMessage.everywhere.get()
     NoticeMessage.everywhere.update(lease_token=5)
     notices.deliver_message(stale)
@@ -285,7 +285,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
 
 def test_giving_up_is_seen(newsroom):
     happen(newsroom)
-    task_runs.work_all_due("mail.spread_notice")
+    task_runner.work_all_due("mail.spread_notice")
     notices.give_up(NoticeMessage.everywhere.get())
     assert outcomes() == [("alice@example.test", "mail", "failed")]
     happen(newsroom, "two")

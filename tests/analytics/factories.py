@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from accounts.models import Plan, Workspace
-from analytics import outcomes, queries
+from analytics import publication_outcomes, queries
 from analytics.models import Measurement, Measuring, Outcome
 from analytics.periods import Period
 from pipeline.models import Event, Outlet, Persona, Publication, Source
@@ -91,13 +91,13 @@ def make_failure(publication: Publication, *, created_at: datetime = NOON) -> Ev
 def make_published(outlet: Outlet, at: datetime = NOON, **given: Any) -> Publication:
     """Published and counted; its measuring waits."""
     publication = make_publication(outlet, published_at=at, **given)
-    outcomes.write_outcomes([make_event(publication, created_at=at)])
+    publication_outcomes.write_outcomes([make_event(publication, created_at=at)])
     return publication
 
 
 def make_failed(outlet: Outlet, at: datetime = NOON, **given: Any) -> Publication:
     publication = make_publication(outlet, published_at=None, **given)
-    outcomes.write_outcomes([make_failure(publication, created_at=at)])
+    publication_outcomes.write_outcomes([make_failure(publication, created_at=at)])
     return publication
 
 

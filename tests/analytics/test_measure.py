@@ -10,7 +10,7 @@ import pytest
 import time_machine
 from django.db import connection
 
-from analytics import limits, measure, outcomes
+from analytics import limits, measure, publication_outcomes
 from analytics.models import Measurement, Measuring
 from config.core import jobs
 from config.core.ids import encode
@@ -60,7 +60,7 @@ def platform(monkeypatch):
 def publication(alice):
     outlet = make_outlet(alice.workspace, is_simulated=False)
     publication = make_publication(outlet, bucket="image", engine_output="Quote Graphic")
-    outcomes.write_outcomes([make_event(publication)])
+    publication_outcomes.write_outcomes([make_event(publication)])
     return publication
 
 
@@ -221,7 +221,7 @@ def test_outlet_that_needs_reconnecting_is_not_asked(platform, publication):
 def test_what_a_platform_never_gives_stays_unsupported_when_it_fails(platform, alice):
     outlet = make_outlet(alice.workspace, platform="feed", is_simulated=False)
     publication = make_publication(outlet)
-    outcomes.write_outcomes([make_event(publication)])
+    publication_outcomes.write_outcomes([make_event(publication)])
     platform.answers = [Refused("No.")]
     work(after(hours=1))
     assert Measurement.everywhere.get().availability == dict.fromkeys(METRICS, "unsupported")
@@ -329,7 +329,7 @@ def test_simulated_outlet_shows_numbers_soon(alice):
         workspace=alice.workspace, outlet_id=alice.pk, ref="r", answer="ok", is_accepted=True, created_at=NOON
     )
     publication = make_publication(alice, external_id=encode("sim", post.pk))
-    outcomes.write_outcomes([make_event(publication)])
+    publication_outcomes.write_outcomes([make_event(publication)])
     for age in (0, 30, 300, 3600):
         with time_machine.travel(after(seconds=age), tick=False):
             work(after(seconds=age))
@@ -343,6 +343,6 @@ def test_simulated_outlet_shows_numbers_soon(alice):
 
 def test_work_is_registered():
     kinds = jobs.jobs()
-    assert kinds["analytics.count_events"].work is outcomes.count_events
+    assert kinds["analytics.count_events"].work is publication_outcomes.count_events
     kind = kinds["analytics.measure_publication"]
     assert (kind.model, kind.work, kind.give_up) == (Measuring, measure.measure, measure.give_up)

@@ -13,7 +13,7 @@ from accounts.models import Membership, Notice, NoticeChoice, Workspace
 from analytics.models import MonthlySummary
 from analytics.reports import monthly, summary
 from analytics.reports.number_format import number
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import GeneratedItem, Publication
 from tests.analytics.factories import (
     make_failed,
@@ -69,7 +69,7 @@ def work(workspace, now=TURN):
 def send():
     # Of a month to come, by the clock of the database.
     Notice.everywhere.filter(wake_at__isnull=False).update(wake_at=datetime.now(UTC))
-    return task_runs.work_all_due("mail.spread_notice", "mail.send_notice")
+    return task_runner.work_all_due("mail.spread_notice", "mail.send_notice")
 
 
 def told():

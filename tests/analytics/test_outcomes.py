@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from analytics import limits, outcomes
+from analytics import limits, publication_outcomes
 from analytics.models import Measuring, Outcome
 from pipeline.models import Event, Publication
 from tests.analytics.factories import (
@@ -42,7 +42,7 @@ def test_success_counts_at_the_moment_of_publication(alice):
     )
     event = make_event(publication, created_at=after(minutes=3))
 
-    outcomes.write_outcomes([event])
+    publication_outcomes.write_outcomes([event])
 
     assert Outcome.everywhere.values().get() == {
         "id": publication.pk,
@@ -62,7 +62,7 @@ def test_success_counts_at_the_moment_of_publication(alice):
 
 def test_final_failure_counts_at_the_moment_of_its_event(alice):
     publication = make_publication(alice, published_at=None)
-    outcomes.write_outcomes([make_failure(publication, created_at=after(minutes=3))])
+    publication_outcomes.write_outcomes([make_failure(publication, created_at=after(minutes=3))])
     assert facts(publication) == (False, after(minutes=3))
     assert not Measuring.everywhere.exists()
 
@@ -73,21 +73,21 @@ def test_final_failure_counts_at_the_moment_of_its_event(alice):
 )
 def test_what_is_not_the_end_is_not_counted(alice, event_type, will_retry):
     publication = make_publication(alice, published_at=None)
-    outcomes.write_outcomes([make_event(publication, event_type, will_retry=will_retry)])
+    publication_outcomes.write_outcomes([make_event(publication, event_type, will_retry=will_retry)])
     assert not Outcome.everywhere.exists()
 
 
 def test_counting_the_same_events_again_changes_nothing(alice):
     publications = [make_publication(alice) for _ in range(3)]
     events = [make_event(publication) for publication in publications]
-    outcomes.write_outcomes(events)
+    publication_outcomes.write_outcomes(events)
     before = (
         list(Outcome.everywhere.order_by("pk").values()),
         list(Measuring.everywhere.order_by("pk").values()),
     )
 
-    outcomes.write_outcomes(events)
-    outcomes.write_outcomes(events[::-1] + events)
+    publication_outcomes.write_outcomes(events)
+    publication_outcomes.write_outcomes(events[::-1] + events)
 
     assert before == (
         list(Outcome.everywhere.order_by("pk").values()),
@@ -101,8 +101,8 @@ def test_batch_marks_what_it_counted(alice):
     make_event(publication)
     make_event(publication, "generated.ready")
 
-    assert outcomes.count_events() == 2
-    assert outcomes.count_events() == 0
+    assert publication_outcomes.count_events() == 2
+    assert publication_outcomes.count_events() == 0
 
     assert facts(publication) == (True, NOON)
     assert not Event.everywhere.filter(counted_at=None).exists()
@@ -110,25 +110,25 @@ def test_batch_marks_what_it_counted(alice):
 
 def test_late_event_counts_on_its_own_day(alice):
     early, late = make_publication(alice), make_publication(alice, published_at=NOON - 3 * DAY)
-    outcomes.write_outcomes([make_event(early)])
-    outcomes.write_outcomes([make_event(late, created_at=after(days=1))])
+    publication_outcomes.write_outcomes([make_event(early)])
+    publication_outcomes.write_outcomes([make_event(late, created_at=after(days=1))])
     assert facts(late) == (True, NOON - 3 * DAY)
 
 
 def test_unknown_outcome_that_is_found_counts_as_published_only(alice):
     publication = make_publication(alice, published_at=None)
     told = make_failure(publication, created_at=after(hours=1))
-    outcomes.write_outcomes([told])
+    publication_outcomes.write_outcomes([told])
     assert facts(publication) == (False, after(hours=1))
 
     Publication.everywhere.filter(pk=publication.pk).update(status="published", published_at=NOON)
     found = make_event(publication, created_at=after(hours=2))
-    outcomes.write_outcomes([found])
+    publication_outcomes.write_outcomes([found])
 
     assert Outcome.everywhere.count() == 1
     assert facts(publication) == (True, NOON)
     assert waiting(publication).due_at == NOON
-    outcomes.write_outcomes([told])
+    publication_outcomes.write_outcomes([told])
     assert facts(publication) == (True, NOON)
 
 
@@ -142,7 +142,7 @@ def test_result_is_the_same_in_every_order_of_events(alice):
             make_event(publication, created_at=after(hours=3)),
         ]
         for place in order:
-            outcomes.write_outcomes([events[place]])
+            publication_outcomes.write_outcomes([events[place]])
         results.add((*facts(publication), Measuring.everywhere.filter(publication=publication).count()))
     assert results == {(True, NOON, 1)}
 
@@ -150,8 +150,8 @@ def test_result_is_the_same_in_every_order_of_events(alice):
 def test_second_failure_after_a_retry_counts_once_at_the_newest(alice):
     publication = make_publication(alice, published_at=None)
     first, second = (make_failure(publication, created_at=after(hours=hours)) for hours in (1, 30))
-    outcomes.write_outcomes([second])
-    outcomes.write_outcomes([first])
+    publication_outcomes.write_outcomes([second])
+    publication_outcomes.write_outcomes([first])
     assert Outcome.everywhere.count() == 1
     assert facts(publication) == (False, after(hours=30))
 
@@ -160,14 +160,14 @@ def test_event_of_an_erased_publication_is_passed_over(alice):
     kept, erased = make_publication(alice), make_publication(alice)
     events = [make_event(erased), make_event(kept)]
     erased.delete()
-    outcomes.write_outcomes(events)
+    publication_outcomes.write_outcomes(events)
     assert list(Outcome.everywhere.values_list("publication_id", flat=True)) == [kept.pk]
 
 
 def test_measuring_begins_an_hour_after_publication(alice):
     outlet = make_outlet(alice.workspace, platform="mastodon", is_simulated=False)
     publication = make_publication(outlet)
-    outcomes.write_outcomes([make_event(publication, created_at=after(minutes=1))])
+    publication_outcomes.write_outcomes([make_event(publication, created_at=after(minutes=1))])
     row = waiting(publication)
     assert (row.wake_at, row.due_at, row.status, row.measured, row.test) == (
         NOON + limits.MEASURED_AT[0],
@@ -180,7 +180,7 @@ def test_measuring_begins_an_hour_after_publication(alice):
 
 def test_simulated_outlet_is_measured_at_once(alice):
     publication = make_publication(alice, test=True)
-    outcomes.write_outcomes([make_event(publication)])
+    publication_outcomes.write_outcomes([make_event(publication)])
     row = waiting(publication)
     assert (row.wake_at, row.test) == (NOON, True)
 
@@ -190,7 +190,7 @@ def test_number_of_statements_does_not_rise_with_events(alice, django_assert_num
         events = [make_event(make_publication(alice)) for _ in range(size)]
         # Publications, standing outcomes, the days to be added up, the outcomes and the measurings that are new.
         with django_assert_num_queries(5):
-            outcomes.write_outcomes(events)
+            publication_outcomes.write_outcomes(events)
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
@@ -204,7 +204,7 @@ def test_two_counters_with_one_publication_wait_for_each_other():
     def count_slowly(event, *, is_first):
         try:
             with transaction.atomic():
-                outcomes.write_outcomes([event])
+                publication_outcomes.write_outcomes([event])
                 if is_first:
                     is_written.set()
                     assert may_commit.wait(10)

@@ -14,7 +14,7 @@ import pytest
 
 from accounts import workspaces
 from accounts.access import recent_requests
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import PublishQueue
 from pipeline.schedule import queues
 from tests import caches
@@ -175,7 +175,7 @@ def work_until() -> Callable[..., None]:
         until = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < until, "It did not come about."
-            task_runs.work_all_due()
+            task_runner.work_all_due()
             time.sleep(0.05)
 
     return work

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts import members, workspaces
 from accounts.access import tokens
 from accounts.models import Invitation, Membership
-from config.core import task_runs
+from config.core import task_runner
 from pipeline import plugins
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive, secrets
@@ -140,7 +140,7 @@ def _draft(workspace):
         by="alice@example.test",
         now=timezone.now(),
     )
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     draft.refresh_from_db()
     assert draft.status == "done"
     return draft

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.utils import timezone
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication
 from pipeline.outlets import oauth_connect
@@ -60,7 +60,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     wall.failing = None
     wall.good = set()
     Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())
-    task_runs.work_all_due("publish.check_outlet")
+    task_runner.work_all_due("publish.check_outlet")
     page.reload()
     page.get_by_text("Reconnect needed").first.wait_for()
     page.get_by_text("Too rude for [secret]").wait_for()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
 from tests.browser.people import follow, go_to, log_in, look_over
@@ -51,7 +51,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     source = Source.everywhere.get(is_push=False)
     page.wait_for_url(lambda url: "/sources/src_" in url)
     look_over(page, "source-new")
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     page.reload()
     page.get_by_text("Active").wait_for()
     assert page.get_by_role("row").count() == 8
@@ -123,10 +123,10 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page.wait_for_url(lambda url: "/sources/src_" in url)
     page.get_by_role("button", name="Run now").click()
     page.get_by_text("Choosing a topic.").wait_for()
-    task_runs.work_all_due("ingest.fill_brand_slot")
+    task_runner.work_all_due("ingest.fill_brand_slot")
     page.reload()
     page.get_by_text("Generating").wait_for()
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     page.reload()
     page.get_by_text("Last topic").wait_for()
     assert page.get_by_role("row").count() == 3

@@ -15,7 +15,7 @@ from django.test import Client
 from accounts import workspaces
 from accounts.access import authentication, ratelimit, tokens
 from accounts.models import Plan
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from config.core.api.jsonio import dump
 from config.core.errors import QUOTA_FIELDS
 from pipeline import generate
@@ -227,7 +227,7 @@ class Newsroom:
 
     def ready(self, api: Api | None = None, **fields: Any) -> dict[str, Any]:
         raw = self.push(api, **fields)
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
         item = self.generated_of(raw, api)[0]
         assert item["status"] == "ready", item
         return item
@@ -238,7 +238,7 @@ class Newsroom:
         answer = (api or self.api).post(f"/generated/{item['id']}/publish", body)
         assert answer.status_code == 202, answer.content
         if work:
-            task_runs.work_all_due("publish.send_publication")
+            task_runner.work_all_due("publish.send_publication")
         return (api or self.api).read(f"/generated/{item['id']}")
 
     def to_simulated(self, *script: str) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class Newsroom:
         raw = self.push(engines=["Short Post", "Quote Graphic"], url="https://example.com/tram")
         run = Generation.everywhere.get(raw_item=ids.decode("raw", raw["id"]), engine="quote_graphic")
         generate.give_up(claimed(run))
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
         return next(item for item in self.generated_of(raw) if item["status"] == "failed")
 
     def partly_failed(self) -> dict[str, Any]:
@@ -278,7 +278,7 @@ class Newsroom:
         given = {"external_id": "norden", "title": "Norden", "variants": 3}
         raw = self.push(**given, body=f"{sentence} {more}")
         assert self.api.post("/raw", {**given, "body": sentence}).json()["revised"]
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
         return raw
 
     def source(self, **fields: Any) -> dict[str, Any]:

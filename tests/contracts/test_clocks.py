@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline import publish
 from pipeline.models import Publication, SimulatedPost
 from tests import claims
@@ -54,5 +54,5 @@ def test_a_clock_that_is_set_back_loses_nothing_and_repeats_nothing(alice):
         other = key.post("/raw", alice.content(), headers={"Idempotency-Key": "once"})
         assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
     with time_machine.travel(now + timedelta(minutes=11)):
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
         assert len(key.read(f"/generated?raw_item={first.json()['id']}")["data"]) == 1

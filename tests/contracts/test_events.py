@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Event
 from tests.contracts.conftest import normal, refusal
 
 
 def _feed(newsroom, query=""):
-    task_runs.work_all_due("webhooks.fan_out")
+    task_runner.work_all_due("webhooks.fan_out")
     return newsroom.api.read(f"/events{query}")
 
 
@@ -107,7 +107,7 @@ def test_live_and_test_events_are_apart(alice):
     tester = alice.client(is_test=True)
     alice.push()
     made = alice.push(tester)
-    task_runs.work_all_due("webhooks.fan_out")
+    task_runner.work_all_due("webhooks.fan_out")
     assert [one["data"]["raw_item"]["id"] for one in tester.read("/events")["data"]] == [made["id"]]
     assert len(alice.api.read("/events")["data"]) == 1
 
@@ -115,6 +115,6 @@ def test_live_and_test_events_are_apart(alice):
 def test_events_past_their_time_of_keeping_are_left_out(alice):
     alice.push()
     raw = alice.push()
-    task_runs.work_all_due("webhooks.fan_out")
+    task_runner.work_all_due("webhooks.fan_out")
     Event.everywhere.filter(position=1).update(body=None)
     assert [one["data"]["raw_item"]["id"] for one in alice.api.read("/events")["data"]] == [raw["id"]]

@@ -10,7 +10,7 @@ import feedparser
 import pytest
 
 from accounts import erasure
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from config.core.http_client import Client, ConnectFailed
 from pipeline.models import Asset, Outlet, Publication
 from tests.contracts.conftest import NOT_FOUND, Api
@@ -169,7 +169,7 @@ def test_a_hub_that_fails_leaves_the_post_published(alice, settings, monkeypatch
     monkeypatch.setattr(Client, "request", refuse)
     settings.WEBSUB_HUBS = ["https://hub.example.com/"]
     publication = alice.published()["publications"][0]
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     row = Publication.everywhere.get(external_id=publication["external_id"])
     assert (row.status, row.error, row.step) == ("published", None, "finish")
     assert [(method, url) for method, url, _ in told] == [("POST", "https://hub.example.com/")]

@@ -6,7 +6,7 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts.models import Workspace
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Publication, Revision
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
@@ -30,7 +30,7 @@ def _without_times(shown, *names):
 
 def test_item_is_shown_whole(alice):
     raw = alice.push(title="Cranes", body="The harbour of Norden bought 7 new cranes on Monday.")
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     item = alice.generated_of(raw)[0]
     sentence = "The harbour of Norden bought 7 new cranes on Monday."
     shown = alice.api.get(f"/generated/{item['id']}")
@@ -417,7 +417,7 @@ def test_regenerate_makes_a_further_variant(alice):
     assert (answer.status_code, variant["status"], variant["id"] == item["id"]) == (202, "queued", False)
     assert variant["variant"] == {"group": item["variant"]["group"], "index": 1, "angle": None}
     assert variant["provenance"]["parent"] == item["id"]
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     made = alice.api.read(f"/generated/{variant['id']}")
     assert (made["status"], made["body"] == item["body"]) == ("ready", False)
     assert alice.api.read("/usage")["used"] == 2

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import time_machine
 
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline.models import GeneratedItem
 from tests.contracts.conftest import never_existed, normal, refusal
 
@@ -258,7 +258,7 @@ def test_deleted_items_are_not_listed(alice):
 
 def test_variants_of_one_source_share_a_group(alice):
     raw = alice.push(variants=3)
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     items = alice.generated_of(raw)
     assert [item["variant"]["index"] for item in items] == [0, 1, 2]
     assert len({item["variant"]["group"] for item in items}) == 1

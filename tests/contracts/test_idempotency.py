@@ -11,7 +11,7 @@ from django.db import connection
 
 from accounts import credits as credit_account
 from accounts.models import AuditEntry, IdempotencyKey, LedgerEntry
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.api import raw_items
 from pipeline.models import (
     Event,
@@ -325,4 +325,4 @@ def test_many_at_once_have_one_effect(alice, in_threads):
     assert statuses <= {202, 409}
     assert len({answer.content for answer in answers if answer.status_code == 202}) == 1
     assert (RawItem.everywhere.count(), alice.api.read("/usage")["reserved"]) == (1, 1)
-    assert task_runs.work_all_due("generate.run_item") == 1
+    assert task_runner.work_all_due("generate.run_item") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from config.core import task_runs
+from config.core import task_runner
 from tests.contracts.conftest import normal
 
 
@@ -23,7 +23,7 @@ def _entry(kind, amount, reserved, used, reason="", generation="gnr_*"):
 
 def test_ledger_holds_every_entry_and_its_sum_is_the_balance(alice):
     alice.push()
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     alice.partly_failed()
     answer = alice.api.read("/usage/ledger")
     assert normal(answer) == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from config.core.datetimes import as_z
 from pipeline.models import Outlet, Publication, PublishQueue, SimulatedPost
 from tests.contracts.conftest import normal, refusal
@@ -123,7 +123,7 @@ def test_explain_names_the_call_that_helps(alice):
     call = told["blockers"][0]["clears"]
     assert alice.api.post(call["path"], call["body"]).status_code == 202
     assert alice.api.read(f"/generated/{item['id']}/explain")["blockers"] == []
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     codes = [one["code"] for one in alice.api.read(f"/generated/{item['id']}/explain")["blockers"]]
     assert codes == ["already_published"]
 
@@ -145,7 +145,7 @@ def test_the_hold_of_a_workspace(alice, charlie):
         nothing,
     )
     shown = _publish(alice, alice.ready(), {}).json()
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     (publication,) = shown["publications"]
     assert alice.api.read(f"/publications/{publication['id']}")["status"] == "scheduled"
     assert alice.api.read("/hold")["scheduled"] == [
@@ -160,7 +160,7 @@ def test_the_hold_of_a_workspace(alice, charlie):
     (blocker,) = alice.api.read(f"/generated/{shown['id']}/explain")["blockers"]
     assert blocker["clears"] == {"method": "DELETE", "path": "/hold", "body": None}
     assert alice.api.delete("/hold").status_code == 204
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     assert alice.api.read(f"/publications/{publication['id']}")["status"] == "published"
     assert refusal(alice.api.delete("/hold"))[:2] == (404, "not_found")
 
@@ -170,7 +170,7 @@ def test_a_post_is_taken_back(alice):
     path = f"/publications/{item['publications'][0]['id']}"
     answer = alice.api.post(f"{path}/remove")
     assert (answer.status_code, answer.json()["status"]) == (202, "published")
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     assert (alice.api.read(path)["status"], alice.api.read(f"/generated/{item['id']}")["status"]) == (
         "removed",
         "removed",

@@ -12,7 +12,7 @@ import pytest
 from accounts import credits as credit_account
 from accounts import workspaces
 from accounts.access import permissions, ratelimit, tokens
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline.models import GeneratedItem, Generation, RawItem
 from tests.contracts.conftest import Api, never_existed
 
@@ -172,4 +172,4 @@ def test_push_answers_in_the_same_order(alice, monkeypatch):
     assert alice.api.call("POST", "/raw?x=1", data=b"{", kind="text/plain").status_code == 415
     assert alice.api.call("POST", "/raw", alice.content(x=1)).status_code == 400
     assert alice.api.call("POST", "/raw", alice.content()).status_code == 402
-    assert task_runs.work_all_due("generate.run_item") == 0
+    assert task_runner.work_all_due("generate.run_item") == 0

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import LedgerEntry
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -289,7 +289,7 @@ def test_tag_of_a_list_changes_with_its_rows(alice):
     raw = alice.push()
     one = alice.api.get("/raw", headers={"If-None-Match": empty["ETag"]})
     assert (one.status_code, one.json()["data"][0]["id"]) == (200, raw["id"])
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     assert alice.api.get("/raw", headers={"If-None-Match": one["ETag"]}).status_code == 200
     last = alice.api.get("/raw")["ETag"]
     for header in (last, f'"x", {last}', last.removeprefix("W/"), "*"):
@@ -331,6 +331,6 @@ def test_events_cost_as_many_statements_for_25_rows_as_for_one(alice):
     for rows in (1, 2, 22):
         for _ in range(rows):
             alice.push()
-        task_runs.work_all_due("webhooks.fan_out")
+        task_runner.work_all_due("webhooks.fan_out")
         counts.append(len(_statements(alice.api, "/events")))
     assert counts[0] == counts[1] == counts[2] <= 4

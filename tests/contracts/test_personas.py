@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Persona, PersonaVersion
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, refusal
 
@@ -129,8 +129,8 @@ def test_lines_that_the_api_gives_a_persona_are_what_a_lane_says(alice):
     alice.api.call("PATCH", f"/personas/{alice.persona}", {"approved_lines": LINES})
     lane = alice.api.post("/sources", {"type": "brand", "config": {"topics": ["Bread"]}})
     assert lane.status_code == 201
-    task_runs.work_all_due("ingest.fill_brand_slot")
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("ingest.fill_brand_slot")
+    task_runner.work_all_due("generate.run_item")
     made = alice.api.read(f"/generated?source={lane.json()['id']}&status=ready")["data"]
     assert made
     assert {one["body"] for one in made} <= set(LINES)

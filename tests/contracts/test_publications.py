@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.models import Outlet, SimulatedPost
 from pipeline.plugins import Refused, TryLater
@@ -174,7 +174,7 @@ def test_unknown_outcome_is_looked_up_at_once(alice, word, status):
     assert answer.json()["version"] == publication["version"] + 1
     for path, tag in zip(paths, tags, strict=True):
         assert alice.api.get(path, headers={"If-None-Match": tag}).status_code == 200
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     after = alice.api.read(f"/publications/{publication['id']}")
     # What isn't there may still come, as long as its call can get through.
     assert (after["status"], (after["error"] or {}).get("code")) == (
@@ -205,7 +205,7 @@ def test_failed_publication_is_tried_again(alice):
         None,
     )
     assert shown["version"] > publication["version"]
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     assert alice.api.read(f"/publications/{publication['id']}")["status"] == "published"
 
 
@@ -287,7 +287,7 @@ def test_what_is_handed_over_is_settled(alice):
     item = alice.ready()
     asked = {"outlets": [encode("out", outlet.pk)]}
     alice.api.post(f"/generated/{item['id']}/publish", asked)
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     (shown,) = alice.api.read(f"/publications?outlet={encode('out', outlet.pk)}")["data"]
     assert (shown["status"], shown["error"], shown["attempts"]) == ("publishing", None, 1)
     answer = alice.api.post(f"/publications/{shown['id']}/settle", {"published": False})

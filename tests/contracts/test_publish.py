@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.models import Event, Outlet, Publication, SimulatedPost
@@ -65,7 +65,7 @@ def test_empty_body_publishes_now_to_the_items_outlets(alice, body):
     )
     assert shown["publications"][0]["outlet"] == alice.feed
     assert answer["ETag"].startswith('"v')
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     done = alice.api.read(f"/generated/{item['id']}")
     entry = done["publications"][0]
     assert (done["status"], entry["status"], entry["attempts"], done["published_at"]) == (
@@ -109,7 +109,7 @@ def test_already_published_there(alice):
 
 def test_siblings_are_superseded(alice):
     raw = alice.push(variants=2)
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     first, second = alice.generated_of(raw)
     _ask(alice, second)
     sibling = alice.api.read(f"/generated/{first['id']}")
@@ -119,7 +119,7 @@ def test_siblings_are_superseded(alice):
 
 def test_siblings_are_kept_on_request(alice):
     raw = alice.push(variants=2)
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     first, second = alice.generated_of(raw)
     _ask(alice, second, {"keep_siblings": True})
     assert alice.api.read(f"/generated/{first['id']}")["status"] == "ready"
@@ -171,7 +171,7 @@ def test_schedule_retime_and_cancel(alice):
     first = scheduled.json()
     assert (scheduled.status_code, first["status"], first["publish_at"]) == (202, "scheduled", as_z(when))
     assert first["publications"][0]["due_at"] == as_z(when)
-    assert task_runs.work_all_due("publish.send_publication") == 0
+    assert task_runner.work_all_due("publish.send_publication") == 0
     retimed = _ask(alice, item, {"publish_at": later.isoformat()}).json()
     assert (retimed["publish_at"], len(retimed["publications"])) == (as_z(later), 1)
     assert retimed["publications"][0]["id"] == first["publications"][0]["id"]

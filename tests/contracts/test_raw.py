@@ -8,7 +8,7 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts.models import Workspace
-from config.core import limits, task_runs
+from config.core import limits, task_runner
 from config.core.api.jsonio import dump
 from pipeline.generate import run
 from pipeline.models import Event, GeneratedItem, RawBody, RawItem
@@ -419,7 +419,7 @@ def test_raw_items_are_filtered(alice):
     source = alice.source()
     one = alice.push(source=source["id"], external_id="one")
     two = alice.push(external_id="two")
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     three = alice.push()
 
     def found(query):
@@ -455,7 +455,7 @@ def test_raw_item_tells_what_it_led_to(alice):
     queued = alice.api.get(f"/raw/{raw['id']}")
     ids_made = queued.json()["generated"]
     assert normal(queued.json()) == _shown(content, generated=["gen_*"], complete=False)
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     done = alice.api.get(f"/raw/{raw['id']}", headers={"If-None-Match": queued["ETag"]})
     assert normal(done.json()) == _shown(
         content,
@@ -481,7 +481,7 @@ def _fail(alice, monkeypatch):
     with monkeypatch.context() as patched:
         writer = type("Writer", (), {"offline": True, "brief": refuse, "draft": refuse})()
         patched.setattr(run, "writer_for", lambda *_: writer)
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
     failed = alice.api.read(f"/raw/{raw['id']}")
     assert (failed["status"], failed["reason"]["code"]) == ("failed", "refused")
     return failed
@@ -493,14 +493,14 @@ def test_failed_raw_item_is_made_again(alice, monkeypatch):
     shown = answer.json()
     assert (answer.status_code, shown["status"], shown["reason"]) == (202, "queued", None)
     assert shown["version"] == failed["version"] + 1
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     assert alice.api.read(f"/raw/{failed['id']}")["status"] == "processed"
 
 
 def test_retry_of_what_did_not_fail(alice):
     raw = alice.push()
     assert refusal(alice.api.post(f"/raw/{raw['id']}/retry"))[:2] == (409, "conflict")
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     assert refusal(alice.api.post(f"/raw/{raw['id']}/retry"))[:2] == (409, "conflict")
 
 

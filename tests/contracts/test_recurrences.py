@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import GeneratedItem, Recurrence, Source
 from tests.contracts.conftest import NOT_FOUND, never_existed
 
@@ -60,7 +60,7 @@ def test_its_times_are_told(alice):
     made = alice.recurrence()
     GeneratedItem.everywhere.update(status="published")
     Recurrence.everywhere.update(wake_at="2020-01-03T09:00:00Z", due_at="2020-01-03T09:00:00Z")
-    task_runs.work_all_due("publish.repeat_item")
+    task_runner.work_all_due("publish.repeat_item")
     shown = alice.api.read(f"/recurrences/{made['id']}")
     (turn,) = shown["turns"]
     assert (turn["due_at"], turn["decision"], turn["message"]) == ("2020-01-03T09:00:00.000Z", "made", None)
@@ -73,7 +73,7 @@ def test_one_that_stopped_itself_says_why(alice):
     made = alice.recurrence()
     Source.everywhere.update(status="gone")
     Recurrence.everywhere.update(wake_at="2020-01-03T09:00:00Z")
-    task_runs.work_all_due("publish.repeat_item")
+    task_runner.work_all_due("publish.repeat_item")
     shown = alice.api.read(f"/recurrences/{made['id']}")
     assert (shown["status"], shown["stopped"]["code"], shown["stopped"]["by"]) == (
         "stopped",

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline.models import Event, Generation, Publication, RawItem, Source
 from webhooks import endpoints
 from webhooks.models import Delivery
@@ -44,11 +44,11 @@ def test_id_goes_with_the_work_and_its_events(alice):
     answer = alice.api.post("/raw", alice.content(), headers={"X-Request-Id": push})
     assert RawItem.everywhere.get().request_id == push
     assert Generation.everywhere.get().request_id == push
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     item = alice.generated_of(answer.json())[0]
     alice.api.post(f"/generated/{item['id']}/publish", headers={"X-Request-Id": publish})
     assert Publication.everywhere.get().request_id == publish
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     assert dict(Event.everywhere.values_list("type", "request_id")) == {
         "raw.ingested": push,
         "generated.ready": push,
@@ -70,7 +70,7 @@ def test_one_id_leads_through_the_log_from_the_call_to_the_webhook(alice, httpse
         mine, other = "req-of-the-chain-1", "req-of-another-call"
         alice.api.post("/raw", alice.content(), headers={"X-Request-Id": mine})
         alice.api.post("/raw", alice.content(), headers={"X-Request-Id": other})
-        task_runs.work_all_due("generate.run_item", "webhooks.fan_out", "webhooks.deliver_to_endpoint")
+        task_runner.work_all_due("generate.run_item", "webhooks.fan_out", "webhooks.deliver_to_endpoint")
     facts = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
     for request_id in (mine, other):
         own = [fact for fact in facts if fact.get("request_id") == request_id]

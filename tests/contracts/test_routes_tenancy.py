@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 from tests.contracts.routes import ROUTES, configured, name_of
 
@@ -28,7 +28,7 @@ def _objects(newsroom, api=None):
     item = newsroom.ready(api)
     published = newsroom.publish(newsroom.ready(api), newsroom.to_simulated("reject"), api=api)
     source = api.post("/sources", {"type": "rss", "config": {"url": "https://example.test/feed"}}).json()
-    task_runs.work_all_due("webhooks.fan_out")
+    task_runner.work_all_due("webhooks.fan_out")
     return {
         "src": source["id"],
         "raw": item["raw_item"],

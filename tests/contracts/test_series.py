@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Generation, Series
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal
 
@@ -82,7 +82,7 @@ def test_digest_is_made_now_and_found_by_each_of_its_items(alice):
     assert sorted(alice.api.read(f"/series/{key}")["holds_now"]) == sorted(raws)
     answer = alice.api.post(f"/series/{key}/make")
     assert answer.status_code == 202
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     item = alice.api.read(f"/generated/{answer.json()['generated_item']}")
     assert (item["status"], item["engine_output"], item["raw_item"]) == ("ready", "Newsletter Digest", None)
     assert sorted(item["raw_items"]) == sorted(raws)
@@ -118,7 +118,7 @@ def test_its_time_makes_it(alice):
     alice.stories()
     key = alice.series()["id"]
     Series.everywhere.update(wake_at="2020-01-03T09:00:00Z", due_at="2020-01-03T09:00:00Z")
-    task_runs.work_all_due("generate.make_series_issue")
+    task_runner.work_all_due("generate.make_series_issue")
     (issue,) = alice.api.read(f"/series/{key}")["issues"]
     assert (issue["decision"], issue["by"], issue["due_at"]) == ("made", None, "2020-01-03T09:00:00.000Z")
 

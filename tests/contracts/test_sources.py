@@ -7,7 +7,7 @@ import json
 import pytest
 
 from accounts.models import Workspace
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.ingest import collect
@@ -578,7 +578,7 @@ def test_preview_of_a_type_that_is_not_fetched_says_what_comes_of_it(alice):
 def test_entries_are_the_log_of_one_source(alice, feed):
     wish = {"type": "rss", "config": {"url": feed}, "first_poll": {"newest": 1}, "engines": ["Short Post"]}
     source = alice.api.post("/sources", wish).json()
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     path = f"/sources/{source['id']}/entries"
     found = alice.api.get(path).json()
     assert [(one["external_id"], one["decision"], one["decided_by"]) for one in found["data"]] == [
@@ -613,7 +613,7 @@ def test_entries_are_the_log_of_one_source(alice, feed):
 def test_entries_of_another_source_stay_its_own(alice, feed):
     wish = {"type": "rss", "config": {"url": feed}}
     alice.api.post("/sources", wish)
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     other = alice.source()
     assert SourceEntry.everywhere.count() == 2
     assert alice.api.get(f"/sources/{other['id']}/entries").json()["data"] == []
@@ -621,7 +621,7 @@ def test_entries_of_another_source_stay_its_own(alice, feed):
 
 def test_health_says_how_a_source_does(alice, feed, httpserver):
     good = alice.api.post("/sources", {"type": "rss", "config": {"url": feed}}).json()
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     health = alice.api.get(f"/sources/{good['id']}").json()["health"]
     assert normal(health) == {
         "last_success_at": "<moment>",
@@ -636,7 +636,7 @@ def test_health_says_how_a_source_does(alice, feed, httpserver):
     httpserver.expect_request("/broken").respond_with_data("no", status=500)
     bad = alice.api.post("/sources", {"type": "rss", "config": {"url": httpserver.url_for("/broken")}}).json()
     HostSlot.everywhere.all().delete()
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     health = alice.api.get(f"/sources/{bad['id']}").json()["health"]
     assert (health["consecutive_failures"], health["error"]["code"]) == (1, "server_error")
     assert (health["last_success_at"], normal(health["failing_since"])) == (None, "<moment>")
@@ -651,7 +651,7 @@ def test_slots_are_the_log_of_a_lane(alice):
     (slot,) = alice.api.get(f"/sources/{source}/slots").json()["data"]
     assert (slot["status"], slot["picks"], slot["ended_at"]) == ("waiting", [], None)
     alice.api.post(f"/sources/{source}/poll")
-    task_runs.work_all_due("ingest.fill_brand_slot")
+    task_runner.work_all_due("ingest.fill_brand_slot")
     waiting, picked = alice.api.get(f"/sources/{source}/slots").json()["data"]
     assert (waiting["status"], picked["status"], picked["eligible"], picked["id"]) == (
         "waiting", "picked", 1, slot["id"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Event
 from pipeline.render.video import film_process
 from tests.contracts.conftest import NOT_FOUND, refusal
@@ -74,7 +74,7 @@ def test_it_is_filmed_again_as_it_was_changed(alice, film):
     item = answer.json()
     assert (answer.status_code, item["status"], item["revision"]) == (202, "generating", 2)
     assert item["progress"] == {"stage": "render", "percent": 0}
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     again = alice.api.read(path_of(film))
     assert (again["revision"], again["duration"]) == (2, pytest.approx(shown["duration"] + 1))
     assert alice.api.read("/usage")["used"] == used

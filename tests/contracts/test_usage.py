@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from accounts import workspaces
-from config.core import task_runs
+from config.core import task_runner
 from tests.contracts.test_workspace import LIMITS
 
 
@@ -34,13 +34,13 @@ def test_usage_of_a_new_workspace(alice):
 def test_usage_reserves_at_the_push_and_settles_when_it_is_made(alice):
     alice.push(variants=2)
     assert alice.api.read("/usage") == _usage(reserved=2, available=998)
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     assert alice.api.read("/usage") == _usage(used=2, available=998)
 
 
 def test_usage_counts_nothing_of_a_test_token(alice):
     alice.push(alice.client(is_test=True))
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     assert alice.api.read("/usage") == _usage()
 
 

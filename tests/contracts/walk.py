@@ -11,7 +11,7 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts import workspaces
-from config.core import ids, task_runs
+from config.core import ids, task_runner
 from config.core.clock import utc_now
 from pipeline import events, mailing
 from pipeline.ingest import websub
@@ -400,7 +400,7 @@ class Walk:
                 credit_account.adjust(self.newsroom.workspace, 1000, "for what comes", "operator")
 
     def work(self, *names: str) -> None:
-        task_runs.work_all_due(*names)
+        task_runner.work_all_due(*names)
 
     def story(self, name: str, **fields: Any) -> dict[str, Any]:
         return {**STORY, "external_id": name, "title": f"The {name} of the harbour", **fields}

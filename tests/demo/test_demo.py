@@ -9,7 +9,7 @@ from accounts import samples
 from accounts.access import tokens
 from accounts.models import Membership, User, Workspace
 from analytics.models import Measurement
-from config.core import task_runs
+from config.core import task_runner
 from config.demo import history
 from config.management.commands import demo
 from pipeline.models import (
@@ -78,7 +78,7 @@ def test_it_is_lived_in(workspace, record_property):
         assert client.get(f"/v1/analytics?group_by={dimension}").json()["data"], dimension
 
     samples.remove(workspace, actor="owner@demo.example")
-    task_runs.work_all_due("housekeeping.remove_samples", rounds=500)
+    task_runner.work_all_due("housekeeping.remove_samples", rounds=500)
     workspace.refresh_from_db()
     assert workspace.samples == Workspace.Samples.REMOVED
     assert (

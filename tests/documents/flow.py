@@ -18,7 +18,7 @@ from PIL import Image
 from accounts import credits, workspaces
 from accounts.access import tokens
 from accounts.models import User
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.limits import OVERDUE_TOLD_AFTER
 from pipeline.models import RawItem
@@ -103,7 +103,7 @@ class Flow:
     def work(self) -> None:
         self._step(1)
         for _ in range(2):
-            task_runs.work_all_due(
+            task_runner.work_all_due(
                 "generate.run_item", "publish.send_publication", "webhooks.fan_out", "analytics.count_events"
             )
 
@@ -331,7 +331,7 @@ class Flow:
         )
         on_simulated = next(one for one in published["data"] if one["platform"] == "simulated")
         self._step(60)
-        task_runs.work_all_due("analytics.measure_publication")
+        task_runner.work_all_due("analytics.measure_publication")
         self.call("GET", f"/publications/{on_simulated['id']}", expect=200, name="publication")
         self.call(
             "GET", f"/publications/{on_simulated['id']}/attempts", expect=200, name="publication-attempts"
@@ -371,7 +371,7 @@ class Flow:
         topic_id = self.call("POST", "/topics", topic, expect=201)["id"]
         lane = {"type": "brand", "name": "Bread", "engines": ["Short Post"]}
         source = self.call("POST", "/sources", lane, expect=201)
-        task_runs.work_all_due("ingest.fill_brand_slot")
+        task_runner.work_all_due("ingest.fill_brand_slot")
         self.call("GET", f"/sources/{source['id']}/slots", expect=200, name="source-slots")
         self.call("DELETE", f"/sources/{source['id']}", expect=204)
         self.call("DELETE", f"/topics/{topic_id}", expect=204)
@@ -388,7 +388,7 @@ class Flow:
         source = self.call("POST", "/sources", wish, expect=201)
         for _ in range(3):
             self.call("POST", f"/sources/{source['id']}/poll", expect=202)
-            task_runs.work_all_due("ingest.poll_source")
+            task_runner.work_all_due("ingest.poll_source")
         self.call("GET", f"/sources/{source['id']}", expect=200, name="source-failing")
         self.call("DELETE", f"/sources/{source['id']}", expect=204)
 

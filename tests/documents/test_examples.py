@@ -13,7 +13,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from config.api_docs import views
-from config.core import task_runs, work_queue
+from config.core import task_runner, work_queue
 from config.core.api.jsonio import dump
 from config.core.http_client import shared
 from pipeline import events
@@ -80,7 +80,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
 def test_examples_are_what_the_service_answers(flow, httpserver):
     normal = Normal()
     examples = {name: normal(example) for name, example in flow.examples.items()}
-    task_runs.work_all_due("webhooks.deliver_to_endpoint")
+    task_runner.work_all_due("webhooks.deliver_to_endpoint")
     _check_deliveries(flow, httpserver)
     test_envelope = json.loads(httpserver.log[-1][0].data)
     examples[f"event-{TEST_EVENT}"] = normal(test_envelope)

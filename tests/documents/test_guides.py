@@ -13,7 +13,7 @@ import pytest
 from accounts import workspaces
 from accounts.access import tokens
 from config.api_docs import guides
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode, uuid7
 from pipeline.ingest import collect
 from tests.documents.text import DOCS
@@ -83,14 +83,14 @@ def test_every_example_runs_as_it_stands(name, service, monkeypatch):
             # Something has happened in the workspace that a reader has.
             push = f'curl -sS --fail-with-body "$API/raw" -H "Authorization: Bearer $API_KEY" {JSON}'
             run_shell(push, environment)
-            task_runs.work_all_due()
+            task_runner.work_all_due()
         said = run_shell(script, environment)
         if mark == "keep":
             variable, path = argument.split()
             environment[variable] = picked(json.loads(said), path)
         if mark == "status":
             assert json.loads(said)["error"] == "invalid_request"
-        task_runs.work_all_due()
+        task_runner.work_all_due()
 
 
 def check_verify(verify):

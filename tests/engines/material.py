@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engines.base import Brief, Fact, SourceText
-from pipeline.render.plan import DrawnText
+from pipeline.render.picture_plan import DrawnText
 
 if TYPE_CHECKING:
-    from pipeline.render.plan import PicturePlan
+    from pipeline.render.picture_plan import PicturePlan
 
 URL = "https://example.com/news"
 

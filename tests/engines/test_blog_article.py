@@ -18,7 +18,7 @@ from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import AvailableMedia, DrawnText
+from pipeline.render.picture_plan import AvailableMedia, DrawnText
 from pipeline.text.markup import to_html
 from pipeline.text.plain_text import plain_text
 from pipeline.writers.extractive import PLUGIN as WRITER

@@ -16,16 +16,7 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
-from pipeline.render.plan import (
-    MARGIN,
-    UPRIGHT,
-    AvailableMedia,
-    Disc,
-    Layout,
-    Panel,
-    Portrait,
-    Wash,
-)
+from pipeline.render.picture_plan import MARGIN, UPRIGHT, AvailableMedia, Disc, Layout, Panel, Portrait, Wash
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.text_layout import ink, seen
 from tests.engines.material import URL, blocks, brief_of, said

@@ -14,7 +14,7 @@ from pipeline.engines.clipped_short.spans import SHOWN_MOST, is_on_edges, senten
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.plan import AvailableMedia
+from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, VideoSpan
 from pipeline.render.video.storyboard import Crop, Word, outside
 from pipeline.render.video.storyboard_json import as_json, from_json

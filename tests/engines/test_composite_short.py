@@ -14,7 +14,7 @@ from pipeline.engines.composite_short.footage import chosen, things_in
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.plan import AvailableMedia
+from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
 from pipeline.render.video.storyboard import Crop, Word, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json

@@ -15,7 +15,7 @@ from pipeline.engines.persona_short.lines import WORDS, telling_of
 from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.plan import AvailableMedia, DrawnText
+from pipeline.render.picture_plan import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import HOOK, outside, storyboard_faults
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS

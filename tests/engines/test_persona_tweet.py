@@ -20,7 +20,7 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
 from pipeline.render.image import draw_picture, render
-from pipeline.render.plan import (
+from pipeline.render.picture_plan import (
     MARGIN,
     SQUARE,
     UPRIGHT,

@@ -47,7 +47,7 @@ from accounts.models import (
 )
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
 from analytics.reports import monthly
-from config.core import task_runs, work_queue
+from config.core import task_runner, work_queue
 from config.core.ids import encode, uuid7
 from config.operations import media_sweep
 from pipeline import limits, outlets, plugins
@@ -360,7 +360,7 @@ def add_series(stories):
     """A series whose time has come, and what it may tell: titles and words, each made into an item already."""
     for number, (title, words) in enumerate(stories):
         push_one(external_id=f"story-{number}", title=title, body=f"{words} {TEXT}")
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     now = timezone.now()
     slots = [{"weekday": weekday, "time": "09:00"} for weekday in range(7)]
     given = {"name": "The week", "timezone": "UTC", "slots": slots, "window_days": 7}
@@ -371,9 +371,9 @@ def add_series(stories):
 def add_recurrence():
     """An item that was published, and whose time to come back has come."""
     push_one()
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     publish()
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     now = timezone.now()
     made = recurring.begin(GeneratedItem.everywhere.get(), every_days=30, now=now)
     Recurrence.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
@@ -491,7 +491,7 @@ def end_a_month():
 
 def work(kinds):
     _count_what_the_writer_is_asked()
-    return task_runs.work_all_due(*kinds)
+    return task_runner.work_all_due(*kinds)
 
 
 def be_patient(hours=4):
@@ -572,7 +572,7 @@ def finish(rounds=40):
     moved, worked = {}, 0
     for _ in range(rounds):
         moved = let_time_pass()
-        worked = task_runs.work_all_due()
+        worked = task_runner.work_all_due()
         if not worked and not moved:
             return
     message = f"Rows were still due after {rounds} rounds: {worked} worked, after these were woken: {moved}."
@@ -618,7 +618,7 @@ def seed(count, what, receiver=""):
     )
     push.push(many, defaults.push_source, pushed, defaults=defaults)
     if what == "publications":
-        task_runs.work_all_due("generate.run_item")
+        task_runner.work_all_due("generate.run_item")
     with transaction.atomic():
         {"generations": _copy_generations, "publications": _copy_publications, "events": _copy_events}[what](
             many, count

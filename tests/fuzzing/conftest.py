@@ -20,7 +20,7 @@ from django.test import Client
 
 from accounts import workspaces
 from accounts.access import authentication, ratelimit, tokens
-from config.core import task_runs
+from config.core import task_runner
 from config.core.api.jsonio import dump
 from config.core.ids import decode
 from pipeline import generate
@@ -45,7 +45,7 @@ _KEPT_UNKNOWN = 11
 
 def work() -> None:
     """Everything that is due, done; the sources are not fetched, for there is no network."""
-    task_runs.work_all_due(*_KINDS_OF_WORK)
+    task_runner.work_all_due(*_KINDS_OF_WORK)
 
 
 @contextmanager

@@ -34,9 +34,9 @@ def test_push_takes_no_language_with_anything_around_it(call, language):
 
 def test_publish_takes_no_wall_clock_time_with_a_line_break(call):
     call("POST", "/raw", STORY)
-    from config.core import task_runs
+    from config.core import task_runner
 
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     item = call("GET", "/generated")[1]["data"][0]["id"]
     for written in ("2027-03-01T08:00\n", " 2027-03-01T08:00", "٢٠٢٧-03-01T08:00", "2027-13-01T08:00"):
         body = {"local_time": written}

@@ -63,18 +63,18 @@ for one in json.loads({posts!r}): SimulatedPost.everywhere.create(**one)
 TELL = """
 import json
 from django.utils import timezone
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import *
 from pipeline.models import SimulatedPost
 def tell():
     rows = Publication.everywhere.select_related("outlet")
     return {row.outlet.name: [row.status, bool(row.error), row.due_at > timezone.now()] for row in rows}
 before = tell()
-task_runs.work_all_due("publish.send_publication")
+task_runner.work_all_due("publish.send_publication")
 after = tell()
 # Every promise falls due, and every wait is over.
 Publication.everywhere.filter(status="scheduled").update(due_at=timezone.now(), next_attempt_at=None, wake_at=timezone.now())
-task_runs.work_all_due("publish.send_publication")
+task_runner.work_all_due("publish.send_publication")
 end = {name: one[0] for name, one in tell().items()}
 names = {row.pk: row.outlet.name for row in Publication.everywhere.select_related("outlet")}
 from config.core.ids import decode

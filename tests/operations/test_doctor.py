@@ -15,8 +15,8 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.db import connection
 
-from config import database_connections
-from config.core import leases
+from config import connection_limits
+from config.core import slots_in_use
 from config.operations import doctor, health, queue_stats, unfinished_restore
 from pipeline.models import Outlet, Source, Worker
 
@@ -121,11 +121,11 @@ def test_a_missing_key_is_named(settings, workspace):
 @pytest.mark.postgres
 def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings):
     settings.WEB_PROCESSES = 2
-    allowed = database_connections.allowed()
+    allowed = connection_limits.allowed()
     web = 2 * settings.WEB_CONNECTIONS
-    leases.note_worker("one", {"generate": 2}, connections=6)
-    leases.start_worker()
-    leases.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
+    slots_in_use.note_worker("one", {"generate": 2}, connections=6)
+    slots_in_use.start_worker()
+    slots_in_use.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
     said = f"Web of one machine and 2 workers may open {allowed}; PostgreSQL admits {allowed}."
     assert verdict("connections") == ("ok", said)
     settings.WEB_PROCESSES = 3

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.core import mail
 
-from accounts import mails
+from accounts import mail_sending
 from config.admin_site import mails as admin_mails
 from tests import caches
 from tests.factories import UserFactory
@@ -83,7 +83,7 @@ def test_nothing_in_a_name_becomes_markup_or_a_header():
         "address": "https://a.example/",
         "reason": "No <i>",
     }
-    message = mails.render("refused", "a@example.test", context)
+    message = mail_sending.render("refused", "a@example.test", context)
     assert message.subject == "Access for A <b> Bcc: x@example.test B was refused"
     ((html, _),) = message.alternatives
     assert "<b>" not in html

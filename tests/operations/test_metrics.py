@@ -14,8 +14,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from accounts import workspaces
 from config import server, web_start_time
-from config.core import counters, jobs, states, task_runs
-from config.operations import counter_sums, metrics
+from config.core import counters, jobs, states, task_runner
+from config.operations import metric_counters, metrics
 from pipeline.models import Source
 from tests.documents.text import read, section
 from tests.factories import UserFactory
@@ -125,12 +125,12 @@ def test_what_hands_did_is_summed_over_processes(client):
     crashing.attempts = kind.max_attempts + 1
     own = replace(kind, work=lambda row: 1 / row.pk, give_up=lambda row: None)
     for row in (good, faulty, crashing):
-        task_runs.work_row(own, row)
+        task_runner.work_row(own, row)
     # Another process.
-    counter_sums.write()
-    task_runs.work_row(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
-    counter_sums.write()
-    counter_sums.write()
+    metric_counters.write()
+    task_runner.work_row(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
+    metric_counters.write()
+    metric_counters.write()
     told = values(ask(client))
     assert {
         name: told[f'pipeline_{name}_total{{kind="webhooks.recover_deliveries"}}']
@@ -151,8 +151,8 @@ def test_a_lost_claim_is_counted_for_its_kind(client):
 
     job = replace(jobs.jobs()["webhooks.recover_deliveries"], work=work)
     with counters.of_kind(job.name):
-        task_runs.work_row(job, delivery)
-    counter_sums.write()
+        task_runner.work_row(job, delivery)
+    metric_counters.write()
     assert values(ask(client))['pipeline_claims_lost_total{kind="webhooks.recover_deliveries"}'] == "2.0"
 
 
@@ -164,7 +164,7 @@ def test_attempts_of_webhooks_and_their_first_wait(client):
         made = NOON - timedelta(seconds=3)
         delivery = claimed(make_delivery(endpoint, created_at=made, due_at=made))
         results.record_result(delivery, make_sent(status))
-    counter_sums.write()
+    metric_counters.write()
     told = values(ask(client))
     assert told['pipeline_webhook_attempts_total{outcome="delivered"}'] == "1.0"
     assert told['pipeline_webhook_attempts_total{outcome="failed"}'] == "1.0"
@@ -197,8 +197,8 @@ def test_tallies_wait_while_the_database_is_away(monkeypatch, error):
         def cursor(self):
             raise error("away")
 
-    monkeypatch.setattr(counter_sums, "connection", Away())
-    counter_sums.write()
+    monkeypatch.setattr(metric_counters, "connection", Away())
+    metric_counters.write()
     assert counters.drain() == {("attempts", "webhooks.deliver_to_endpoint"): 3}
 
 
@@ -239,7 +239,7 @@ def test_time_in_which_a_delivery_was_held_is_no_wait(client):
     let_go = make_delivery(make_endpoint(), created_at=NOON - timedelta(days=2))
     Delivery.everywhere.filter(pk=let_go.pk).update(due_at=NOON - timedelta(seconds=2))
     results.record_result(claimed(Delivery.everywhere.get(pk=let_go.pk)), make_sent(200))
-    counter_sums.write()
+    metric_counters.write()
     assert float(values(ask(client))["pipeline_webhook_first_wait_seconds_sum"]) == pytest.approx(2)
 
 

@@ -257,7 +257,7 @@ for name in ("a.part", "b.part", "c.png"):
     path.write_bytes(b"x")
     os.utime(path, (0, 0))
 """
-WORK = "from config.core import task_runs; task_runs.work_all_due('housekeeping.forget_old_rows')"
+WORK = "from config.core import task_runner; task_runner.work_all_due('housekeeping.forget_old_rows')"
 LEFT = """
 import json, os
 from django.conf import settings

@@ -23,7 +23,7 @@ from django.urls import NoReverseMatch, reverse
 from accounts import export, members, notices, workspaces
 from accounts.access import tokens
 from accounts.models import AuditEntry
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
@@ -112,7 +112,7 @@ def use(found):
         client.post(door, body, "application/json", headers={"X-Webhook-Secret": secret})
     client.get(f"/feeds/{found['feed address']}.atom")
     client.get(f"/invitations/{found['invitation']}")
-    task_runs.work_all_due(
+    task_runner.work_all_due(
         "generate.run_item", "webhooks.fan_out", "webhooks.deliver_to_endpoint", "mail.spread_notice"
     )
 

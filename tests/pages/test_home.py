@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import CreditBalance
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode, uuid7
 from pipeline.dashboard import counts as overview
 from pipeline.ingest import push, raw_content
@@ -35,7 +35,7 @@ def make(workspace, title, *, test=False):
     source = defaults.test_push_source if test else defaults.push_source
     content = raw_content.RawContent(title=title, body=TEXT.format(title), engines=["Short Post"])
     raw = push.push(workspace, source, content, defaults=defaults).raw_item
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     return GeneratedItem.everywhere.get(raw_item=raw)
 
 

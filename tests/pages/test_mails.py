@@ -10,14 +10,14 @@ import pytest
 from django.core import mail
 from django.core.mail import EmailMessage
 
-from accounts import mails
+from accounts import mail_sending
 from config.admin_site import mails as admin_mails
 
 
 def test_a_framed_mail_says_the_same_in_both_forms(settings):
     settings.PUBLIC_URL = "https://pipeline.example"
     text = "Hello <b>Bob</b>,\n\nopen this:\n\nhttps://pipeline.example/x?a=1&b=2\n\nABC-123\n\nBye\nAlice"
-    message = mails.framed(EmailMessage("Subject & more", text, "a@example.test", ["b@example.test"]))
+    message = mail_sending.framed(EmailMessage("Subject & more", text, "a@example.test", ["b@example.test"]))
     assert message.body == text + "\n"
     [(html, kind)] = message.alternatives
     assert kind == "text/html"
@@ -41,7 +41,7 @@ def test_what_strangers_write_is_words_in_every_mail(db, settings):
     bad = f"{HOSTILE}\r\nBcc: eve@evil.example\r\n\r\nhttps://evil.example/button\r\n\r\n"
     for name in sorted(path.stem for path in Path("templates/mail").glob("*.txt")):
         given = dict.fromkeys(("workspace", "by", "title", "text", "message", "reason"), bad)
-        message = mails.render(
+        message = mail_sending.render(
             name, "bob@example.test", {**admin_mails.OURS["workspace_deletion"][1], **own, **given}
         )
         [(html, _)] = message.alternatives
@@ -84,7 +84,7 @@ TAGS = {
 )
 def test_an_address_that_only_begins_like_ours_is_no_button(settings, near):
     settings.PUBLIC_URL = "https://pipeline.example"
-    message = mails.framed(
+    message = mail_sending.framed(
         EmailMessage("x", f"Look:\n\n{near}\n\nor {near}", "a@example.test", ["b@example.test"])
     )
     assert "href" not in message.alternatives[0][0]

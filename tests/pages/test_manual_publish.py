@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Asset, Outlet, Publication
@@ -43,7 +43,7 @@ def handed(item, desk):
     row = publish.request(item, publish.Wish(outlets=[encode("out", desk.pk)], overrides=words), by="alice")[
         1
     ][0]
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     row.refresh_from_db()
     assert publish.is_handed_over(row)
     return row

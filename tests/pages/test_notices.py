@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts import notices
 from accounts.models import AuditEntry, NoticeChoice, NoticeMessage
-from config.core import task_runs
+from config.core import task_runner
 
 SLACK = "https://hooks.slack.com/services/T0/B0/abcdef"
 TOKEN = "123456789:AAEabcdefghijklmnopqrstuvw"
@@ -108,7 +108,7 @@ def test_a_test_goes_to_who_asked_once(bobs, newsroom, alice, address):
     for _ in range(2):
         answer = bobs.post(button, {"once": "click"}, follow=True)
     assert [str(message) for message in answer.context["messages"]] == ["Test sent by Mail."]
-    task_runs.work_all_due("mail.spread_notice", "mail.send_notice")
+    task_runner.work_all_due("mail.spread_notice", "mail.send_notice")
     assert [message.to for message in mail.outbox] == [["bob@example.test"]]
     text = bobs.get(address).content.decode()
     assert text.count("Test notification from Newsroom") == 1
@@ -141,7 +141,7 @@ def test_the_list_costs_the_same_for_one_and_for_many(bobs, bob, alice, newsroom
             notices.record(
                 "post_failed", workspace_id=newsroom.pk, key=str(number), title=f"Post {number}", text="x"
             )
-        task_runs.work_all_due("mail.spread_notice", "mail.send_notice")
+        task_runner.work_all_due("mail.spread_notice", "mail.send_notice")
         with CaptureQueriesContext(connection) as seen:
             text = bobs.get(address).content.decode()
         assert f"Post {number}" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts.models import Membership
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Persona, PersonaDraft
 from pipeline.personas import crud as stage
 from tests.pages.answers import at
@@ -42,7 +42,7 @@ def test_a_new_one_is_made_by_the_save_and_not_by_the_draft(editor, newsroom):
     assert waiting.context["form"] is None
     assert 'hx-trigger="every 2s"' in waiting.content.decode()
     before = Persona.everywhere.count()
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     page = editor.get(address)
     assert "Without AI · from the source" in page.content.decode()
     form = page.context["form"]
@@ -59,7 +59,7 @@ def test_a_new_one_is_made_by_the_save_and_not_by_the_draft(editor, newsroom):
 
 def test_an_existing_one_gets_a_version_and_keeps_what_the_draft_leaves_out(editor, newsroom, ada):
     address = ask(editor, at(newsroom, "persona_draft_for", per=ada.pk))
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     form = editor.get(address).context["form"]
     ada.refresh_from_db()
     assert (ada.version, ada.reference_posts) == (1, [])
@@ -71,7 +71,7 @@ def test_an_existing_one_gets_a_version_and_keeps_what_the_draft_leaves_out(edit
 
 def test_an_older_draft_does_not_overwrite_a_later_change(editor, newsroom, ada):
     address = ask(editor, at(newsroom, "persona_draft_for", per=ada.pk))
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     form = editor.get(address).context["form"]
     stage.change(ada, {"voice": "Loud."}, by="alice@example.test", now=NOON)
     answer = editor.post(address, sent(form), follow=True)
@@ -84,13 +84,13 @@ def test_a_part_that_is_over_asks_for_the_whole_page(editor, newsroom):
     address = ask(editor, at(newsroom, "persona_draft_ask"))
     asks = {"HX-Request": "true", "HX-Target": "draft"}
     assert "Queued" in editor.get(address, headers=asks).content.decode()
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     assert editor.get(address, headers=asks)["HX-Refresh"] == "true"
 
 
 def test_a_failed_one_says_why_and_is_tried_again(editor, newsroom):
     address = ask(editor, at(newsroom, "persona_draft_ask"), url="http://127.0.0.1:9/", posts="")
-    task_runs.work_all_due("generate.draft_persona")
+    task_runner.work_all_due("generate.draft_persona")
     draft = PersonaDraft.everywhere.get()
     page = editor.get(address).content.decode()
     assert draft.status == "failed"

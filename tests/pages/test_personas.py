@@ -13,7 +13,7 @@ from PIL import Image
 
 from accounts import workspaces
 from accounts.models import Workspace
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItem, Persona, Topic, Upload, UploadUse, WorkspaceDefaults
@@ -204,7 +204,7 @@ def drawn_by(workspace, persona):
     raw = push_raw(
         workspace, engines=["Persona Tweet"], persona_id=persona.pk, external_id=persona.pk.hex
     ).raw_item
-    task_runs.work_all_due("generate.run_item")
+    task_runner.work_all_due("generate.run_item")
     item = GeneratedItem.everywhere.get(raw_item=raw)
     # That another item says the same is told of the second one; it is no fault of its picture.
     warned = [one["code"] for one in item.checks if one["outcome"] == "warning"]

@@ -8,7 +8,7 @@ import pytest
 from django.utils.html import escape
 
 from accounts import workspaces
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_address
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
@@ -66,7 +66,7 @@ def saved(client, workspace, address, **changes):
 def polled(source):
     # The rest between two fetches from one host.
     HostSlot.everywhere.all().delete()
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     source.refresh_from_db()
     return source
 

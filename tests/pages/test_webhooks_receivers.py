@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 import pytest
 from django.urls import reverse
 
-from config.core import task_runs
+from config.core import task_runner
 from tests.webhooks.factories import make_endpoint
 from webhooks import endpoints, signing
 from webhooks.models import Delivery
@@ -75,7 +75,7 @@ def start(tmp_path, free_port):
 
 def send(endpoint):
     delivery = endpoints.send_test(endpoint, actor="alice")
-    task_runs.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint")
+    task_runner.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint")
     row = Delivery.everywhere.get(pk=delivery.pk)
     return row.status, row.last_status
 

@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 import pytest
 from django.utils import timezone
 
-from config.core import task_runs, work_queue
+from config.core import task_runner, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks import recovery
 from webhooks.models import Delivery, Recovery
@@ -62,7 +62,7 @@ def test_it_starts_and_the_page_says_how_far_it_is(owner, newsroom, endpoint):
     assert "Resending: 0 of 3 queued" in part
     assert 'hx-trigger="every 1s"' in part
     assert "<html" not in part
-    task_runs.work_all_due("webhooks.recover_deliveries")
+    task_runner.work_all_due("webhooks.recover_deliveries")
     part = owner.get(page, headers={"HX-Target": "recovery"}).content.decode()
     assert "3 events were resent." in part
     assert "hx-trigger" not in part
@@ -115,7 +115,7 @@ def test_another_one_under_way_is_said_and_can_be_stopped(owner, newsroom, endpo
 
 def test_one_that_ended_long_ago_is_no_news(owner, newsroom, endpoint):
     recovery.start(endpoint, timezone.now() - timedelta(days=1), actor="bob")
-    task_runs.work_all_due("webhooks.recover_deliveries")
+    task_runner.work_all_due("webhooks.recover_deliveries")
     page = at(newsroom, "webhook", endpoint)
     assert "No missed events." in owner.get(page).content.decode()
     Recovery.everywhere.update(ended_at=work_queue.database_now() - timedelta(hours=2))

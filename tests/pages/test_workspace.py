@@ -12,7 +12,7 @@ from django.core import mail
 
 from accounts import erasure, export, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.models import Outlet, Source
 from tests.factories import TokenFactory
 from tests.pages.answers import at
@@ -310,5 +310,5 @@ def test_once_its_time_is_over_nobody_can_undo_it(ending, alice):
 
 def test_before_its_time_nothing_is_erased(ending):
     assert erasure.erase_some(now=reread(ending).deletes_at - timedelta(seconds=1)) == 0
-    assert task_runs.work_all_due("housekeeping.erase_workspaces") == 0
+    assert task_runner.work_all_due("housekeeping.erase_workspaces") == 0
     assert Membership.everywhere.filter(workspace=ending).count() == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.platforms.article import ArticleElement, as_html, names, pieces
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.platforms.wordpress.drafts import SiteImage, in_blocks
 from tests.platforms.servers.base import picture
 

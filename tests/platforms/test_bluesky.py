@@ -30,7 +30,7 @@ from tests.platforms.servers.bluesky import (
 from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
 
 BLUESKY = plugins.get("platforms", "bluesky", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

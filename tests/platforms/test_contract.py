@@ -39,7 +39,7 @@ from pipeline.platforms.base import (
     Sample,
     Sent,
 )
-from pipeline.platforms.payload import Adapted, Payload, PayloadAsset
+from pipeline.platforms.payload_types import Adapted, Payload, PayloadAsset
 from pipeline.plugins import OutcomeUnknown, TryLater
 from tests.platforms.support import answer, client
 

@@ -9,7 +9,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import AccountInfo, Sent
 from pipeline.platforms.discord import PLUGIN, escape
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.discord import CHANNEL, GUILD, IDENTITY, THREAD, TOKEN, Server, case
 from tests.platforms.support import answer, client

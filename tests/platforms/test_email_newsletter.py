@@ -26,7 +26,7 @@ from pipeline.platforms.email_newsletter.message import (
     read_key,
 )
 from pipeline.platforms.email_newsletter.session import classify_reply
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
 from pipeline.text.newsletter_sections import NewsletterSection, as_content, body_of

@@ -22,7 +22,7 @@ from tests.platforms.support import asked_again
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 SERVERS = Path(__file__).parent / "servers"
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

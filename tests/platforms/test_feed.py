@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from config.core.http_client import OutboundError, TimedOut
 from pipeline.platforms.base import Account, Found, Sent
 from pipeline.platforms.feed import MAX_TITLE, PLUGIN, entry_id
-from pipeline.platforms.payload import Adapted, Length, Payload
+from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.plugins import ConfigInvalid, TryLater
 from tests.platforms.support import answer, client
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
-from pipeline.platforms.payload import AdaptationStep, Payload, PayloadAsset
+from pipeline.platforms.payload_types import AdaptationStep, Payload, PayloadAsset
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
 

@@ -19,7 +19,7 @@ from tests.platforms.servers.mastodon import ACCOUNT, Server, account, film, pay
 from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
 
 MASTODON = plugins.get("platforms", "mastodon", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

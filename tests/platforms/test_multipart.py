@@ -4,8 +4,8 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.platforms.payload import PayloadAsset
-from pipeline.platforms.uploads import UploadFile, file_of, multipart
+from pipeline.platforms.payload_types import PayloadAsset
+from pipeline.platforms.upload_bodies import UploadFile, file_of, multipart
 from pipeline.plugins import TryLater
 from tests.platforms.servers.base import Request
 from tests.platforms.servers.forms import Part, parts_of

@@ -12,7 +12,7 @@ from config.core.http_client import Client, Policy
 from pipeline import plugins
 from pipeline.outlets.outlet_client import new_account
 from pipeline.platforms.base import Absent, CannotTell, Found, Platform
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from pipeline.platforms.wordpress import PLUGIN
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.sources.base import Source

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.platforms.payload import Adapted, Payload, PayloadAsset
+from pipeline.platforms.payload_types import Adapted, Payload, PayloadAsset
 from pipeline.platforms.rules import BucketRule, MediaRule, as_json, graphemes, left_out, problems_of
 
 IMAGES = MediaRule(

@@ -11,7 +11,7 @@ from standardwebhooks import Webhook
 
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from pipeline.platforms.signed_webhook import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.signed_webhook import SECRET, Server, case

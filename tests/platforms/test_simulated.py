@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from config.core.http_client import ConnectFailed, TimedOut
 from pipeline.platforms.base import METRICS, Account, CannotTell, Found, Sample, Sent
-from pipeline.platforms.payload import Adapted, Length, Payload
+from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.platforms.simulated import (
     MAX_SCRIPT,
     METRICS_PAGE,

@@ -8,7 +8,7 @@ import pytest
 
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, AccountInfo, CannotTell, Found, Sent
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from pipeline.platforms.slack import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.slack import CHANNEL, HOOK, TOKEN, Server, case

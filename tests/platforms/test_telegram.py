@@ -9,7 +9,7 @@ import pytest
 
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import AccountInfo, Sent
-from pipeline.platforms.payload import Adapted, Payload, PayloadAsset
+from pipeline.platforms.payload_types import Adapted, Payload, PayloadAsset
 from pipeline.platforms.telegram import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.telegram import CHANNEL, TOKEN, Server, case, refusal

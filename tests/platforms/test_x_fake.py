@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from xdk import Client as TheirClient
 
     from pipeline.platforms.base import Sent
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
     from tests.platforms.servers.base import Answer, Request
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

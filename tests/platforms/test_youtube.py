@@ -18,7 +18,7 @@ from tests.platforms.servers.base import picture
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

@@ -16,7 +16,7 @@ from config.core import ids
 from config.core.http_client import BadResponse, Client, Policy
 from pipeline import plugins
 from pipeline.platforms.base import Absent, Account, Found, Platform
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from pipeline.render.image import RenderedAsset, bind, render, rendered
-from pipeline.render.plan import Layout, PicturePlan, Wash
+from pipeline.render.picture_plan import Layout, PicturePlan, Wash
 
 
 class Read(NamedTuple):

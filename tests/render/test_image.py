@@ -11,16 +11,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from pipeline.render.image import RenderedAsset, draw_picture, render
-from pipeline.render.plan import (
-    Disc,
-    DrawnText,
-    Layout,
-    Panel,
-    Photo,
-    PicturePlan,
-    Portrait,
-    Wash,
-)
+from pipeline.render.picture_plan import Disc, DrawnText, Layout, Panel, Photo, PicturePlan, Portrait, Wash
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout

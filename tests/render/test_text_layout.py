@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
 from pipeline.plugins import Refused
-from pipeline.render.typography import shape
+from pipeline.render.typography import fit_text
 from pipeline.render.typography.clusters import MissingGlyphs, missing, split
 from pipeline.render.typography.layout_types import Block, Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, draw_block, ink, layout
@@ -410,19 +410,19 @@ WIDTHS = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 @given(WIDTHS, st.integers(30, 120))
 def test_balanced_lines_fit_and_are_as_few_as_can_be(widths: list[int], width: int) -> None:
-    parts = [shape.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
-    made = shape.balanced(parts, width)
+    parts = [fit_text.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
+    made = fit_text.balanced(parts, width)
 
     assert [place for start, end in made for place in range(start, end)] == list(range(len(parts)))
     sums = [sum(widths[start:end]) + 2 * (end - start - 1) for start, end in made]
     assert max(sums) <= width
-    assert len(made) == shape.line_count(parts, width)
+    assert len(made) == fit_text.line_count(parts, width)
 
 
 @given(WIDTHS, st.integers(30, 120))
 def test_balanced_lines_are_hardly_longer_than_filled_ones(widths: list[int], width: int) -> None:
-    parts = [shape.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
-    made = shape.balanced(parts, width)
+    parts = [fit_text.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
+    made = fit_text.balanced(parts, width)
     sums = [sum(widths[start:end]) + 2 * (end - start - 1) for start, end in made]
     filled = [0]
     for one in widths:
@@ -434,11 +434,11 @@ def test_balanced_lines_are_hardly_longer_than_filled_ones(widths: list[int], wi
 
 
 def test_piece_wider_than_the_line_has_no_lines() -> None:
-    parts = [shape.Measured(10.0, 0.0, 0.0, 0.0)]
+    parts = [fit_text.Measured(10.0, 0.0, 0.0, 0.0)]
 
-    assert shape.line_count(parts, 5) is None
+    assert fit_text.line_count(parts, 5) is None
     with pytest.raises(ValueError, match="wider"):
-        shape.balanced(parts, 5)
+        fit_text.balanced(parts, 5)
 
 
 @pytest.mark.parametrize("word", ["ورقًا", "قًّا", "آلًا", "مُحَمَّدٌ"])

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from config import celery
-from config.core import dispatcher, jobs, task_runs
+from config.core import dispatcher, jobs, task_runner
 from config.embedded import EmbeddedInstance
 from pipeline.models import Lease, Worker
 
@@ -53,7 +53,7 @@ def work(settings, monkeypatch):
     yield counted
     celery.app.tasks.unregister(job.name)
     # A process that has stopped begins nothing more, and this one runs other tests.
-    task_runs.start()
+    task_runner.start()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models import Notice
-from config.core import http_client, task_runs
+from config.core import http_client, task_runner
 from config.core.ids import encode
 from pipeline.models import Event
 from tests.pipeline.steps import reread
@@ -466,11 +466,11 @@ def test_killed_is_delivered_at_least_once_and_recorded_once(monkeypatch, receiv
     with monkeypatch.context() as patched:
         patched.setattr(deliver_module, "crash_point", die)
         with pytest.raises(Killed):
-            task_runs.work_all_due("webhooks.deliver_to_endpoint")
+            task_runner.work_all_due("webhooks.deliver_to_endpoint")
     # Within the lease nobody touches it; afterwards the next hand does.
-    assert task_runs.work_all_due("webhooks.deliver_to_endpoint") == 0
+    assert task_runner.work_all_due("webhooks.deliver_to_endpoint") == 0
     Delivery.everywhere.filter(wake_at__isnull=False).update(wake_at=timezone.now() - timedelta(seconds=1))
-    assert task_runs.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint") == (
+    assert task_runner.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint") == (
         0 if point == "deliver.recorded" else 1
     )
     assert len(receiver.received) == requests
@@ -490,7 +490,7 @@ def test_claims_without_end_give_up(monkeypatch, receiver):
     for _ in range(11):
         assert reread(delivery).status == "pending"
         Delivery.everywhere.update(wake_at=timezone.now() - timedelta(seconds=1))
-        assert task_runs.work_all_due("webhooks.deliver_to_endpoint") == 1
+        assert task_runner.work_all_due("webhooks.deliver_to_endpoint") == 1
     assert reread(delivery).status == "failed"
 
 

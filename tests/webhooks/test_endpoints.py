@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from accounts.models import AuditEntry
-from config.core import states, task_runs
+from config.core import states, task_runner
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline.models import Event
@@ -35,7 +35,7 @@ def audited() -> list[tuple[str, str, str]]:
 
 
 def work() -> int:
-    return task_runs.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint")
+    return task_runner.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint")
 
 
 # --- Add -------------------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def test_send_test_reaches_this_endpoint_alone(receiver):
     endpoint = make_endpoint(workspace, url=f"{receiver.url}/in", events=["raw.failed"])
     make_endpoint(workspace, url=f"{receiver.url}/other")
     delivery = endpoints.send_test(endpoint, actor="alice")
-    assert task_runs.work_all_due("webhooks.fan_out", "webhooks.deliver_to_endpoint") == 1
+    assert task_runner.work_all_due("webhooks.fan_out", "webhooks.deliver_to_endpoint") == 1
     [got] = receiver.received
     sent = Webhook(endpoint.secret).verify(got.body, got.headers)
     assert (got.path, sent["type"]) == ("/in", "webhook.test")

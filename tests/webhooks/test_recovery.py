@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.core import states, task_runs, work_queue
+from config.core import states, task_runner, work_queue
 from config.core.errors import Conflict, Invalid
 from config.core.ids import first_of, uuid7
 from tests import claims
@@ -45,7 +45,7 @@ def waking(*rows):
 
 
 def work():
-    return task_runs.work_all_due("webhooks.recover_deliveries")
+    return task_runner.work_all_due("webhooks.recover_deliveries")
 
 
 def test_it_sends_what_has_not_arrived_since_then_and_nothing_else():

@@ -31,7 +31,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
-from pipeline.render.plan import AvailableMedia, Layout
+from pipeline.render.picture_plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.verbatim_edits import (
     collapse,

@@ -16,7 +16,7 @@ from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
 from pipeline.generate.model.account import LostLease
 from pipeline.generate.topics import eligibility, select
-from pipeline.generate.topics.similarity import PersonaHistory
+from pipeline.generate.topics.persona_history import PersonaHistory
 from pipeline.models import (
     BrandPick,
     BrandPickDecision,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft
     from pipeline.generate.checkpoint import Run, RunMaterial
-    from pipeline.generate.topics.similarity import Nearest
+    from pipeline.generate.topics.persona_history import Nearest
     from pipeline.writers.base import Judge
 
 TOO_NEAR: Final = "too_near"

@@ -19,7 +19,7 @@ from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.ingest import push, raw_content
-from pipeline.ingest.inbound_deliveries import bodies, secrets
+from pipeline.ingest.inbound_deliveries import body_formats, secrets
 from pipeline.models import (
     InboundDelivery,
     InboundDeliveryStatus,
@@ -135,7 +135,7 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
 def read_body(source: Source, incoming: IncomingDelivery) -> _Read:
     """What the source's settings of now make of it."""
     try:
-        payload = bodies.read(incoming.body, incoming.content_type)
+        payload = body_formats.read(incoming.body, incoming.content_type)
     except AppError as problem:
         return _Read(None, problem)
     return _Read(entries.read(payload, incoming.headers, source.config), payload=payload)

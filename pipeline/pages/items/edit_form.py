@@ -16,7 +16,16 @@ from django.utils.translation import gettext_lazy
 from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.text.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, ItemWords, follower
+from pipeline.text.typed_content import (
+    FIELDS,
+    MEMBERS_MOST,
+    NUMBER,
+    OBJECT,
+    OBJECTS,
+    TEXTS,
+    ItemWords,
+    follower,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.queues.outlook import week_of
+from pipeline.pages.queues.wording import week_of
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.schedule import series
 from pipeline.text.wall_clock import UnknownZone

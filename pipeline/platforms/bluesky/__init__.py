@@ -55,14 +55,14 @@ from pipeline.platforms.bluesky.records import COLLECTION, MOST_PARTS, record_ke
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes, images_of
-from pipeline.platforms.uploads import file_of
+from pipeline.platforms.upload_bodies import file_of
 from pipeline.plugins import Evidence, PluginError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from config.core.http_client import Client
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
 
 METRICS_PAGE: Final = 25
 HANDLES_AT_ONCE: Final = 2

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client
-    from pipeline.platforms.payload import Adapted
-    from pipeline.platforms.uploads import UploadFile
+    from pipeline.platforms.payload_types import Adapted
+    from pipeline.platforms.upload_bodies import UploadFile
 
 
 def handles_in(post: Adapted) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 TAG_GRAPHEMES: Final = 64
 TAG_BYTES: Final = 640

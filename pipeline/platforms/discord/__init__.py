@@ -20,7 +20,7 @@ from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.uploads import file_of, multipart
+from pipeline.platforms.upload_bodies import file_of, multipart
 from pipeline.plugins import ConfigInvalid, Evidence, OutcomeUnknown, Problem
 from pipeline.text.links import find_links
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import Adapted, Length, Payload, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, Length, Payload, PayloadAsset
 
 WHAT = "Discord"
 CONTENT_MAX = 2000

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 ADDRESS: Final = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?=.{4,190}$)([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,63}"

@@ -28,7 +28,7 @@ from pipeline.text.plain_text import plain_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.platforms.payload import Payload, PayloadAsset
+    from pipeline.platforms.payload_types import Payload, PayloadAsset
 
 WIDTH: Final = 600
 HTML_MOST: Final = 100 * 1024

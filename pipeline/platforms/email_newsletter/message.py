@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.platforms.base import Account
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
 
 LEAST_KEY_BITS: Final = 1024
 """RFC 8301, 3.2, read 2026-11-20: verifiers must not take shorter ones."""

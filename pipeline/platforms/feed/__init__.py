@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, Found, Platform, Sent
 from pipeline.platforms.http_calls import ask
-from pipeline.platforms.payload import Adapted, Length
+from pipeline.platforms.payload_types import Adapted, Length
 from pipeline.plugins import ConfigInvalid, Evidence, Problem, TryLater
 
 if TYPE_CHECKING:

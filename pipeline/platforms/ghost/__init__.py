@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
 
 # docs.ghost.org/admin-api/images/uploading-an-image, read 2026-11-20. How large a file may be is each site's to say.
 _IMAGES: Final = MediaRule(

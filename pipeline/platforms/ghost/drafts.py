@@ -11,14 +11,14 @@ from pipeline.platforms.article import names, pieces, well_formed
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.ghost.site import post_of
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.uploads import file_of, multipart
+from pipeline.platforms.upload_bodies import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.platforms.ghost.site import GhostSite
-    from pipeline.platforms.payload import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 PUBLIC: Final = frozenset({"published", "sent", "scheduled"})
 

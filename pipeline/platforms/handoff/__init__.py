@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, AccountInfo, CannotTell, Platform, Setting
 from pipeline.platforms.fitting import PARTS_BETWEEN
-from pipeline.platforms.payload import Adapted, Payload
+from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.plugins import Evidence, Problem
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.linkedin.errors import fail, headers
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer
-from pipeline.platforms.uploads import part_of
+from pipeline.platforms.upload_bodies import part_of
 from pipeline.plugins import Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 LOOK_AFTER: Final = timedelta(seconds=5)
 GRACE: Final = timedelta(seconds=60)

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
     from pipeline.platforms.rules import BucketRule
 
 KEEPS_UPLOADS: Final = timedelta(hours=20)

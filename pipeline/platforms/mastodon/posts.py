@@ -12,7 +12,7 @@ from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
 from pipeline.platforms.rules import images_of
-from pipeline.platforms.uploads import file_of, multipart
+from pipeline.platforms.upload_bodies import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 REMEMBERS_KEYS: Final = timedelta(hours=1)
 

@@ -22,7 +22,7 @@ from pipeline.platforms.base import Absent, Account, AccountInfo, CannotTell, Fo
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import PARTS_BETWEEN
 from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after, words_of
-from pipeline.platforms.payload import Adapted, Payload
+from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
 from pipeline.text import article
 

@@ -45,7 +45,7 @@ from config.core.http_client import OutboundError
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import METRICS, Absent, Account, CannotTell, Found, Platform, Sample, Sent
 from pipeline.platforms.http_calls import json_object, retry_after
-from pipeline.platforms.payload import Adapted, Length, Payload
+from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client
-    from pipeline.platforms.payload import Adapted, Length, Payload
+    from pipeline.platforms.payload_types import Adapted, Length, Payload
 
 TEXT_MAX = 4000
 """Slack takes up to 40 000 and cuts them, and advises this."""

@@ -18,7 +18,7 @@ from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
 from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, description_of, fail_by
-from pipeline.platforms.uploads import UploadFile, file_of, multipart
+from pipeline.platforms.upload_bodies import UploadFile, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import Adapted, Length, Payload, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, Length, Payload, PayloadAsset
 
     Call = Callable[..., Response]
 

@@ -25,7 +25,7 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.payload import AdaptationStep, Adapted, Payload
+from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.wordpress.drafts import find_post, is_gone, is_id, next_step, read_post
 from pipeline.platforms.wordpress.site import SWITCH_ON, WordPressSite, clean_address, find_root, read_object

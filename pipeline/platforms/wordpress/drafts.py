@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.article import ArticleElement, names, pieces
 from pipeline.platforms.base import Prepared
-from pipeline.platforms.uploads import UploadFile, file_of, multipart
+from pipeline.platforms.upload_bodies import UploadFile, file_of, multipart
 from pipeline.platforms.wordpress.site import GONE, WordPressSite, read_object
 from pipeline.plugins import Refused
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Response
     from pipeline.platforms.base import Account
-    from pipeline.platforms.payload import Adapted, Payload
+    from pipeline.platforms.payload_types import Adapted, Payload
 
 SHOWN: Final = "id,status,slug,link"
 LONGEST_TERM: Final = 200

@@ -10,7 +10,7 @@ from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer, end_of
-from pipeline.platforms.uploads import UploadFile, multipart, part_of
+from pipeline.platforms.upload_bodies import UploadFile, multipart, part_of
 from pipeline.platforms.x import errors
 from pipeline.plugins import Refused, TryLater
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 SEGMENT: Final = 4 * 1024 * 1024
 """Bytes of one append; X takes up to 1,000 segments of up to 5 MB."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client
-    from pipeline.platforms.payload import Adapted
+    from pipeline.platforms.payload_types import Adapted
 
 LISTED: Final = 10
 SKEW: Final = timedelta(minutes=2)

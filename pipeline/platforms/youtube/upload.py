@@ -14,7 +14,7 @@ from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Prepared, Sent
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
-from pipeline.platforms.uploads import part_of
+from pipeline.platforms.upload_bodies import part_of
 from pipeline.platforms.youtube.errors import fail
 from pipeline.plugins import TryLater
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
-    from pipeline.platforms.payload import PayloadAsset
+    from pipeline.platforms.payload_types import PayloadAsset
 
 CHUNK: Final = 8 * 1024 * 1024
 """Bytes of one call, a multiple of 256 KiB; at most as many are left for the commit."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from pipeline.grounding.lexicon import MONTHS, SCALES, units
+from pipeline.grounding.number_lexicon import MONTHS, SCALES, units
 from pipeline.render.typography.clusters import SOFT_HYPHEN, WORD_JOINER, ZERO_SPACE, is_emoji
 from pipeline.render.typography.phrases import phrases
 

@@ -17,8 +17,8 @@ from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language, levels
 from pipeline.render.typography.breaks import pieces
 from pipeline.render.typography.clusters import fonts_of, split
+from pipeline.render.typography.fit_text import Paragraph, Shape
 from pipeline.render.typography.measure import Pen, ink_of, seen_of, sprite
-from pipeline.render.typography.shape import Paragraph, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from PIL import Image
 from pipeline.plugins import Refused
 from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
-from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import AUDIO_BITS, SAMPLE_RATE, Quality, encode
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import UnusableAsset
 from pipeline.render.video.ycbcr import blank, to_rgb
 

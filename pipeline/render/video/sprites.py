@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import DrawnText, Panel, PicturePlan
+from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text_layout import layout

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.plugins import Evidence
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
-from pipeline.sources.tiktok.account import AccountPoll, list_videos, unlisted
-from pipeline.sources.tiktok.links import Links
+from pipeline.sources.tiktok.links_poll import Links
+from pipeline.sources.tiktok.listing import AccountPoll, list_videos, unlisted
 from pipeline.sources.tiktok.memory import TikTokMemory
 from pipeline.sources.tiktok.oembed import OEmbed
 

@@ -13,7 +13,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from config.core import dispatcher, leases, task_runs
+from config.core import dispatcher, slots_in_use, task_runner
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
@@ -283,8 +283,8 @@ class Messages:
 @pytest.fixture
 def begun():
     """Begins as many films as there are slots, and returns what was sent for them."""
-    leases.start_worker()
-    leases.note_worker("films", {"render": 1})
+    slots_in_use.start_worker()
+    slots_in_use.note_worker("films", {"render": 1})
 
     def begin(slots=1):
         messages = Messages()
@@ -317,7 +317,7 @@ def test_a_film_waits_in_its_queue_for_a_slot(workspace, charlies, filmed, begun
     (message,) = begun()
     assert begun() == []
     assert filmed == []
-    task_runs.run(*message)
+    task_runner.run(*message)
     assert [reread(run).status for run in films] == ["done", "running"]
     assert len(begun()) == 1
 
@@ -331,7 +331,7 @@ def test_workspaces_take_turns(workspace, charlies, filmed, begun, film_of):
     while messages := begun():
         (message,) = messages
         order.append(message[1])
-        task_runs.run(*message)
+        task_runner.run(*message)
     assert order == [first.pk, his.pk, second.pk]
     assert len(filmed) == 3
 
@@ -340,7 +340,7 @@ def test_the_workspace_that_had_the_fewest_films_lately_comes_first(
     workspace, charlies, filmed, begun, film_of
 ):
     film_of(workspace)
-    task_runs.run(*begun()[0])
+    task_runner.run(*begun()[0])
     hers = film_of(workspace, url="https://news.example/second")
     his, _ = (film_of(charlies, url=f"https://news.example/{number}") for number in range(2))
     assert [pk for _, pk, _ in begun()] == [his.pk]

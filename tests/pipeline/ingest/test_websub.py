@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from config.core import task_runs
+from config.core import task_runner
 from config.core.http_client import ConnectFailed, Response
 from config.core.http_client.messages import Headers
 from pipeline.ingest import collect, websub
@@ -78,7 +78,7 @@ def kept():
 
 
 def work():
-    return task_runs.work_all_due("ingest.subscribe_feed")
+    return task_runner.work_all_due("ingest.subscribe_feed")
 
 
 def ask(row, **changes):
@@ -425,7 +425,7 @@ def test_a_source_that_is_told_is_polled_once_a_day(hub, row, workspace, monkeyp
     polled = Fetch(entries=(), state={}, not_modified=True, hub=HUB)
     monkeypatch.setattr("pipeline.sources.rss.PLUGIN.fetch", lambda *_, **__: polled)
     Source.everywhere.filter(type="rss").update(wake_at=NOON)
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     wait = Source.everywhere.get(type="rss").wake_at - NOON
     assert timedelta(days=1) <= wait <= timedelta(days=1, hours=3)
 
@@ -435,7 +435,7 @@ def test_a_poll_at_an_hour_that_is_to_be_skipped_is_put_off(source, monkeypatch)
     polled = Fetch(entries=(), state={}, not_modified=True, quiet=quiet)
     monkeypatch.setattr("pipeline.sources.rss.PLUGIN.fetch", lambda *_, **__: polled)
     Source.everywhere.filter(type="rss").update(wake_at=NOON, poll_interval_minutes=90)
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     assert quiet.end_after(NOON) == NOON
     assert Source.everywhere.get(type="rss").wake_at.hour == 15
 

@@ -25,7 +25,7 @@ from accounts.access import tokens
 from accounts.models import Membership, Workspace
 from analytics import measure
 from analytics.models import Measuring
-from config.core import task_runs
+from config.core import task_runner
 from config.core.errors import AppError
 from config.core.ids import encode
 from pipeline import outlets, publish
@@ -117,7 +117,7 @@ def failed(workspace, outlet, wall, caplog, clock):
         outlets.maintain_outlet(claimed(outlet))
         Outlet.everywhere.filter(pk=outlet.pk).update(expires_at=None)
     wall.failing = None
-    task_runs.work_all_due("mail.spread_notice", "webhooks.fan_out")
+    task_runner.work_all_due("mail.spread_notice", "webhooks.fan_out")
     return reread(outlet)
 
 
@@ -139,7 +139,7 @@ def test_no_log_holds_it(failed, caplog):
 
 
 def test_no_mail_and_no_notice_holds_it(failed):
-    task_runs.work_all_due()
+    task_runner.work_all_due()
     for message in mail.outbox:
         assert_silent(f"{message.subject} {message.body} {message.alternatives}", "mail")
 
@@ -236,7 +236,7 @@ def test_no_export_and_no_doctor_holds_it(workspace, failed, capsys):
 def test_a_number_s_failure_is_told_without_it(workspace, outlet, wall, platform, monkeypatch):
     publication = promise(make_items(workspace)[0], outlet)
     publish.advance_publication(claimed(publication))
-    task_runs.work_all_due("analytics.count_events")
+    task_runner.work_all_due("analytics.count_events")
 
     def metrics(self, account, sent, *, http, now):
         self._ask(account, http, "GET", "/me", now)

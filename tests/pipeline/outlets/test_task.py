@@ -6,7 +6,7 @@ import pytest
 from django.db import connection as database
 
 from accounts.models import Notice
-from config.core import task_runs
+from config.core import task_runner
 from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
 from pipeline.outlets import health, renewal
@@ -166,7 +166,7 @@ def test_given_up_is_looked_at_tomorrow(outlet):
 
 def test_the_hands_find_it(outlet, clock):
     clock.move_to(NOON + DAY + MINUTE)
-    assert task_runs.work_all_due("publish.check_outlet") == 1
+    assert task_runner.work_all_due("publish.check_outlet") == 1
     assert reread(outlet).checked_at == NOON + DAY + MINUTE
 
 
@@ -359,7 +359,7 @@ def test_a_hand_killed_there_never_ends_in_silence(workspace, outlet, wall, cloc
         with pytest.raises(Killed):
             outlets.maintain_outlet(claimed(outlet))
     clock.move_to(NOON + 52 * MINUTE)
-    assert task_runs.work_all_due("publish.check_outlet") == 1
+    assert task_runner.work_all_due("publish.check_outlet") == 1
     row = reread(outlet)
     if point == "outlets.claimed":
         assert (row.status, row.credentials.open_object()["refresh"]) == ("ok", wall.refresh)

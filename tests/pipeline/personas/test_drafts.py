@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from accounts import workspaces
-from config.core import task_runs
+from config.core import task_runner
 from config.core.errors import Conflict, Invalid
 from pipeline.models import HostSlot, ModelCall, Persona, PersonaDraft
 from pipeline.personas import drafts
@@ -220,7 +220,7 @@ def test_what_breaks_again_and_again_ends_in_words(workspace, monkeypatch):
     monkeypatch.setattr(drafts, "gather", lambda *_arguments, **_named: 1 / 0)
     for _ in range(6):
         PersonaDraft.everywhere.filter(pk=row.pk).update(wake_at=NOON - timedelta(days=900))
-        task_runs.work_all_due("generate.draft_persona")
+        task_runner.work_all_due("generate.draft_persona")
     ended = reread(row)
     assert (ended.status, ended.error["code"]) == ("failed", "gave_up")
 

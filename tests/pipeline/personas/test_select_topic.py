@@ -10,7 +10,7 @@ import pytest
 from config.core.ids import uuid7
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.similarity import PersonaHistory, likeness, runs
+from pipeline.generate.topics.persona_history import PersonaHistory, likeness, runs
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
 from tests.pipeline.personas.lanes import add_lane_of_no_topics, make_persona, make_topics, slot_of

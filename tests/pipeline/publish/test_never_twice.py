@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accounts.models import Workspace
-    from pipeline.platforms.payload import Payload
+    from pipeline.platforms.payload_types import Payload
     from tests.platforms.servers.base import Case, LedgerServer
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from pipeline import payloads, publish
-from pipeline.api.documents import ERROR_CLASSES
+from pipeline.api.response_schemas import ERROR_CLASSES
 from pipeline.ingest import purge
 from pipeline.models import Asset, Attempt, Outlet, Publication, RawItem
 from pipeline.platforms import fitting

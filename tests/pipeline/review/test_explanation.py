@@ -9,7 +9,7 @@ import pytest
 
 from accounts import workspaces
 from accounts.models import Workspace
-from config.core import task_runs
+from config.core import task_runner
 from config.core.errors import Conflict, Invalid, NotFound
 from config.core.ids import encode
 from pipeline import publish
@@ -300,7 +300,7 @@ def test_nothing_stands_in_the_way_if_and_only_if_the_next_look_publishes(worksp
     SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).delete()
     is_clear = explanation.explain(fresh(ready), now=NOON).is_empty
     told = codes(ready)
-    task_runs.work_all_due("publish.send_publication")
+    task_runner.work_all_due("publish.send_publication")
     is_sent = SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).exists()
     assert (is_clear, told == []) == (is_sent, is_sent), told
     assert Switch.everywhere.count() <= 1

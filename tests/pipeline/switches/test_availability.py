@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from django.core import checks
 
-from config.core import task_runs
+from config.core import task_runner
 from config.core.errors import AppError, Conflict
 from pipeline import outlets, plugins
 from pipeline.engines.base import Engine
@@ -211,6 +211,6 @@ def test_source_that_lost_its_tool_says_the_same_sentence(workspace, settings, t
     settings.SOURCE_ENVIRONMENT = {**settings.SOURCE_ENVIRONMENT, "VIDEO_TOOL": str(tool)}
     row = collect.register(workspace, settings_of("tiktok", username="nasa"), now=NOON)
     settings.SOURCE_ENVIRONMENT = {**settings.SOURCE_ENVIRONMENT, "VIDEO_TOOL": ""}
-    task_runs.work_all_due("ingest.poll_source")
+    task_runner.work_all_due("ingest.poll_source")
     row.refresh_from_db()
     assert (row.last_error["code"], row.last_error["message"]) == ("tool_missing", NO_TOOL)

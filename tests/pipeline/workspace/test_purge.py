@@ -10,7 +10,7 @@ from django.apps import apps
 
 from accounts import credits, erasure, members, workspaces
 from accounts.models import AuditEntry, Workspace
-from config.core import task_runs
+from config.core import task_runner
 from pipeline.mailing import queue_of
 from pipeline.mailing.create import new_delivery
 from pipeline.models import Asset, Mailing, Publication
@@ -59,7 +59,7 @@ def fill(name, owner):
     endpoints.add(made, "https://hooks.example/in", actor="test")
     items = make_items(made)
     mail(promise(items[0], make_stage(made)), make_letter(made, 25))
-    task_runs.work_all_due("publish.send_publication", "webhooks.fan_out", "analytics.count_events")
+    task_runner.work_all_due("publish.send_publication", "webhooks.fan_out", "analytics.count_events")
     return made
 
 
@@ -157,6 +157,6 @@ def test_files_go_before_their_rows(newsroom, monkeypatch, tmp_path):
 
 def test_the_hand_goes_on_while_there_is_work(newsroom):
     Workspace.everywhere.filter(pk=newsroom.pk).update(deletes_at=datetime.now(UTC) - timedelta(minutes=1))
-    assert task_runs.work_all_due("housekeeping.erase_workspaces") > 3
+    assert task_runner.work_all_due("housekeeping.erase_workspaces") > 3
     assert Publication.everywhere.filter(workspace=newsroom).count() == 0
-    assert task_runs.work_all_due("housekeeping.erase_workspaces") == 0
+    assert task_runner.work_all_due("housekeeping.erase_workspaces") == 0

@@ -14,7 +14,7 @@ from PIL import Image
 from accounts import samples
 from accounts.models import Membership, User, Workspace
 from analytics.models import Measurement, MeasurementRollup, OutcomeRollup
-from config.core import task_runs
+from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.media import uploads
@@ -147,7 +147,7 @@ def filled(workspace, alice, settings, tmp_path) -> Filled:
         entries=[{"item": encode("gen", one.pk), "set_aside": []} for one in (post, own_post)],
         made_by="alice",
     )
-    task_runs.work_all_due(*KINDS)
+    task_runner.work_all_due(*KINDS)
     roots = {
         "persona": persona,
         "topic": topic,
@@ -274,7 +274,7 @@ def test_analytics_shows_own_posts_alone(filled, clock):
     remove(filled)
     assert Measurement.everywhere.filter(workspace=filled.workspace).count() == own
     clock.shift(60)
-    task_runs.work_all_due("analytics.roll_up_day")
+    task_runner.work_all_due("analytics.roll_up_day")
     for rollup in (OutcomeRollup, MeasurementRollup):
         rows = rollup.everywhere.filter(workspace=filled.workspace)
         assert set(rows.values_list("source_id", flat=True)) == {filled.own[0].pk}

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from PIL import Image
 
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

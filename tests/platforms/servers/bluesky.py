@@ -14,7 +14,7 @@ import regex
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, picture
 
 DID = "did:plc:ewvi7nxzyoun6zhxrhs64oiz"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 from tests.platforms.servers.forms import fields_of, files_of
 from tests.platforms.servers.telegram import video

@@ -11,7 +11,7 @@ import jwt
 
 from pipeline.platforms.base import Account
 from pipeline.platforms.ghost import PLUGIN
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 
 SECRET = "5f2b0c6e9d8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c"

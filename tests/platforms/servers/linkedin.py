@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from pipeline.platforms.base import Account
 from pipeline.platforms.linkedin import PLUGIN
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, opened, picture
 from tests.platforms.servers.tokens import TokenAddress
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.text.links import find_links
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 from tests.platforms.servers.forms import fields_of, files_of

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pipeline import plugins
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 
 SECRET = "whsec_" + base64.b64encode(b"thirty-two bytes of a secret key").decode()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 
 TOKEN = "xoxb-1111111111-2222222222-abcdefghijklmnop"

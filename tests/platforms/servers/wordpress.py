@@ -9,7 +9,7 @@ from email.policy import HTTP as MIME
 from typing import Any, ClassVar
 
 from pipeline.platforms.base import Account
-from pipeline.platforms.payload import Payload
+from pipeline.platforms.payload_types import Payload
 from pipeline.platforms.wordpress import PLUGIN
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 

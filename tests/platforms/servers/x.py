@@ -7,7 +7,7 @@ from email import message_from_bytes, policy
 from typing import TYPE_CHECKING, Any
 
 from pipeline.platforms.base import Account
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.platforms.x import PLUGIN
 from pipeline.text.weighted_length import weighted_length
 from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, opened, picture

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pipeline.platforms.base import Account
-from pipeline.platforms.payload import Payload, PayloadAsset
+from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.platforms.youtube import PLUGIN, SCOPE
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, opened, picture
 from tests.platforms.servers.tokens import TokenAddress

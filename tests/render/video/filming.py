@@ -8,8 +8,8 @@ import av
 import numpy as np
 from PIL import Image
 
-from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import Quality, encode
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.ycbcr import blank, to_rgb
 
 QUICK = Quality("ultrafast", 24)

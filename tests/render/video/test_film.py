@@ -10,10 +10,10 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import PicturePlan
+from pipeline.render.picture_plan import PicturePlan
 from pipeline.render.video import ycbcr
-from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import (
     Crop,
     Motion,

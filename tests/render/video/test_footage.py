@@ -13,8 +13,8 @@ from av.video.reformatter import Colorspace
 from pipeline.plugins import Refused
 from pipeline.render.audio import mix
 from pipeline.render.audio.loudness import TARGET, measure
-from pipeline.render.video.compose import Composer
 from pipeline.render.video.footage import Reel, heard
+from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import (
     Audio,
     Crop,

@@ -1,6 +1,6 @@
 """Calls to a model that nobody waits for: gathered, sent as one batch at half the price, and given to their runs."""
 
-from pipeline.generate.model.batches.requests import (
+from pipeline.generate.model.batches.patient_client import (
     AWAITED,
     client_for,
     is_decided,

@@ -13,7 +13,7 @@ from config.core import states
 from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.generate.model import account, replies
-from pipeline.generate.model.batches.requests import accounting_facts, ask_of, gathering, reply_json
+from pipeline.generate.model.batches.patient_client import accounting_facts, ask_of, gathering, reply_json
 from pipeline.generate.model.client import request_of
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
 from pipeline.writers.base import Accounted

@@ -16,7 +16,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
-from pipeline.generate.model.batches.requests import accounting_facts, wake
+from pipeline.generate.model.batches.patient_client import accounting_facts, wake
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import OPEN_RUNS

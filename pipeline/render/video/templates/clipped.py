@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render import colour
 from pipeline.render.captions import cards
-from pipeline.render.plan import DrawnText, Panel
+from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset

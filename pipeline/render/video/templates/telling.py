@@ -14,7 +14,7 @@ from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScr
 from pipeline.render.audio.spoken_words import tokens
 from pipeline.render.big_numbers import figures_in
 from pipeline.render.captions import HELD, cards
-from pipeline.render.plan import DrawnText
+from pipeline.render.picture_plan import DrawnText
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset

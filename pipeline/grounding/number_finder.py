@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from pipeline.grounding.lexicon import FRACTION_SIGNS, SCALES, atoms_of
+from pipeline.grounding.number_lexicon import FRACTION_SIGNS, SCALES, atoms_of
 
 _SEPARATOR: Final = re.compile(r"[^\d]")
 _GROUP: Final = 3

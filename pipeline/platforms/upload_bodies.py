@@ -13,7 +13,7 @@ from pipeline.plugins import Refused, TryLater
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.platforms.payload import PayloadAsset
+    from pipeline.platforms.payload_types import PayloadAsset
 
 
 def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:

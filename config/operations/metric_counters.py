@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from django.db import Error, connection
 
-from config.core import counters, task_runs, work_queue
+from config.core import counters, task_runner, work_queue
 from config.core.database.sqlite import MAY_BE_LOST
 from pipeline.models import Tally
 
@@ -54,4 +54,4 @@ def sums() -> dict[tuple[str, str], float]:
     }
 
 
-task_runs.every_second(write_now_and_then)
+task_runner.every_second(write_now_and_then)

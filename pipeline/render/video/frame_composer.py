@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.render.video import scenes, sprites
+from pipeline.render.video import backgrounds, sprites
 from pipeline.render.video.footage import Reel
 from pipeline.render.video.storyboard import UnusableAsset
 from pipeline.render.video.ycbcr import Planes, blank, copy
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-    from pipeline.render.video.scenes import Ground
+    from pipeline.render.video.backgrounds import Ground
     from pipeline.render.video.storyboard import Motion, Overlay, Storyboard
 
 SHRINKS: Final = (1, 2, 4)
@@ -127,9 +127,9 @@ class Composer:
         self._ground(place).draw(spare, progress)
         kind = self.board.scenes[place].transition.kind
         if kind == "fade":
-            scenes.cross(target, target, spare, _in_and_out(entering))
+            backgrounds.cross(target, target, spare, _in_and_out(entering))
         else:
-            scenes.wipe(target, spare, _out(entering))
+            backgrounds.wipe(target, spare, _out(entering))
 
     def _length(self, place: int) -> int:
         board = self.board
@@ -139,7 +139,7 @@ class Composer:
 
     def _ground(self, place: int) -> Ground:
         if place not in self._grounds:
-            self._grounds[place] = scenes.ground_of(
+            self._grounds[place] = backgrounds.ground_of(
                 self.board.scenes[place],
                 self.size,
                 self._read,

@@ -13,7 +13,7 @@ from accounts.pages.act_messages import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from pipeline.pages.queues import outlook
+from pipeline.pages.queues import wording
 from pipeline.pages.queues.forms import HoldForm
 from pipeline.publish import workspace_hold
 
@@ -37,7 +37,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "form": form,
         "hold": hold,
-        "rows": [outlook.later_of(one) for one in coming],
+        "rows": [wording.later_of(one) for one in coming],
         "has_more": has_more,
     }
     return render(request, "pages/queues/hold.html", context)
@@ -61,8 +61,8 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
     context = {
         "hold": hold,
-        "rows": [outlook.then_of(one) for one in coming],
-        "counts": outlook.counts_of(coming),
+        "rows": [wording.then_of(one) for one in coming],
+        "counts": wording.counts_of(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/release.html", context)

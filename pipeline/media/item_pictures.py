@@ -18,7 +18,7 @@ from pipeline.media import files, footage, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
 from pipeline.render.image import render
-from pipeline.render.plan import AvailableMedia
+from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture
 
 if TYPE_CHECKING:
