@@ -259,6 +259,22 @@ WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
     ),
     PersonaCard("Harbour Desk"),
 )
+@hypothesis.example(
+    # A title with guillemets in it, which the excerpt's label puts into guillemets.
+    SourceText(
+        "Call 0800 123 456 or +44 1632 960 118 before noon.",
+        seen_text(
+            "- Brackwater for $12.4 million\n- Brackwater for $12.4 million\n\n"
+            "Ruth Okafor said: «There are 3 people here.» "
+            + "The council of Brackwater voted on 3 May 2027 for a plan of 3 people and spends $12.4 million on it. "
+            * 4,
+            "markdown",
+        ),
+        "",
+        language="fr-CA",
+    ),
+    PersonaCard("Harbour Desk", ""),
+)
 def test_no_engine_fails_its_own_draft(source, persona):
     brief = WRITER.brief(source).brief
     failed = {}

@@ -132,8 +132,14 @@ def _within(left: Sequence[FactSentence], brief: Brief, room: int) -> list[FactS
 
 def _in_marks(title: str, language: str) -> str:
     """In the quotation marks of that language; a title that is a quotation has its own."""
-    opening, closing = ("", "") if is_wholly_quoted(title.replace("\\", "")) else marks_of(language)
-    return f"{opening}{title}{closing}"
+    if is_wholly_quoted(title.replace("\\", "")):
+        return title
+    opening, closing = marks_of(language)
+    # « … « … » » would be read as three quotations.
+    inner = (
+        title.translate({ord("\u00ab"): "\u201c", ord("\u00bb"): "\u201d"}) if opening == "\u00ab" else title
+    )
+    return f"{opening}{inner}{closing}"
 
 
 def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
