@@ -68,6 +68,8 @@ def _shown(received: receive.Received) -> dict[str, Any]:
     }
     if delivery is not None and delivery.reason:
         shown["reason"] = delivery.reason
+    if delivery is not None and delivery.notes:
+        shown["notes"] = delivery.notes
     return shown
 
 

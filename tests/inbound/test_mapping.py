@@ -203,29 +203,55 @@ def test_defaults_alone_make_nothing():
 
 
 @pytest.mark.parametrize(
-    ("body", "hint"),
+    ("body", "made_of_it", "notes"),
     [
-        (
-            {"content": "A ferry."},
-            ' Give the source {"config": {"mapping": {"body": "content"}}}, or send content as body.',
-        ),
+        ({"content": "A ferry."}, ("", "A ferry."), ["content is read as body."]),
         (
             {"headline": "Ferry", "text": "Fog.", "x": 1},
-            ' Give the source {"config": {"mapping": {"title": "headline", "body": "text"}}}, or send headline as title and text as body.',
+            ("Ferry", "Fog."),
+            ["headline is read as title.", "text is read as body.", "Not read: x. A mapping can read them."],
         ),
-        ({"link": "https://example.test/"}, None),
-        ({"content": {"deep": 1}}, ""),
-        ({"colour": "red"}, ""),
+        # The fullest of several; and nothing in the place of what stands there under its own name.
+        (
+            {"title": "Ferry", "description": "Fog.", "html": "<p>Fog on the sound.</p>"},
+            ("Ferry", "<p>Fog on the sound.</p>"),
+            ["html is read as body.", "Not read: description. A mapping can read them."],
+        ),
+        (
+            {"body": "Fog.", "text": "Fog on the sound."},
+            ("", "Fog."),
+            ["Not read: text. A mapping can read them."],
+        ),
     ],
 )
-def test_a_body_in_other_words_is_told_its_mapping(body, hint):
+def test_a_body_in_other_words_is_read(body, made_of_it, notes):
+    reading = read(body, {}, {})
+    assert (reading.entry.title, reading.entry.body) == made_of_it
+    assert [note.message for note in reading.notes] == notes
+
+
+@pytest.mark.parametrize(
+    ("body", "mapping"),
+    [
+        ({"data": {"title": "Ferry", "text": "Fog."}}, {"title": "data.title", "body": "data.text"}),
+        ({"items": [{"headline": "Ferry"}]}, {"title": "items[0].headline"}),
+        ({"content": {"deep": 1}}, None),
+        ({"colour": "red"}, None),
+    ],
+)
+def test_a_body_with_its_words_within_is_told_its_mapping(body, mapping):
     failed = read(body, {}, {}).failed
-    assert failed is not None
-    told = failed.message.partition("at the mapping.")[2]
-    assert told == hint if hint is not None else '"url": "link"' in told
-    if '"mapping"' in told:
-        mapping = json.loads(re.search(r"\{.*\}", told)[0])["config"]
-        assert read(body, {}, mapping).entry is not None
+    assert failed.code == "nothing_found"
+    told = re.search(r"\{.*\}", failed.message)
+    assert (json.loads(told[0])["config"]["mapping"] if told else None) == mapping
+    if mapping:
+        assert read(body, {}, {"mapping": mapping}).entry is not None
+
+
+def test_an_address_alone_is_refused_as_by_the_api():
+    failed = read({"link": "https://example.test/"}, {}, {}).failed
+    assert failed.code == "address_alone"
+    assert "scraper" in failed.message
 
 
 NOON = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

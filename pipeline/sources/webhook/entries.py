@@ -39,6 +39,9 @@ TARGETS: Final = (
 )
 """The fields of a raw item that a body can fill; `tags` are kept in its `metadata`."""
 _SAYS_SOMETHING: Final = ("body", "media", "title", "url")
+_OWN_NAMES: Final = frozenset(TARGETS)
+_NAMED_MOST: Final = 10
+"""Fields that are told not to be read."""
 BODY_FORMATS: Final = ("text", "markdown", "html")
 AUTHOR_CHARACTERS: Final = 200
 TAGS_MOST: Final = 30
@@ -85,10 +88,10 @@ def _read(
             found, by = _mapped(payload, preset.mapping, budget, notes), preset.name
             defaults = {**preset.defaults, **defaults}
         else:
-            found = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
-            ignored = None if found else why_ignored(payload, headers)
+            ignored = None if _OWN_NAMES.intersection(payload) else why_ignored(payload, headers)
             if ignored:
                 return MappedBody(ignored=ignored)
+            found = _by_names(payload, notes)
     fields = {**defaults, **{name: value for name, value in found.items() if has_content(value)}}
     entry = entry_of(fields, notes)
     # What a default says alone is no item: each body that gave nothing would make the same one.
@@ -99,21 +102,53 @@ def _read(
         if not mapping and not by:
             message += _mapping_for(payload)
         return MappedBody(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
+    if not (entry.title or entry.body or entry.media):
+        message = (
+            "An address alone isn't fetched here. Send the page's words as body; or let a source of the type scraper "
+            "read the address."
+        )
+        return MappedBody(notes=tuple(notes), by=by, failed=Note("address_alone", message))
     return MappedBody(entry, tuple(notes), by)
 
 
-def _mapping_for(payload: Mapping[str, Any]) -> str:
-    """The mapping of a body whose names other services use; empty where none of them is seen."""
+def _by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
+    """The fields under their own names, or under those that other services have for them; the rest is told."""
+    found = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
+    taken = {own: theirs for own, theirs in _meant_by(payload).items() if own not in found}
+    found |= {own: payload[theirs] for own, theirs in taken.items()}
+    notes += [Note("read_as", f"{theirs} is read as {own}.") for own, theirs in taken.items()]
+    unread = [name for name in payload if name not in _OWN_NAMES and name not in taken.values()]
+    if unread:
+        named = ", ".join(name[:40] for name in unread[:_NAMED_MOST])
+        more = f" and {len(unread) - _NAMED_MOST} more" if len(unread) > _NAMED_MOST else ""
+        notes.append(Note("not_read", f"Not read: {named}{more}. A mapping can read them."))
+    return found
+
+
+def _meant_by(payload: Mapping[str, Any]) -> dict[str, str]:
+    """By our names of what says something, the names of the texts in `payload` that mean it; the longest of several."""
     meant: dict[str, str] = {}
     for name, value in payload.items():
-        own = nearest(name, _SAYS_SOMETHING) if isinstance(value, str) else None
-        if own and value and re.fullmatch(r"[A-Za-z_]{1,40}", name):
-            meant.setdefault(own, name)
-    if not meant:
-        return ""
-    return f" Give the source {json.dumps({'config': {'mapping': meant}})}, or send " + (
-        " and ".join(f"{theirs} as {own}" for own, theirs in meant.items()) + "."
-    )
+        own = nearest(name, _SAYS_SOMETHING) if isinstance(value, str) and value.strip() else None
+        is_other = own and name not in _OWN_NAMES and re.fullmatch(r"[A-Za-z_]{1,40}", name)
+        if own and is_other and len(value) > len(payload.get(meant.get(own, ""), "")):
+            meant[own] = name
+    return meant
+
+
+def _mapping_for(payload: Mapping[str, Any]) -> str:
+    """The mapping for a body whose fields stand within an object, or within the first of a list; empty for another."""
+    for name, value in payload.items():
+        inner = value[0] if isinstance(value, list) and value else value
+        if not isinstance(inner, dict) or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
+            continue
+        found = {own: own for own in _SAYS_SOMETHING if has_content(inner.get(own))}
+        meant = {**_meant_by(inner), **found}
+        if meant:
+            before = f"{name}[0]" if isinstance(value, list) else name
+            mapping = {own: f"{before}.{theirs}" for own, theirs in meant.items()}
+            return f" Give the source {json.dumps({'config': {'mapping': mapping}})}."
+    return ""
 
 
 def _mapped(
