@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -316,6 +317,36 @@ def test_one_page_is_read_where_one_page_is_asked_for():
     assert (codes(found)[0], site.asked) == ("reads_page", [ROBOTS, HOME])
 
 
+PLAIN_LISTS = {
+    "two-links": "".join(f"<li><a href=/m{n}.html>Story {n}</a></li>" for n in range(2)),
+    "numbered": "".join(f"<li><a href=/story/401{n}.html>Story {n}</a></li>" for n in range(7)),
+    "dated": "".join(
+        f"<div class=item><span>1{n} November 2026</span> <a href=/f{n}.html>Story {n}</a></div>"
+        for n in range(7)
+    ),
+    "with-a-heading": "<h1>All our stories</h1><p>Newest first.</p>"
+    + "".join(
+        f"<li><a href=/m{n}.html>Harbour pilot {n} retires after long service</a></li>" for n in range(4)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", PLAIN_LISTS)
+@pytest.mark.parametrize("path", ["", "news/list.html"])
+def test_a_page_of_plain_links_is_read_as_a_list(shape, path):
+    listed = HOME + path
+    nav = "<nav><a href=/about>About</a><a href=/team>Our team</a></nav>"
+    page = f"<html><head><title>Stories</title></head><body>{nav}{PLAIN_LISTS[shape]}</body></html>"
+    names = re.findall(r"href=/([mfs][^>]+)>", PLAIN_LISTS[shape])
+    site = FakeSite({listed: page, **{HOME + name: article(f"Story {name}") for name in names}})
+    found = fetch(site, url=listed)
+    assert codes(found)[0] == "reads_list"
+    assert {entry.url for entry in found.entries} == {HOME + name for name in names}
+    site.pages[listed] = page.replace("</body>", "<a href=/m9.html>Story 9</a></body>")
+    site.pages[HOME + "m9.html"] = article("Story 9")
+    assert titles(again(site, found, url=listed)) == ["Story 9"]
+
+
 def test_first_poll_reads_the_newest_and_leaves_older_pages_alone():
     names = [f"story-of-bread-{number}" for number in range(12)]
     site = blog(*names)
@@ -587,6 +618,7 @@ def test_front_page_that_is_a_servers_index_is_left_out():
     found = fetch(FakeSite({HOME: PYTHON_INDEX}))
     assert left_out(found) == {HOME: "only_links"}
     assert "only links" in found.entries[0].left_out.message
+    assert found.notes[0].message.startswith("Nothing is taken in yet. This page holds only links")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pipeline.text.html_text import strip_invisible
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pipeline.sources.web_pages.polite_fetch import Visit
     from pipeline.sources.web_pages.text import PageText
@@ -23,6 +23,9 @@ _KNOWN_RULES: Final = frozenset(
 ONLY_LINKS: Final = "only_links"
 ONLY_TITLE: Final = "only_title"
 _SENTENCE_WORDS: Final = 5
+_LINKS_SAY: Final = 4
+"""Times as many words as all else on a page that is a list of links."""
+_SERVER_INDEX: Final = re.compile(r"(?:Index of|Directory listing for) ?/", re.IGNORECASE)
 _UNSPACED_LETTERS: Final = 15
 """Letters without a space between them, nor a sign of addresses, of a script that puts none between words."""
 _LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -65,6 +68,11 @@ def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
         text = rest if colon else part
         found += _words(text) if speaks_to_us else []
     return tuple(sorted(set(found) & _KNOWN_RULES))
+
+
+def sentence_of(code: str) -> str:
+    """Why a page is left out, for people; empty for one that is taken in, and for one that is gone."""
+    return _SENTENCES.get(code, "")
 
 
 def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note | None:
@@ -148,14 +156,31 @@ def why_empty(page: PageText) -> str:
     own = [line for line in lines if _same(line) != _same(page.title)]
     if not own:
         return ONLY_TITLE if lines else ""
-    links = {_same(link.text) for link in page.links}
-    others = [
-        rest for line in own if _same(_LINK.sub(r"\1", line)) not in links and (rest := _unlinked_words(line))
-    ]
+    others = _beside_links(own, page)
     if any(_is_sentence(rest) for rest in others):
         return ""
     count = len(own) - len(others)
     return ONLY_LINKS if count and count >= len(others) else ""
+
+
+def is_list_of_links(page: PageText) -> bool:
+    """Whether it says nothing itself, or little beside its links: a heading, "Newest first."; no server's index."""
+    if _SERVER_INDEX.match(page.title):
+        return False
+    if not page.body.strip() or why_empty(page):
+        return True
+    lines = [line for line in map(_line, page.body.splitlines()) if line]
+    beside = sum(len(_said(line)) for line in _beside_links(lines, page))
+    return beside * _LINKS_SAY < sum(len(_said(link.text)) for link in page.links if link.place != "nav")
+
+
+def _beside_links(lines: Sequence[str], page: PageText) -> list[str]:
+    links = {_same(link.text) for link in page.links}
+    return [
+        rest
+        for line in lines
+        if _same(_LINK.sub(r"\1", line)) not in links and (rest := _unlinked_words(line))
+    ]
 
 
 def _line(text: str) -> str:

@@ -61,6 +61,11 @@ SCORE: Final = 3
 
 def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
     """The links to what looks like an article of the same host, in the order of the page."""
+    return [link for link in find_links(links, page=page) if _score(link) >= SCORE]
+
+
+def find_links(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
+    """The links to other pages of the same host that stand in no menu, and may be articles by their address."""
     host = _bare_host(page)
     own = _without_slash(page)
     return [
@@ -70,7 +75,6 @@ def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
         and _bare_host(link.url) == host
         and _without_slash(link.url) != own
         and not is_never_article(link.url)
-        and _score(link) >= SCORE
     ]
 
 

@@ -10,7 +10,15 @@ from urllib.parse import urlsplit
 
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Fetch, Note
-from pipeline.sources.web_pages.listing import ENOUGH, find_articles, is_feed, is_sitemap, list_sitemaps
+from pipeline.sources.web_pages.entry import is_list_of_links, sentence_of
+from pipeline.sources.web_pages.listing import (
+    ENOUGH,
+    find_articles,
+    find_links,
+    is_feed,
+    is_sitemap,
+    list_sitemaps,
+)
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.polite_fetch import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.robots import origin_of
@@ -139,7 +147,7 @@ class PagePoll:
             self._run_sitemaps()
             return
         page = self._work.read(visit, xpath=settings.xpath)
-        links = self._selected(page) if settings.selector else find_articles(page.links, page=visit.url)
+        links = self._selected(page) if settings.selector else _articles_on(page, visit.url)
         mode = memory.mode or ("list" if settings.selector else self._mode_of(page, links))
         if mode == "sitemap" and self._find_sitemaps(page):
             self._run_sitemaps()
@@ -167,7 +175,7 @@ class PagePoll:
         is_front = not urlsplit(self._settings.url).path.strip("/")
         if self._settings.max_pages == 1 or (page.says_article and not is_front):
             return "page"
-        if len(links) >= (1 if is_front else ENOUGH):
+        if len(links) >= (1 if is_front or is_list_of_links(page) else ENOUGH):
             return "list"
         return "sitemap" if is_front else "page"
 
@@ -328,6 +336,9 @@ class PagePoll:
         found = []
         if memory.mode == "page":
             message = "The page itself is read, as one article. To read the articles that it links to, give an `item_selector`."
+            record = memory.pages.get(settings.url)
+            if record and (why := sentence_of(record.why)):
+                message = f"Nothing is taken in yet. {why} {message}"
             found.append(Note("reads_page", message))
         elif memory.mode == "sitemap":
             where = settings.sitemap or ", ".join(memory.roots[:3])
@@ -348,6 +359,12 @@ class PagePoll:
                 Note("pages_waiting", f"{len(memory.waiting)} listed pages are read at the next polls.")
             )
         return found
+
+
+def _articles_on(page: PageText, url: str) -> list[PageLink]:
+    """Links that look like articles; on a page that is hardly more than links, all that its reader could follow."""
+    found = find_articles(page.links, page=url)
+    return find_links(page.links, page=url) if len(found) < ENOUGH and is_list_of_links(page) else found
 
 
 def failure_of(problem: VisitFailed) -> PluginError:
