@@ -152,6 +152,8 @@ SOURCE_ENTRIES_KEPT: Final = timedelta(days=90)
 """How long the log keeps an entry that no raw item was made of, since the last decision on it."""
 POLL_BACKOFF_MOST: Final = timedelta(hours=24)
 """The longest wait between two polls of a failing source."""
+POLL_RETRY_OF_NEW: Final = timedelta(minutes=10)
+"""What is doubled for each failure of a source that has never been read, where its interval is longer."""
 POLL_FAILURES_UNTIL_FAILING: Final = 3
 """Failed polls in a row until the source says so."""
 POLL_DEAD_AFTER: Final = timedelta(days=14)

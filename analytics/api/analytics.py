@@ -29,9 +29,10 @@ from config.core.api.query_params import (
     choices,
     public_id,
     read_query,
+    why_no_date,
 )
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment, why_no_moment
+from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment
 from config.core.errors import Invalid
 from pipeline.models import Bucket
 
@@ -62,8 +63,7 @@ def _read_day_or_moment(text: str) -> date | datetime:
     else:
         found = read_moment(text)
     if found is None:
-        message = "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
-        raise ValueError(why_no_moment(text) or message)
+        raise ValueError(why_no_date(text))
     if found.year not in _YEARS:
         message = f"Give a date of the years {_YEARS.start} to {_YEARS.stop - 1}."
         raise ValueError(message)

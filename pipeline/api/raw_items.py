@@ -130,6 +130,8 @@ class RawItemView(PipelineResource):
         data = request.data if body else {}
         if isinstance(data, dict) and "items" in data:
             return self._push_batch(self.read_body(request, RawBatchInput)["items"])
+        if isinstance(data, list):
+            raise Invalid.one(None, "not_an_object", 'Send a JSON object; several go as {"items": [...]}.')
         given = self.read_body(request, RawItemInput)
         pushed = self._push(given, self.defaults())
         shown = _shown(pushed)

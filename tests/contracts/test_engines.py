@@ -57,7 +57,7 @@ def test_engines_takes_no_parameters(api):
                 {
                     "field": "limit",
                     "code": "unknown_parameter",
-                    "message": "There is no parameter limit. Known are: none.",
+                    "message": "There is no parameter limit. This answer has no pages: it holds everything that is asked for.",
                 }
             ],
         },

@@ -259,6 +259,16 @@ def test_wrong_wish_is_refused(alice, body, detail):
     assert Publication.everywhere.count() == 0
 
 
+@pytest.mark.parametrize(
+    "body",
+    [{"publish_at": None}, {"publish_at": True}, {"now": True}, {"publish_now": True}, {"mode": "now"}],
+)
+def test_now_in_words_is_told_how_to_say_it(alice, body):
+    answer = _ask(alice, alice.ready(), body)
+    assert answer.status_code == 400
+    assert "To publish now leave publish_at out." in answer.json()["detail"][0]["message"]
+
+
 def test_moment_without_an_offset_is_pointed_to_the_wall_clock(alice):
     answer = _ask(alice, alice.ready(), {"publish_at": "2030-01-01T09:00", "timezone": "Europe/Berlin"})
     assert "local_time and timezone" in answer.json()["detail"][0]["message"]

@@ -197,7 +197,7 @@ def test_source_refuses_a_wrong_setting(api, source_type, config, field):
         ),
         (
             {"type": "webhook", "outlets": ["nonsense"]},
-            ("outlets[0]", "invalid_id", "This is not an id of the form out_ and 26 characters."),
+            ("outlets[0]", "invalid_id", "This is not an id of the form out_ and 26 characters; GET /v1/outlets lists them."),
         ),
         (
             {"type": "webhook", "poll_interval_minutes": 14},
@@ -698,3 +698,40 @@ def test_pool_of_a_lane_names_topics_of_the_workspace(alice, charlie):
     ]
     changed = alice.api.patch(f"/sources/{source.json()['id']}", {"config": {"pool": [theirs]}})
     assert (changed.status_code, changed.json()["detail"][0]["field"]) == (400, "config.pool[0]")
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        (
+            {"type": "rss", "url": "https://example.test/feed", "name": "Feed"},
+            {"type": "rss", "name": "Feed", "config": {"url": "https://example.test/feed"}},
+        ),
+        (
+            {"type": "RSS", "url": "https://example.test/feed"},
+            {"type": "rss", "config": {"url": "https://example.test/feed"}},
+        ),
+        (
+            {"kind": "rss", "url": "https://example.test/feed"},
+            {"type": "rss", "config": {"url": "https://example.test/feed"}},
+        ),
+        (
+            {"type": "rss", "config": {"url": "https://example.test/feed", "interval": 60}},
+            {"type": "rss", "poll_interval_minutes": 60, "config": {"url": "https://example.test/feed"}},
+        ),
+        (
+            {"type": "youtube", "url": "UC_x5XG1OV2P6uZZ5FSM9Ttw"},
+            {"type": "youtube", "config": {"channel": "UC_x5XG1OV2P6uZZ5FSM9Ttw"}},
+        ),
+        (
+            {"type": "youtube", "username": "GoogleDevelopers"},
+            {"type": "youtube", "config": {"handle": "GoogleDevelopers"}},
+        ),
+    ],
+)
+def test_the_form_that_is_told_keeps_all_that_was_given_and_is_taken(alice, body, form):
+    refused = alice.api.post("/sources", body)
+    assert refused.status_code == 400
+    messages = " ".join(one["message"] for one in refused.json()["detail"])
+    assert json.dumps(form) in messages
+    assert alice.api.post("/sources", form).status_code == 201

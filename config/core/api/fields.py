@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -16,6 +17,9 @@ from config.core.errors import Detail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
+
+
+_EXAMPLE_CHARACTERS: Final = 60
 
 
 def unknown_names(
@@ -44,6 +48,22 @@ def unknown_names(
 def _short(name: str) -> str:
     """A name of half a megabyte isn't told whole, nor compared with those that are known."""
     return name if len(name) <= limits.NAME_CHARACTERS else f"{name[: limits.NAME_CHARACTERS]}…"
+
+
+_LISTED: Final = {
+    "gen": "generated",
+    "out": "outlets",
+    "per": "personas",
+    "pub": "publications",
+    "raw": "raw",
+    "src": "sources",
+    "top": "topics",
+}
+
+
+def where_listed(prefix: str) -> str:
+    """Where ids of a kind are to be found, as the end of a sentence."""
+    return f"; GET /v1/{_LISTED[prefix]} lists them" if prefix in _LISTED else ""
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -81,14 +101,19 @@ class BoundedListField(serializers.ListField):
     """Counts before it looks: DRF's own checks every member of a list that is too long to be taken anyway."""
 
     default_error_messages: ClassVar = {
-        "not_a_list": "Give a list.",
+        "not_a_list": "Give a list{example}.",
         "empty": "Give one entry at least.",
         "max_length": "Give {max_length} entries at most.",
         "min_length": "Give {min_length} entries at least.",
     }
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
+        if isinstance(data, str | int) and not isinstance(data, bool):
+            written = json.dumps([data], ensure_ascii=False)
+            self.fail("not_a_list", example=f": {written}" if len(written) <= _EXAMPLE_CHARACTERS else "")
+        if not isinstance(data, list):
+            self.fail("not_a_list", example="")
+        if self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
         return list(super().to_internal_value(data))
 
@@ -97,7 +122,7 @@ class PublicIdField(serializers.CharField):
     """A typed public id; the value is a UUID. An id of another kind can't exist, so it is refused in words."""
 
     default_error_messages: ClassVar = {
-        "invalid_id": "This is not an id of the form {prefix}_ and 26 characters."
+        "invalid_id": "This is not an id of the form {prefix}_ and 26 characters{where}."
     }
 
     def __init__(self, prefix: str, **kwargs: Any) -> None:
@@ -107,7 +132,7 @@ class PublicIdField(serializers.CharField):
     def to_internal_value(self, data: Any) -> UUID:  # type: ignore[override]
         value = ids.decode(self.prefix, data) if isinstance(data, str) else None
         if value is None:
-            self.fail("invalid_id", prefix=self.prefix)
+            self.fail("invalid_id", prefix=self.prefix, where=where_listed(self.prefix))
         return value
 
     def to_representation(self, value: Any) -> str:

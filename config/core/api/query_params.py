@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from drf_spectacular.types import OpenApiTypes
 
 from config.core import ids
-from config.core.api.fields import unknown_names
+from config.core.api.fields import unknown_names, where_listed
 from config.core.api.nearest import nearest
 from config.core.datetimes import read_date_or_moment, why_no_moment
 from config.core.errors import Detail, Invalid
@@ -30,6 +30,8 @@ class Parameter:
     is_repeatable: bool = False
     description: str = ""
     schema: Any = OpenApiTypes.STR
+    has_commas: bool = False
+    """Whether one text may hold several values of a repeatable one."""
 
 
 def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -48,34 +50,58 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
         if len(texts) > 1 and not parameter.is_repeatable:
             details.append(Detail(name, "repeated", f"{name} may be given once."))
             continue
-        read = []
-        for text in texts:
-            try:
-                if "\x00" in text:
-                    details.append(Detail(name, "nul_character", "Text may not hold the NUL character."))
-                    continue
-                read.append(parameter.read(text))
-            except ValueError as error:
-                details.append(Detail(name, "invalid", str(error)))
-        if len(read) == len(texts):
+        parts = [part for text in texts for part in text.split(",")] if parameter.has_commas else texts
+        read, faults = _read_each(name, parameter, parts)
+        details += faults
+        if not faults:
             values[name] = read if parameter.is_repeatable else read[0]
     if details:
         raise Invalid(*details)
     return values
 
 
+def _read_each(name: str, parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], list[Detail]]:
+    read: list[Any] = []
+    faults: list[Detail] = []
+    for text in texts:
+        if "\x00" in text:
+            faults.append(Detail(name, "nul_character", "Text may not hold the NUL character."))
+            continue
+        try:
+            read.append(parameter.read(text))
+        except ValueError as error:
+            faults.append(Detail(name, "invalid", str(error)))
+    return read, faults
+
+
 _DATED: Final = re.compile(r"\d{4}-\d\d")
-_AFTER: Final = frozenset({"after", "date", "day", "min_date"})
+_AFTER: Final = frozenset({"after", "min_date"})
 _BEFORE: Final = frozenset({"before", "max_date"})
+_DAY: Final = frozenset({"date", "day", "on"})
 _NUMBERED: Final = frozenset({"page", "offset", "skip", "page_number"})
+_OF_PAGES: Final = frozenset({*_NUMBERED, "limit", "cursor", "per_page", "page_size"})
+_LONG: Final = frozenset(
+    {"period", "range", "days", "last", "date_range", "time_range", "timeframe", "window"}
+)
+_SORTED: Final = frozenset({"sort", "sort_by", "order_by"})
+# In a query a plus sign that isn't written as %2B is a space.
+_LOST_PLUS: Final = re.compile(r"\d \d\d:\d\d$", re.ASCII)
 
 
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
     """A hint which parameter was probably meant by an unknown one; empty if none fits."""
-    if name in _NUMBERED:
-        if "cursor" in parameters:
-            return "Pages have no numbers: give cursor, with the next_cursor of the page before."
+    if name in _NUMBERED and "cursor" in parameters:
+        return "Pages have no numbers: give cursor, with the next_cursor of the page before."
+    if name in _OF_PAGES and "cursor" not in parameters:
         return "This answer has no pages: it holds everything that is asked for."
+    if name in _SORTED and "order" in parameters:
+        return "The order is that in which things were made: order=desc (the default) or order=asc."
+    begin, end = (
+        next((one for one in names if one in parameters), "")
+        for names in (("from", "created_after"), ("to", "created_before"))
+    )
+    if name in _DAY and begin and end:
+        return f"For one day give {begin} with that day and {end} with the next one."
     if _DATED.match(text) and name in _AFTER | _BEFORE:
         wanted = ("from", "created_after") if name in _AFTER else ("to", "created_before")
         own = next((one for one in wanted if one in parameters), None)
@@ -84,6 +110,8 @@ def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
     taking = [one for one, values in words.items() if text in values]
     if len(taking) == 1:
         return f"Did you mean {taking[0]}={text}?"
+    if name in _LONG and begin and end:
+        return f"Give {begin} and {end}, as dates; {end} is the first day that is no longer in the range."
     near = nearest(name, parameters)
     return f"Did you mean {near}? It is one of: {', '.join(words[near])}." if near and words[near] else ""
 
@@ -106,15 +134,17 @@ def choice(*allowed: str) -> Parameter:
 
 
 def choices(*allowed: str) -> Parameter:
+    """Several of them, by repeating the parameter or with commas between."""
     one = choice(*allowed)
-    return Parameter(one.read, is_repeatable=True, schema={"type": "array", "items": one.schema})
+    schema = {"type": "array", "items": one.schema}
+    return Parameter(one.read, is_repeatable=True, has_commas=True, schema=schema)
 
 
 def public_id(prefix: str) -> Parameter:
     def read(text: str) -> UUID:
         value = ids.decode(prefix, text)
         if value is None:
-            message = f"Give an id of the form {prefix}_ and 26 characters."
+            message = f"Give an id of the form {prefix}_ and 26 characters{where_listed(prefix)}."
             raise ValueError(message)
         return value
 
@@ -130,12 +160,18 @@ LEAVES_DAY_OUT: Final = (
 )
 
 
+def why_no_date(text: str) -> str:
+    """What to say of a text that is neither a date nor a moment."""
+    if _LOST_PLUS.search(text):
+        return "In an address a plus sign is written %2B, as in 2026-11-20T09:30:00%2B01:00."
+    return why_no_moment(text) or "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
+
+
 def moment_or_date(description: str = "") -> Parameter:
     def read(text: str) -> datetime:
         moment = read_date_or_moment(text)
         if moment is None:
-            message = "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
-            raise ValueError(why_no_moment(text) or message)
+            raise ValueError(why_no_date(text))
         return moment
 
     return Parameter(read, description=description, schema=DATE_OR_MOMENT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rest_framework import serializers
 
@@ -16,6 +16,7 @@ from config.core.api.fields import (
     StrictCharField,
     StrictChoiceField,
     StrictSerializer,
+    unknown_names,
 )
 from pipeline import limits
 from pipeline.api.inputs.fields import (
@@ -30,7 +31,9 @@ from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
 from pipeline.text.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from config.core.errors import Detail
 
 
 class AssetChanges(StrictSerializer):
@@ -101,6 +104,12 @@ class SettleInput(StrictSerializer):
     url = WebAddressField(required=False)
 
 
+_TO_PUBLISH_NOW: Final = "To publish now leave publish_at out."
+_NOW: Final = frozenset(
+    {"now", "publish_now", "immediate", "immediately", "mode", "action", "publish", "instant", "delay"}
+)
+
+
 class PublishInput(StrictSerializer):
     """Empty publishes now; a time schedules or re-times."""
 
@@ -125,7 +134,8 @@ class PublishInput(StrictSerializer):
         required=False,
         error_messages={
             "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; "
-            "for a time of somebody's clock give local_time and timezone in its place."
+            "for a time of somebody's clock give local_time and timezone in its place. " + _TO_PUBLISH_NOW,
+            "null": _TO_PUBLISH_NOW,
         },
     )
     local_time = PatternField(
@@ -154,6 +164,10 @@ class PublishInput(StrictSerializer):
         LATENESS_MINUTES_MOST, required=False, help_text=f"Default: {LATENESS_MINUTES}."
     )
     dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")
+
+    def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
+        advice = dict.fromkeys(_NOW.intersection(data), _TO_PUBLISH_NOW)
+        return unknown_names(data, known, what="field", advice=advice)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "publish_at" in attrs and "local_time" in attrs:

@@ -94,7 +94,8 @@ class SourceInput(StrictSerializer):
 def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """What stands beside `config` of a source and means one of its settings, as it was sent."""
     strays = [name for name in data if name not in known][: core_limits.UNKNOWN_NAMES_TOLD]
-    types = [data["type"]] if data.get("type") in SOURCE_TYPES else SOURCE_TYPES
+    meant = _type_meant(data)
+    types = [meant] if meant else SOURCE_TYPES
     settings = {name for each in types for name in _config_schema(each)["properties"]}
     return {
         name: data[name] for name in strays if nearest(name, {*known, *settings}) in settings - set(known)
@@ -108,12 +109,19 @@ def config_advice(
     beside = _settings_beside(data, known)
     if not beside:
         return {}
-    config = source_as_meant(data, known, stored)["config"]
-    named = {"type": data["type"]} if "type" in known and data.get("type") in SOURCE_TYPES else {}
-    form = ", ".join(
-        [*(f'"type": "{one}"' for one in named.values()), f'"config": {collect.written(config)}']
-    )
+    meant = source_as_meant(data, known, stored)
+    config = meant.pop("config")
+    # Of a change only this part: the rest may be wrong as well, and is told.
+    beside_it = collect.written(meant)[1:-1] if "type" in known else ""
+    form = ", ".join([*filter(None, [beside_it]), f'"config": {collect.written(config)}'])
     return dict.fromkeys(beside, f"Put it into config: {{{form}}}.")
+
+
+def _type_meant(data: Mapping[str, Any]) -> str:
+    """The type of source that a body names, in whatever letters; empty where it names none."""
+    said = next((data[name] for name in ("type", "kind", "source_type") if name in data), None)
+    word = said.strip().lower() if isinstance(said, str) else ""
+    return word if word in SOURCE_TYPES else ""
 
 
 def source_as_meant(
@@ -124,11 +132,14 @@ def source_as_meant(
     Where something stands there, settings that aren't given are those that are `stored`.
     """
     beside = _settings_beside(data, known)
-    rest = {name: value for name, value in data.items() if name in known}
+    rest = {name: value for name, value in data.items() if name in known and name not in {"type", "config"}}
+    meant = _type_meant(data)
+    if "type" in known and meant:
+        rest = {"type": meant, **rest}
     given = data.get("config")
     config = {**beside, **(given if isinstance(given, dict) else {})}
-    if beside and data.get("type") in SOURCE_TYPES:
-        config = collect.as_meant(collect.kind_of(data["type"]), {**stored, **config})
+    if beside and meant:
+        config = collect.as_meant(collect.kind_of(meant), {**stored, **config})
     return {**rest, "config": config} if config else rest
 
 

@@ -19,6 +19,7 @@ from config.core.middleware import request_id
 from pipeline import personas
 from pipeline.ingest.collect.source_validation import (
     as_meant,
+    beside_config,
     check_interval,
     check_pool,
     check_references,
@@ -138,9 +139,8 @@ def _settings_of(
         meant = as_meant(kind, settings)
         with suppress(Invalid):
             config = clean_config(kind, meant)
-            form = ", ".join(
-                [*(f'"{name}": "{value}"' for name, value in named.items()), f'"config": {written(meant)}']
-            )
+            fields = {**named, **beside_config(kind, given)}
+            form = ", ".join([*filter(None, [written(fields)[1:-1]]), f'"config": {written(meant)}'])
             return config, [replace(first, message=f"{first.message} Send {{{form}}}."), *others]
     return None, [first, *others]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from accounts import credits as credit_account
 from accounts.models import Workspace
 from config.core import limits
+from config.core.api.nearest import nearest
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import decode, encode
 from pipeline import personas, plugins
@@ -43,6 +44,30 @@ def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid(
             *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
         ) from error
+
+
+BESIDE_CONFIG: Final = frozenset(
+    [
+        "name",
+        "engines",
+        "variants",
+        "persona",
+        "outlets",
+        "poll_interval_minutes",
+        "autopilot",
+        "first_poll",
+        "max_age_days",
+        "max_burst",
+    ]
+)
+"""Fields of a source that people put into its `config`."""
+
+
+def beside_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands in these settings and is a field of the source itself, under that field's name."""
+    known = kind.config_schema["properties"]
+    strays = {name: value for name, value in config.items() if nearest(name, known) is None}
+    return {own: value for name, value in strays.items() if (own := nearest(name, BESIDE_CONFIG))}
 
 
 def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:

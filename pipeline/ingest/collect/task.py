@@ -241,6 +241,9 @@ def _failed(
     failures = source.failures + 1
     asked = error.after if isinstance(error, TryLater) else None
     interval = interval_of(source, workspace)
+    if source.last_polled_at is None:
+        # Somebody has just added it, and looks.
+        interval = min(interval, limits.POLL_RETRY_OF_NEW)
     next_poll = now + (wait or poll_wait(interval, failures=failures, at_least=asked, jitter=_jitter()))
     failing_since = source.failing_since or now
     shown = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.plugins import ConfigInvalid, Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
-from pipeline.sources.youtube.address import place_in
+from pipeline.sources.youtube.address import CHANNEL_ID, PLAYLIST_ID, place_in
 from pipeline.sources.youtube.api import DataApi
 from pipeline.sources.youtube.captions import Captions
 from pipeline.sources.youtube.listing import Finder, FollowedAddress
@@ -124,6 +124,9 @@ class YouTubeSource(Source):
                 continue
             if place_in(value) is not None:
                 found = {"url" if one == name else one: kept for one, kept in found.items()}
+            elif CHANNEL_ID.fullmatch(value.strip()) or PLAYLIST_ID.fullmatch(value.strip()):
+                own = "channel" if CHANNEL_ID.fullmatch(value.strip()) else "playlist"
+                found = {own if one == name else one: kept for one, kept in found.items()}
             elif "/" not in value and not SETTINGS.fields["handle"].read(value, name)[1]:
                 handle = f"@{value.strip().removeprefix('@')}"
                 found = {
