@@ -28,6 +28,7 @@ from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
 from pipeline.personas.lane_slots import with_picks
+from pipeline.switches import availability
 from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class SourceView(PipelineResource):
             except ValidationError:
                 # Without a type nothing else can be told.
                 pass
+            except availability.SourceUnavailable as more:
+                # The form that was told would be refused as well.
+                faults = [replace(one, message=one.message.partition(" Put it into")[0]) for one in faults]
+                faults += more.detail
             except AppError as more:
                 faults += more.detail
             raise Invalid(*faults) from error

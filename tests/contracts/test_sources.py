@@ -735,3 +735,15 @@ def test_the_form_that_is_told_keeps_all_that_was_given_and_is_taken(alice, body
     messages = " ".join(one["message"] for one in refused.json()["detail"])
     assert json.dumps(form) in messages
     assert alice.api.post("/sources", form).status_code == 201
+
+
+def test_topics_beside_config_are_not_told_a_form_that_would_be_refused(alice):
+    """Without a model a lane says only what people wrote; its own list of bare topics is nothing to say."""
+    alice.api.post(
+        "/topics", {"title": "Storm stories", "notes": "The storm of 2019 took the roof off the bandstand."}
+    )
+    unknown, unavailable = details(alice.api.post("/sources", {"type": "brand", "topics": ["Bread baking"]}))
+    assert unknown == ("topics", "unknown_field", "There is no field topics.")
+    assert unavailable[:2] == ("config.topics", "source_unavailable")
+    assert "leave `topics` out" in unavailable[2]
+    assert alice.api.post("/sources", {"type": "brand"}).status_code == 201

@@ -74,10 +74,17 @@ def unavailable(source: Source) -> Unavailable | None:
     topics.sort(key=lambda topic: not (topic.notes or topic.evidence))
     if not persona.approved_lines and not (topics[0].notes or topics[0].evidence):
         reason = _(
-            "This workspace has no model, and nothing else that the lane may say: none of its topics has notes or "
-            "evidence, and the persona has no approved lines."
+            "This workspace has no model, and nothing else that the lane may say: none of the topics that it names has "
+            "notes or evidence, and the persona has no approved lines."
         )
-        return Unavailable(reason, _give_words(topics[0].title), code="needs_ai", field="config.topics")
+        remedy = _give_words(topics[0].title)
+        if topics_in(source.config) and _pool_says_something(source):
+            pool = _(
+                "The workspace's pool has topics with notes: leave `topics` out to take them all, or name some by id in "
+                "`pool` (GET /v1/topics)."
+            )
+            remedy = f"{pool} {remedy}"
+        return Unavailable(reason, remedy, code="needs_ai", field="config.topics")
     why_not: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
         able, reasons = divide(engines, topic, next(iter(topic.angles), ""), persona)
@@ -85,7 +92,7 @@ def unavailable(source: Source) -> Unavailable | None:
             return None
         why_not = why_not or reasons
     reason = _("Without a model nothing can be made of what the lane may say. %(why)s") % {
-        "why": " ".join(why_not)
+        "why": " ".join(_once_each(why_not))
     }
     remedy = _("Choose other engines, say more in whole sentences, or give the workspace a key for a model.")
     return Unavailable(reason, remedy, code="needs_ai", field="config.topics")
@@ -151,9 +158,23 @@ def _card(persona_id: UUID | None) -> PersonaCard:
     return persona_card(persona_id, persona.version if persona is not None else None)
 
 
+def _pool_says_something(source: Source) -> bool:
+    pool = Topic.objects.of(source.workspace).filter(source=None, deleted_at=None, test=source.test)
+    return any(topic.notes or topic.evidence for topic in pool.order_by("id")[:_TOPICS_TRIED])
+
+
+def _once_each(reasons: Sequence[str]) -> list[str]:
+    """`["A: why", "B: why"]` as `["A, B: why"]`."""
+    engines: dict[str, list[str]] = {}
+    for one in reasons:
+        name, _colon, reason = one.partition(": ")
+        engines.setdefault(reason, []).append(name)
+    return [f"{', '.join(names)}: {reason}" for reason, names in engines.items()]
+
+
 def _give_words(title: str) -> str:
     return _(
         "Give a topic notes in whole sentences, on the page Topics, with POST or PATCH /v1/topics, or as "
-        '`"config": {"topics": [{"title": %(title)s, "notes": "…"}]}`. Or give the persona approved lines, or the workspace '
+        '`"config": {"topics": [{"title": %(title)s, "notes": "What may be said about it."}]}`. Or give the persona approved lines, or the workspace '
         "a key for a model in its settings."
     ) % {"title": json.dumps(title, ensure_ascii=False)}
