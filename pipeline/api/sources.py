@@ -76,8 +76,11 @@ class SourceView(PipelineResource):
                 # Without a type nothing else can be told.
                 pass
             except availability.SourceUnavailable as more:
-                # The form that was told would be refused as well.
-                faults = [replace(one, message=one.message.partition(" Put it into")[0]) for one in faults]
+                # The form that was told is not enough.
+                also = "Put it into config, with what is said below of config"
+                faults = [
+                    replace(one, message=one.message.replace("Put it into config", also)) for one in faults
+                ]
                 faults += more.detail
             except AppError as more:
                 faults += more.detail

@@ -102,7 +102,7 @@ def test_something_comes_of_each_type(alice, world, settings, client, source_typ
     if source_type == "brand":
         # One request, corrected by what the first one was told.
         told = alice.api.post("/sources", {"type": "brand"}).json()["detail"][0]["message"]
-        assert '{"topics": [{"title": "…", "notes": "…"}]}' in told
+        assert '{"topics": [{"title": "…", "notes": "What may be said about it."}]}' in told
         config = LANE
     answer = alice.api.post("/sources", body_of(source_type, config))
     assert answer.status_code == 201

@@ -117,7 +117,7 @@ def test_all_that_is_wrong_is_told_at_once_what_cant_work_here_too(api):
     }
     messages = " ".join(one["message"] for one in answer.json()["detail"])
     assert '"config": {"topics": ["Cranes"], "cadence": {"every_hours": 24}}' in messages
-    assert '"config": {"topics": [{"title": "Cranes", "notes": "…"}]}' in messages
+    assert '"config": {"topics": [{"title": "Cranes", "notes": "What may be said about it."}]}' in messages
     assert "/v1/personas" in messages
 
 
