@@ -6,12 +6,16 @@ import re
 
 from pipeline.text.verbatim_edits import word_set
 
+# The first of two days or hours.
+_RANGE = re.compile(r"^.*(?:[.][-\u2013]|\d(?=[ap]\.m$))")
 # What stands before a name, as languages cut it short.
 _HONORIFICS = word_set(
     "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
     "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
     "dipl ing bgm hr frl frk dhr mevr drs med phil jur habil hab rer inż mgr ks abp płk ppłk mjr kpt sierż "
-    "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ"
+    "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ "
+    "eng enga engª drª srª profª mª adv abg lic licda ssa dyr wicedyr prez wiceprez mec śp kpr podkom nadkom przew sekr "
+    "kand cand uzm гн डॉ डा प्रो पं ডা"
 )
 # In small letters, or among capitals alone, these are other words.
 _CAPITAL_HONORIFICS = word_set(
@@ -23,12 +27,13 @@ TITLE = rf"(?:[^\W\d_]\.|{HONORIFIC})"
 # After these a full stop never ends a sentence: a name or a number follows.
 _TITLES = _HONORIFICS | word_set(
     "vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
-    "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág "
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág aprox bijv zgn dvs tzw tzn tzv tzj np zob por např resp popř "
+    "m.in bl.a t.ex f.eks p.ej p.ex d.w.z o.a т.е "
     "woj nám tř mah bul av pça"
 )
 # Before a number these don't end one either: what is counted in laws and books, and months.
 _BEFORE_NUMBERS = word_set(
-    "godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "max min appr abt ref est apt rm ext bldg rte hwy ste godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
     "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
     "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
 )
@@ -36,6 +41,25 @@ _ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder
 _VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
 # Amounts are cut short before what they count: "9,8 Mio. Euro".
 AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
+# Whole words that a number may open the next sentence behind: "Nobody saw it. 212 people work there."
+_WHOLE_WORDS = word_set(
+    "it them him her us me you all out up on off in so too now then here there one two ago day days year years week weeks month time times "
+    "away home old new work town city place road roads house night today life world long again area fire rain snow sea land food money "
+    "cost costs plan plans vote team game match win park river lake hall club shop shops men women come jobs staff way well far not was is did "
+    "said done gone sold open shut ein an ab auf aus zu war hat kann muss geht gibt sein statt año años día días an ans jour jours mois "
+    "anno anni jaar ano anos dias lat dni år"
+)
+_SHORT_WORD = 5
+"""Letters that a word cut short has at most."""
+# "£2.1 m.", "US$40", "EUR 40", "(555)", "~3"; "12:30" opens a sentence as a word does.
+_AMOUNT = re.compile(
+    r"\s*[\"'\u2018\u201c\u00ab(\[]*[~\u2248<>\u00b1+-]?\s?"
+    r"(?:[A-Z]{0,3}[$\u00a3\u00a5\u20a0-\u20cf]|(?:[A-Z]{3}\s?|(?:kr|Rs)\.?\s?)?\d)(?!\d?:\d{2}(?!\d))"
+)
+FOOTNOTES = r"(?:\[[^\[\]\n]{1,30}\])+"
+"""A pattern for the marks of notes right behind a full stop: "[1]", "[2][3]", "[citation needed]"."""
+_FOOTNOTES = re.compile(f"(?:{FOOTNOTES})?")
+_LONGEST_BRACKET = 200
 # After these it ends a sentence only where a word follows that usually opens one.
 _SHORT_FORMS = word_set(
     "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
@@ -61,9 +85,16 @@ _SAID_BY = re.compile(
     rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
 )
 # "until 8 p.m." ends what the words before it say; "the 8 p.m. Mass" and "At 8 p.m. Anna Berg reads" go on.
+_A_TIME = (
+    r"\s*(?:\d{1,2}(?:[:.]\d{2})?\s?(?:[ap]\.m\.)?\s?(?:to|and|or|[-\u2013])\s?)?\d{1,2}(?:[:.]\d{2})?\s?$"
+)
 _UNTIL_A_TIME = re.compile(
     r"\b(?:at|until|till|by|from|to|before|after|around|about|and|or|is|closes?|ends?|starts?|begins?|[Oo]pen|opens|[-\u2013])"
-    r"\s*(?:\d{1,2}(?:[:.]\d{2})?\s?(?:[ap]\.m\.)?\s?(?:to|and|or|[-\u2013])\s?)?\d{1,2}(?:[:.]\d{2})?\s?$"
+    + _A_TIME
+)
+_BEGINS_AT = re.compile(
+    r"\b(?:begins?|starts?|opens?|closes?|ends?)\s(?:at|from|until|till|by|before|after|around|about|between)"
+    + _A_TIME
 )
 _OPENS_WITH_WHEN = re.compile(
     r"(?:^|[.!?\u2026:]\s+|\n\s*)(?:On|At|From|By|Until|Till|Before|After|Around|About|Between|In|Every|This|Last|Next)\s"
@@ -91,33 +122,51 @@ def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
         return False
     if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
         return True
-    following = _FIRST_CHARACTER.match(text, end)
+    noted = _FOOTNOTES.match(text, end)
+    behind = noted.end() if noted else end
+    following = _FIRST_CHARACTER.match(text, behind)
     word = following["word"] if following else ""
-    if word[:1].islower():
+    if word[:1].islower() or _is_within_brackets(text, match):
         return False
-    return marks != "." or _full_stop_ends(text, match, word)
+    return marks != "." or _full_stop_ends(text, match, behind, word)
 
 
-def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
+def _is_within_brackets(text: str, match: re.Match[str]) -> bool:
+    """Whether the marks stand in brackets, or close some, that were opened within a sentence: "Rovers 3 (Lund 55 pen.) United 2"."""
+    before = text[max(0, match.start() - _LONGEST_BRACKET) : match.start()]
+    opened = max(before.rfind("("), before.rfind("["))
+    if opened == -1 or opened < max(before.rfind(")"), before.rfind("]"), before.rfind("\n\n")):
+        return False
+    said = before[:opened].rstrip(" \t\u00a0")
+    closing = text[match.start() : match.start() + _LONGEST_BRACKET].partition("\n\n")[0]
+    is_closed = {"(": ")", "[": "]"}[before[opened]] in closing
+    return is_closed and (said[-1:].isalnum() or said[-1:] in {",", "%"})
+
+
+def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> bool:
     """Whether a single full stop ends a sentence, rather than a short form before `word`."""
     before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
     # "l\u2019art. 12".
     last = before.group() if before else ""
     elided = last.rpartition("\u2019")[2]
     last = elided if len(elided) > 2 else last
+    # "Tue.-Sat.", "11 a.m.-5p.m.".
+    last = _RANGE.sub("", last) or last
+    is_amount = _AMOUNT.match(text, behind) is not None
     if len(last) == 1 and last.isupper():
         # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
         return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
     if last.isdigit() and not _ends_with_number(text, match, last, word):
         return False
     name = last.lower()
-    if word[:1].isdigit() and _counts(text, match, name):
+    if is_amount and _counts(text, match, last):
         return False
     if len(last) == 1 and last.islower():
         # "z. B." and "г. Казань"; but a year ends with its "г.".
-        return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
+        has_number = text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
+        return has_number or not (word or is_amount)
     if name in AMOUNTS:
-        return not word or word.lower() in _OPENERS | _GERMAN_OPENERS
+        return not (word or is_amount) or word.lower() in _OPENERS | _GERMAN_OPENERS
     if last in _CAPITAL_HONORIFICS or re.split(r"[.-]", name)[-1] in _HONORIFICS:
         return False
     if name in _TITLES:
@@ -132,8 +181,22 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
             and _ends_with_time(text, match.start() - len(last), word)
         ):
             return True
-        return word == "" or (not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS)
-    return True
+        is_opener = not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS
+        return is_opener or not (word or is_amount)
+    return not (_is_indic(text, match, last) or _is_no_word(text, match, last, word))
+
+
+def _is_indic(text: str, match: re.Match[str], last: str) -> bool:
+    """Whether the word is of a script of India in a text that ends its sentences with a danda: then it is cut short."""
+    around = text[max(0, match.start() - 400) : match.start() + 400]
+    return "\u0900" <= last[-1:] <= "\u0dff" and "\u0964" in around
+
+
+def _is_no_word(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Whether letters without a vowel stand before a word in capitals, as short forms do: "pplk. Jan Lis"."""
+    is_cut = last.isalpha() and last.islower() and 2 <= len(last) <= _SHORT_WORD and not _VOWEL.search(last)
+    before = text[max(0, match.start() - len(last) - 4) : match.start() - len(last)].rstrip()
+    return is_cut and word[:1].isupper() and word.lower() not in _OPENERS and not before[-1:].isdigit()
 
 
 def _ends_with_time(text: str, position: int, word: str) -> bool:
@@ -141,6 +204,8 @@ def _ends_with_time(text: str, position: int, word: str) -> bool:
     if not word[:1].isupper() or word.isupper() or word.lower() in _OF_A_TIME:
         return False
     before = text[max(0, position - 200) : position]
+    if _BEGINS_AT.search(before):
+        return True
     return bool(_UNTIL_A_TIME.search(before)) and not _OPENS_WITH_WHEN.search(before.replace("p.m.", "pm"))
 
 
@@ -155,10 +220,16 @@ def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> 
     return not (is_ordinal and word[:1].isupper() and word.lower() not in _OPENERS | _GERMAN_OPENERS)
 
 
-def _counts(text: str, match: re.Match[str], name: str) -> bool:
-    """Whether a word before a number and its full stop is short for what is counted: "para. 3", "Bd. 2", "Jan. 2027"."""
+def _counts(text: str, match: re.Match[str], last: str) -> bool:
+    """Whether a word before an amount and its full stop is short for what is counted: "para. 3", "Bd. 2", "est. £2", "ok. 6".
+
+    Where it can't be known of a short word in small letters, it is taken for one.
+    """
+    name = last.lower()
     if name in _BEFORE_NUMBERS or name.endswith("str"):
         return True
     before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
     # "10 km. 40 people": a unit is no short form of what follows.
-    return name.isalpha() and 2 <= len(name) <= 5 and not _VOWEL.search(name) and not before[-1:].isdigit()
+    if not name.isalpha() or not 2 <= len(name) <= _SHORT_WORD or before[-1:].isdigit():
+        return False
+    return (last.islower() and name not in _WHOLE_WORDS) or not _VOWEL.search(name)

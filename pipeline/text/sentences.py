@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline.text import hearsay
-from pipeline.text.full_stops import AMOUNTS, CLOSERS, HONORIFIC, TITLE, ends_sentence
+from pipeline.text.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
 from pipeline.text.interviews import SPEAKER, interview_in
 from pipeline.text.verbatim_edits import takes_back, without_gershayim, word_set
 
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-_CUT_SHORT = re.compile(rf"(?<!\w)(?:{HONORIFIC}|\d\s(?:{'|'.join(sorted(AMOUNTS))})\.)$", re.IGNORECASE)
+_CUT_SHORT = re.compile(
+    rf"(?<!\w)(?:{HONORIFIC}|(?:approx|ca|est|max|fig|ref|incl|excl|inkl|vs|vgl|aprox)\.|\d\s(?:{'|'.join(sorted(AMOUNTS))})\.)$",
+    re.IGNORECASE,
+)
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 _ENDER = re.compile(
-    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{CLOSERS}]*)"
+    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{CLOSERS}]*(?=\s|$|{FOOTNOTES}(?:\s|$))|[\u3002\uff01\uff1f\uff61]+[{CLOSERS}]*)"
 )
+_FOOTNOTES = re.compile(FOOTNOTES)
 _LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
 _BULLET = re.compile(
     r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
@@ -225,7 +229,9 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
             sentence_end = closing
         if ends_sentence(text, match, sentence_end):
             yield from _limited(text, position, sentence_end, is_punctuated=True)
-            position = sentence_end
+            # The marks of notes belong to no sentence.
+            noted = _FOOTNOTES.match(text, sentence_end, end)
+            position = noted.end() if noted else sentence_end
             has_ended = True
     if position < end:
         yield from _limited(text, position, end, is_punctuated=has_ended)
