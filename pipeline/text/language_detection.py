@@ -37,6 +37,36 @@ _LISTS: Final = {
     "tr": "ve bir bu da de için ile olarak çok daha olan ne gibi kadar sonra var en değil ya her ama olduğu göre",
 }
 FREQUENT: Final = {name: frozenset(words.split()) for name, words in _LISTS.items()}
+# Beside them, what shows the language of a few sentences: "jusqu" and "qu" are what stands before an apostrophe.
+_MORE_LISTS: Final = {
+    "cs": "nás nám než když jen ještě bez velmi říká tak této této tento má mají",
+    "da": "vi os noget uden får inden før skriv mange tak hos været deres eller kun",
+    "de": "wir ihr uns euch unser unsere kein keine noch nur schon wieder aber oder wenn bis seit sagt sagte gibt es hat haben werden bitte am zum zur vom beim "
+    "ohne über unter mehr hier sind war ich man kann",
+    "en": "we you our your he she they their there been were would can could no only also but if when who what please us before after until about into says "
+    "one some out still i",
+    "es": "nos muy hay antes desde hasta sin sobre también porque cuando está están son fue ya todo todos este dice todavía donde le les",
+    "fi": "jos sekä asti tämä ne meillä sanoo saa ilman mitä joka sitä",
+    "fr": "nous vous je tu mais où leur leurs notre votre jusqu lorsqu qu l d n c j s lors chez depuis avant après sans sous entre aussi très fait dit être été "
+    "était ces cet ses son sa on y a il ils elles chaque",
+    "hu": "nincs volt mert lehet minden kell nélkül alatt mondta márc",
+    "it": "ci fino ogni questo questa quando dove ancora molto solo siamo stato chi dal dalla dai sul sulla tra fra dice perché senza dell nell all sull "
+    "dall c l d ad ed entro grazie mille",
+    "nl": "wij we ons onze jullie geen nog maar heeft hebben tot onder zonder weer gaat zegt deze dit over tussen blijft alvast bedankt voor",
+    "no": "vi oss noe uten får før skriv mange takk hos vært deres eller bare",
+    "pl": "tak tym tego bez bardzo tylko już jeszcze ale gdy kiedy nas nam mówi prosimy",
+    "pt": "até também muito já está ser há quando onde nós nos você disse diz ele ela depois antes sem sobre seu sua obrigado obrigada ainda só fica",
+    "ro": "avem până fără spune ne este sunt lui noi",
+    "sv": "vi oss något utan får eller när där detta säger mycket så före mot alla tack skriv blir",
+    "tr": "yok dedi olmaz hem ancak göre olmadan",
+}
+_TELLING: Final = {name: FREQUENT[name] | frozenset(words.split()) for name, words in _MORE_LISTS.items()}
+_SHARED_BY: Final = Counter(word for words in _TELLING.values() for word in words)
+_FEW_WORDS: Final = 60
+_CLEAR: Final = 2.0
+_CLEAR_LEAD: Final = 1.5
+"""What the words of a few sentences weigh together, and how much more than those of any other language."""
+_ENDS_SENTENCE: Final = re.compile(r"[.!?\u2026](?!\w)")
 _OWN_LETTERS: Final = {
     "az": frozenset("ə"),
     "tr": frozenset("ğış"),
@@ -123,7 +153,8 @@ def guess_language(text: str, *, least_hits: int = 3) -> str:
     [(script, _)] = scripts.most_common(1)
     small = read.lower()
     if script == "LATIN":
-        return _of_latin(small, least_hits)
+        few = _of_few_words(read)
+        return _of_latin(small, least_hits) if few is None else few
     if script == "CYRILLIC":
         return _of_cyrillic(small, least_hits)
     if script == "ARABIC":
@@ -178,6 +209,28 @@ def _of_latin(text: str, least_hits: int) -> str:
     if most < max(least_hits, _LEAST_SHARE * len(words)) or most == second:
         return _by_letters(words, least_hits)
     return name
+
+
+def _of_few_words(text: str) -> str | None:
+    """What a few sentences show; empty where only names have the words of a language, None where it isn't clear.
+
+    A word weighs less the more languages have it; "La Paz" and "Maria da Silva" show none.
+    """
+    words = _WORD.findall(text if not text.isupper() else text.lower())
+    if len(words) > _FEW_WORDS:
+        return None
+    small = [word for word in words if word.islower()]
+    has_ended = _ENDS_SENTENCE.search(text) is not None
+    if not has_ended and all(word in _SHARED_BY for word in small):
+        return ""
+    weights = {
+        name: sum(1 / _SHARED_BY[word] for word in small if word in telling)
+        for name, telling in _TELLING.items()
+    }
+    (name, most), (_, second) = sorted(weights.items(), key=lambda pair: -pair[1])[:2]
+    distinct = {word for word in small if word in _TELLING[name]}
+    is_clear = most >= max(_CLEAR, _LEAST_SHARE * len(words)) and most >= _CLEAR_LEAD * second
+    return name if has_ended and is_clear and len(distinct) > 1 else None
 
 
 def _by_letters(words: list[str], least_hits: int) -> str:

@@ -13,7 +13,7 @@ from PIL import ImageChops
 from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES
-from pipeline.engines.quote_graphic.quotation import MOST, Quotation, quotation_in
+from pipeline.engines.quote_graphic.quotation import MOST, Quotation, quotation_body, quotation_in
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix
@@ -360,6 +360,25 @@ def test_without_a_speaker_the_source_is_named() -> None:
     brief, _ = brief_of(VOTE)
 
     assert ENGINE.draft_from(answer(VOTE), brief, ANN, "story").body == f"{VOTE}\n– example.com"
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "body"),
+    [
+        (
+            "fr",
+            "« Nous attendons depuis deux ans », dit Julie Roux.",
+            "«\u202fNous attendons depuis deux ans\u202f»",
+        ),
+        ("da", "»Vi har ventet på broen i to år«, siger Julie Roed.", "»Vi har ventet på broen i to år«"),
+        ("nb", "«Vi har ventet på broen i to år», sier Julie Roed.", "«Vi har ventet på broen i to år»"),
+    ],
+)
+def test_what_is_said_stands_in_the_marks_of_its_language(language, said, body):
+    brief = brief_of_source(SourceText("", said, URL, language=language))
+    [draft] = ENGINE.offline(brief, ANN, variants=1, seed="1")
+    assert draft.body.partition("\n")[0] == body
+    assert quotation_body(quotation_in(draft.body), language) == draft.body
 
 
 def test_words_that_the_source_quotes_keep_their_marks_without_a_speaker() -> None:

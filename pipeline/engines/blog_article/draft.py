@@ -13,7 +13,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import clause_cuts, first_words, is_clean, is_wholly_quoted
+from pipeline.text.verbatim_edits import clause_cuts, first_words, is_clean, is_wholly_quoted, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,9 +135,12 @@ def _in_marks(title: str, language: str) -> str:
     if is_wholly_quoted(title.replace("\\", "")):
         return title
     opening, closing = marks_of(language)
+    marks = opening.strip() + closing.strip()
     # « … « … » » would be read as three quotations.
     inner = (
-        title.translate({ord("\u00ab"): "\u201c", ord("\u00bb"): "\u201d"}) if opening == "\u00ab" else title
+        title.translate({ord(mark): inner for mark, inner in zip(marks, "\u201c\u201d", strict=True)})
+        if marks in ("\u00ab\u00bb", "\u00bb\u00ab")
+        else title
     )
     return f"{opening}{inner}{closing}"
 
@@ -192,7 +195,7 @@ def _description(taken: Sequence[FactSentence]) -> str:
         return next(cuts, None) or first_words(first, META_MOST)
     words = first
     for one in taken[1:]:
-        longer = f"{words} {one.words}"
+        longer = paragraph_of((words, one.words))
         # What doesn't end would run on into the next: "for ¥280" into "000 people".
         if len(words) >= META_LEAST or len(longer) > META_MOST or words[-1].isalnum():
             break

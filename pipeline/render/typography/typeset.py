@@ -10,6 +10,14 @@ _PAIRS: Final = {
     "cs": ("„", "“"),
     "sk": ("„", "“"),
     "pl": ("„", "”"),
+    "hu": ("„", "”"),
+    "ro": ("„", "”"),
+    "bg": ("„", "“"),
+    "da": ("»", "«"),
+    "no": ("«", "»"),
+    "nb": ("«", "»"),
+    "nn": ("«", "»"),
+    "el": ("«", "»"),
     "nl": ("“", "”"),
     "sv": ("”", "”"),
     "fi": ("”", "”"),
@@ -30,9 +38,8 @@ _KEPT_AS_TYPED: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
 
 
 def marks_of(language: str) -> tuple[str, str]:
-    """The quotation marks around somebody's words."""
-    opening, closing = _PAIRS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH)
-    return opening.strip(), closing.strip()
+    """The quotation marks around somebody's words; French ones with the narrow no-break spaces within them."""
+    return _PAIRS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH)
 
 
 def typeset(text: str, language: str) -> str:

@@ -48,6 +48,47 @@ def test_two_sentences_show_a_language(language):
     assert guess_language(SENTENCES[language]) == language
 
 
+FEW_SENTENCES = [
+    (
+        "fr",
+        "La boulangerie d'Orme reste fermée jusqu'en mars. « Mais sans four, on ne fait pas de pain », dit Julie Roux.",
+    ),
+    ("fr", "L'école rouvre lundi. Il n'y a plus d'eau chaude. On a prévenu chaque famille."),
+    ("fr", "Nous cherchons trois bénévoles. Écrivez-nous avant vendredi. Merci d'avance !"),
+    ("de", "Wir suchen drei Helfer. Bitte schreibt uns bis Freitag. Wir freuen uns auf euch!"),
+    ("de", "Am Montag öffnet die Schule wieder. Es gibt noch kein warmes Wasser."),
+    ("en", "The bakery stays shut until March. The oven broke. “No oven, no bread,” says Julie Rowe."),
+    ("es", "El lunes abre la escuela. Todavía no hay agua caliente."),
+    ("it", "Cerchiamo tre volontari. Scriveteci entro venerdì. Grazie mille!"),
+    ("pt", "Procuramos três voluntários. Escreva-nos até sexta-feira. Muito obrigado!"),
+    ("nl", "De bakkerij blijft tot maart dicht. De oven is stuk. „Zonder oven geen brood”, zegt Julia Roos."),
+    ("da", "Vi søger tre frivillige. Skriv til os inden fredag. Mange tak!"),
+    ("sv", "Vi söker tre volontärer. Skriv till oss före fredag. Tack så mycket!"),
+    ("fi", "Leipomo on kiinni maaliskuuhun asti. ”Ilman uunia ei tule leipää”, sanoo Julia Rautio."),
+    ("hu", "A pékség márciusig zárva tart. „Kemence nélkül nincs kenyér” – mondta Rácz Júlia."),
+]
+
+
+@pytest.mark.parametrize(("language", "said"), FEW_SENTENCES)
+def test_a_few_short_sentences_show_a_language(language, said):
+    assert guess_language(said) == language
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "Los Angeles, La Paz, El Paso, Las Vegas",
+        "Café de Flore\nLe Monde\nLa Défense",
+        "Die Hard, Das Boot, Der Untergang",
+        "Maria da Silva, João dos Santos, Ana de Souza",
+        "Anna Berg, Tom de Vries, Ida van Dam, Jan de Wit",
+        "Milk, eggs, butter, flour, sugar",
+    ],
+)
+def test_names_and_lists_show_none(names):
+    assert guess_language(names) == ""
+
+
 @pytest.mark.parametrize(
     "words", ["", "12 34", "Tram approved", "BANANA", "Neue Brücke", "Lorem ipsum dolor sit amet"]
 )
