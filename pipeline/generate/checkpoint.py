@@ -14,7 +14,7 @@ from pipeline.generate.model.account import LostLease
 from pipeline.media import footage
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused
-from pipeline.text.plain_text import read_body, without_mail_prefix
+from pipeline.text.plain_text import bare_title, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,7 @@ def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
     raw: RawItem = body.raw_item
     seen, hidden = read_body(body.body, body.body_format)
     return SourceText(
-        title=without_mail_prefix(body.title),
+        title=bare_title(body.title),
         text=seen,
         url=raw.url,
         author=raw.author,

@@ -19,7 +19,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.text.language_detection import LOOKED_AT, guess_language
-from pipeline.text.plain_text import content_hash, seen_text, title_in, without_mail_prefix
+from pipeline.text.plain_text import bare_title, content_hash, seen_text, title_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,7 +165,7 @@ def body_of(row: RawItem) -> RawBody:
 def source_text(row: RawItem, body: RawBody) -> SourceText:
     """What an engine is told of it."""
     return SourceText(
-        title=without_mail_prefix(body.title),
+        title=bare_title(body.title),
         text=seen_text(body.body, body.body_format),
         url=row.url,
         author=row.author,

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
@@ -121,18 +121,45 @@ def title_in(body: str, body_format: str) -> str:
     return ""
 
 
-# What mail programs put before a subject, in the languages that have words of their own for it.
+# What mail programs put before a subject, in the languages that have words of their own for it, and lists behind that.
 _MAIL_PREFIX: Final = re.compile(
+    r"(?:\[[^\[\]\n]{1,40}\]\s+)?"
     r"(?:(?:re|fwd?|fw|aw|wg|tr|rv|enc|res|sv|vs|vb|vl|antw|doorst|odp|pd|rif|ynt|ilt|回复|回覆|答复|转发|轉寄|返信|転送|답장|전달)"
-    r"\s?(?:\[\d+\]|\(\d+\))?\s?(?::\s+|\uff1a\s*))+(?=\S)",
+    r"\s?(?:\[\d+\]|\(\d+\))?\s?(?::\s+|\uff1a\s*)(?:\[[^\[\]\n]{1,40}\]\s+)?)+(?=\S)",
     re.IGNORECASE,
 )
+RELEASE: Final = (
+    r"(?:press (?:release|information)|for immediate release|news release|pressemitteilung|presseinformation|medienmitteilung|communiqué(?: de presse)?"
+    r"|nota de prensa|comunicado de prensa|comunicato stampa|nota de imprensa|persbericht|informacja prasowa|pressmeddelande|pressemeddelelse|pressemelding"
+    r"|zur sofortigen veröffentlichung|pour diffusion immédiate|para (?:publicación|difusión|divulgação) inmediata|per diffusione immediata)"
+)
+"""A pattern for what a press release says of itself."""
+_RELEASE_PREFIX: Final = re.compile(
+    rf"(?:{RELEASE}\s*(?:[:\uff1a|]\s*|\s[\u2013\u2014-]\s))+(?=\S)", re.IGNORECASE
+)
+_REFERENCE: Final = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});", re.IGNORECASE)
 
 
 def without_mail_prefix(title: str) -> str:
-    """A title without the "Fwd:" and "Re:" of the mail that it came in."""
-    prefix = _MAIL_PREFIX.match(title.lstrip())
-    return title.lstrip()[prefix.end() :] if prefix else title
+    """A title without the "Fwd:" and "Re:" of the mail that it came in, and the "[Allotments]" of a mailing list."""
+    return _without(_MAIL_PREFIX, title)
+
+
+def bare_title(title: str) -> str:
+    """A title as it is told: without what mails and press releases put before one, and with its entities as letters."""
+    decoded = _REFERENCE.sub(_letter, title)
+    return _without(_RELEASE_PREFIX, without_mail_prefix(decoded))
+
+
+def _letter(reference: re.Match[str]) -> str:
+    letter = unescape(reference.group())
+    # A title has one line.
+    return letter if letter.isprintable() or letter == "\u00a0" else " "
+
+
+def _without(prefix: re.Pattern[str], title: str) -> str:
+    found = prefix.match(title.lstrip())
+    return title.lstrip()[found.end() :] if found else title
 
 
 def _read_words(text: str) -> HtmlText:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.text import hearsay
 from pipeline.text.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
 from pipeline.text.interviews import SPEAKER, interview_in
-from pipeline.text.verbatim_edits import takes_back, without_gershayim, word_set
+from pipeline.text.verbatim_edits import GOING_ON, takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,9 +100,7 @@ _HEADING_LENGTH = 50
 _LONGEST_HEADING = 120
 # A line that is broken behind one of them was only wrapped.
 _GOING_ON = re.compile(
-    r"[,;:\u2013\u2014-]$|\s(?:the|an?|of|in|on|at|to|by|for|with|and|or|but|that|which|who|from|as|is|are|was|were|der|die|das|den|dem|des|ein|eine[mnrs]?|und|oder"
-    r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
-    r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)$",
+    rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$",
     re.IGNORECASE,
 )
 _LONGEST_SENTENCE = 600

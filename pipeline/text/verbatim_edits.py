@@ -22,7 +22,7 @@ def word_set(words: str) -> frozenset[str]:
 _SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
 _LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
 _WHOLLY_QUOTED = re.compile(
-    r"[\"\u201c\u00ab\u201e\u300c\u05f4][^\"\u201c\u201d\u00ab\u00bb\u300d\u05f4]*[\"\u201c\u201d\u00bb\u300d\u05f4][.!?]?$"
+    r"[\"\u201c\u201d\u00ab\u00bb\u201e\u300c\u05f4][^\"\u201c\u201d\u00ab\u00bb\u300d\u05f4]*[\"\u201c\u201d\u00ab\u00bb\u300d\u05f4][.!?]?$"
 )
 _OPENING = "\"'\u2018\u201c\u00ab\u201e\u05f4([ "
 _FIRST_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
@@ -44,6 +44,8 @@ _LEADING_CONJUNCTION = re.compile(
     r"(?:But|And|So|Yet|Or|Also|However|Moreover|Furthermore|Meanwhile|Therefore),?\s+(?=\w)"
 )
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
+# "at 7:30 p.m. (doors at 7)." without its aside.
+_SECOND_STOP = re.compile(r"(?<=\w\.) \.(?=\s|$)")
 _CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
 # "By the time she retired in 2004", "Kiel, 14 February 2027": what was to be said comes behind it.
 _SAYS_LITTLE = re.compile(
@@ -56,6 +58,18 @@ _SAYS_LITTLE = re.compile(
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
     "despite rather which that who and or"
+)
+GOING_ON = (
+    r"(?:the|an?|of|in|on|at|to|by|for|with|and|or|but|that|which|who|from|as|is|are|was|were|der|die|das|den|dem|des|ein|eine[mnrs]?|und|oder"
+    r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
+    r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)"
+)
+"""A pattern for words behind which nothing ends: articles, prepositions, conjunctions."""
+_LEFT_OPEN = re.compile(
+    rf"(?:\s+(?:{GOING_ON}|into|over|under|about|after|before|than|its|their|his|her|our|your|my|zum|zur|vom|beim|über|unter|durch|gegen|ohne"
+    r"|avec|sans|chez|sous|entre|sobre|sin|desde|hasta|nel|nella|dal|dalla|sul|sulla|no|nos|nas|pelo|pela|com|sem|voor|met|op|te|aan|om|ze|się|dla|od|po|oraz"
+    r"|pro|při|nebo|på|för|till|med|och|eller|til|fra|ved|для|от|из|и|или))+$",
+    re.IGNORECASE,
 )
 _ENDS_COUNTING = re.compile(r"\s+\S*[\d\u00bc-\u00be\u2150-\u215f]\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 # Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
@@ -222,8 +236,15 @@ def trim_conjunction(sentence: str) -> str:
 
 def drop_asides(sentence: str) -> str:
     """Without what stands in brackets."""
-    # Numbers on both sides of an aside must not grow together, so a space stands in until the marks are set.
-    return _LOOSE_MARK.sub("", collapse(_ASIDE.sub(" ", sentence)))
+    return _LOOSE_MARK.sub("", _SECOND_STOP.sub("", collapse(_ASIDE.sub(_instead_of_aside, sentence))))
+
+
+def _instead_of_aside(aside: re.Match[str]) -> str:
+    """A space, until the marks are set; nothing beside a sign of a script without spaces, but between two numbers."""
+    beside = (aside.string[: aside.start()][-1:], aside.string[aside.end() :][:1])
+    # Numbers on both sides must not grow together.
+    is_one_word = any(map(_SPACELESS[0][0].match, beside)) and not all(map(str.isnumeric, beside))
+    return "" if is_one_word else " "
 
 
 def clause_cuts(sentence: str) -> tuple[str, ...]:
@@ -257,7 +278,7 @@ def _ends_taken_back(sentence: str) -> bool:
 def first_words(text: str, limit: int) -> str:
     """As many whole words as fit into `limit` characters, with an ellipsis where some are left out.
 
-    It isn't cut beside a number: "$12.4…" of "$12.4 million" would say another one.
+    It isn't cut beside a number: "$12.4…" of "$12.4 million" would say another one. Nor behind an article or the like.
     """
     words = collapse(text)
     if len(words) <= limit:
@@ -265,6 +286,6 @@ def first_words(text: str, limit: int) -> str:
     head = words[: limit - 1]
     # Scripts that write without spaces are cut anywhere.
     cut = head.rpartition(" ")[0] or head
-    while (counted := _ENDS_COUNTING.search(cut)) is not None and counted.start() > 0:
-        cut = cut[: counted.start()]
+    while (found := _ENDS_COUNTING.search(cut) or _LEFT_OPEN.search(cut)) is not None and found.start() > 0:
+        cut = cut[: found.start()]
     return f"{cut.rstrip(' ,;:')}\u2026"

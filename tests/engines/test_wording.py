@@ -273,14 +273,39 @@ def test_collapse_keeps_the_spaces_that_hold_numbers() -> None:
     [
         ("one two three", "one two three"),
         ("one two three four", "one two…"),
-        ("a cup of 12 oz today", "a cup of…"),
-        ("a cup of ½ oz today", "a cup of…"),
+        ("a cup of 12 oz today", "a cup…"),
+        ("a cup of ½ oz today", "a cup…"),
+        ("maps, sync, and a menu", "maps, sync…"),
+        ("Frau in der Stadtbahn", "Frau…"),
+        ("les rues de la ville", "les rues…"),
+        ("of the and to in a", "of…"),
         ("字" * 20, "字" * 12 + "…"),
         ("", ""),
     ],
 )
 def test_first_words_fit(text: str, expected: str) -> None:
     assert first_words(text, 13) == expected
+
+
+def test_a_title_is_not_cut_behind_an_article() -> None:
+    title = "Introducing Kestrel 2.4: offline maps, faster sync, and a new look for every screen"
+    assert first_words(title, 60) == "Introducing Kestrel 2.4: offline maps, faster sync…"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        (
+            "A talk with the composer begins at 7:30 p.m. (doors at 7).",
+            "A talk with the composer begins at 7:30 p.m.",
+        ),
+        ("駐車場（北側）は午後10時15分まで開いています。", "駐車場は午後10時15分まで開いています。"),
+        ("约三（注）十人来了。", "约三 十人来了。"),
+        ("Rooms 4 (old) 12 and 13 are shut (again).", "Rooms 4 12 and 13 are shut."),
+    ],
+)
+def test_what_an_aside_leaves_behind(sentence: str, expected: str) -> None:
+    assert drop_asides(sentence) == expected
 
 
 @pytest.mark.parametrize("sign", ["\x00", "\x1b", "\u202e", "\u2066", "\ufffd", chr(0xDC00), "\U000e0041"])

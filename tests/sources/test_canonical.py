@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.text.html_text import html_to_text
 from pipeline.text.links import canonical_url
-from pipeline.text.plain_text import content_hash, markdown_to_text, plain_text, title_in, without_mail_prefix
+from pipeline.text.plain_text import bare_title, content_hash, markdown_to_text, plain_text, title_in
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 PIECES = (
@@ -230,7 +230,24 @@ def test_a_body_says_what_it_is_called(body, body_format, title):
         ("re:publica 2027 opens", "re:publica 2027 opens"),
         ("Reuters: ferry delayed", "Reuters: ferry delayed"),
         ("Re: ", "Re: "),
+        (
+            "Fwd: RE: [Allotments] November newsletter - please read!!",
+            "November newsletter - please read!!",
+        ),
+        ("[Allotments] AW: Re: [Ext] November", "November"),
+        ("[Video] The ferry", "[Video] The ferry"),
+        ("Re: [Allotments]", "[Allotments]"),
+        ("FOR IMMEDIATE RELEASE: Mill reopens", "Mill reopens"),
+        ("Press Release | For immediate release: Mill reopens", "Mill reopens"),
+        ("Pressemitteilung – Die Mühle öffnet", "Die Mühle öffnet"),
+        ("Press release-party at the mill", "Press release-party at the mill"),
+        (
+            "Caf&eacute; Lumi&egrave;re reopens &amp; gets a terrace",
+            "Café Lumière reopens & gets a terrace",
+        ),
+        ("Q&A at AT&T; what&#39;s new&#10;now", "Q&A at AT&T; what's new now"),
+        ("&lt;b&gt;", "<b>"),
     ],
 )
-def test_titles_without_what_mail_programs_put_before_them(title, said):
-    assert without_mail_prefix(title) == said
+def test_titles_without_what_is_put_before_them_and_with_letters_for_entities(title, said):
+    assert bare_title(title) == said

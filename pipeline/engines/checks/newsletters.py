@@ -21,6 +21,7 @@ from pipeline.text.verbatim_edits import (
     is_balanced,
     is_clean,
     is_self_contained,
+    paragraph_of,
     trim_conjunction,
 )
 
@@ -100,7 +101,7 @@ def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[s
     words = ""
     claims: list[Claim] = []
     for sentence, fact in sentences:
-        words = f"{words} {sentence}".strip()
+        words = paragraph_of((words, sentence)).strip()
         claims.append(claim_of(sentence, fact))
         if len(words) >= PREHEADER_LEAST:
             break

@@ -13,6 +13,7 @@ from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.text.anaphora import points_back
 from pipeline.text.article import find_headings
+from pipeline.text.plain_text import RELEASE, bare_title
 from pipeline.text.sentences import signature_in, statements_in
 from pipeline.text.verbatim_edits import (
     collapse,
@@ -60,11 +61,7 @@ _FIGURE = re.compile(r"\d")
 # A label with hardly a word behind it, as in minutes: "Carried".
 _LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
 # What a press release says of itself.
-_RELEASE = re.compile(
-    r"\W*(?:press (?:release|information)|for immediate release|news release|pressemitteilung|presseinformation|medienmitteilung|communiqué(?: de presse)?"
-    r"|nota de prensa|comunicado de prensa|comunicato stampa|nota de imprensa|persbericht|informacja prasowa|pressmeddelande|pressemeddelelse|pressemelding)(?![^\W_])",
-    re.IGNORECASE,
-)
+_RELEASE = re.compile(rf"\W*{RELEASE}(?![^\W_])", re.IGNORECASE)
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
 _LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
@@ -167,7 +164,7 @@ def _after_title(text: str, title: str) -> int:
     """Where the text goes on behind its first line where that is the title once more, with what a site adds to it."""
     lead = len(text) - len(text.lstrip())
     line = text[lead:].partition("\n")[0]
-    words, said = _WORD.findall(title.casefold()), _WORD.findall(line.casefold())
+    words, said = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
     is_title = bool(words) and said[: len(words)] == words and len(said) <= len(words) + _ADDED_TO_TITLE
     return lead + len(line) if is_title and (said == words or _LEFT_OPEN.search(line.rstrip())) else 0
 
