@@ -15,11 +15,16 @@ _HONORIFICS = word_set(
     "dipl ing bgm hr frl frk dhr mevr drs med phil jur habil hab rer inż mgr ks abp płk ppłk mjr kpt sierż "
     "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ "
     "eng enga engª drª srª profª mª adv abg lic licda ssa dyr wicedyr prez wiceprez mec śp kpr podkom nadkom przew sekr "
-    "kand cand uzm гн डॉ डा प्रो पं ডা"
+    "kand cand uzm ordf joht d-na d-nul гн डॉ डा प्रो पं ডা"
 )
 # In small letters, or among capitals alone, these are other words.
 _CAPITAL_HONORIFICS = word_set(
     "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
+)
+# In small letters they are titles behind an article: "lo dijo el dir. Juan Ruiz", "l'ing. arch. Rossi".
+_TITLES_BEHIND = word_set("dir ir ds arch doc av lic bc")
+_BEFORE_TITLES = word_set(
+    "el del al le du il dal o do da la l' de volgens aldus zegt disse diz dice ing. dipl."
 )
 HONORIFIC = rf"(?:(?i:{'|'.join(sorted(_HONORIFICS))})|{'|'.join(sorted(_CAPITAL_HONORIFICS))})(?:\.?-Ing)?\."
 TITLE = rf"(?:[^\W\d_]\.|{HONORIFIC})"
@@ -38,7 +43,7 @@ _BEFORE_NUMBERS = word_set(
     "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
 )
 _ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
-_VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
+_VOWEL = re.compile(r"[aeiouyà-æè-ïò-öø-ýąęőűůěıăœāēīōū\u1ea0-\u1ef9аеёиоуыэюяієїα-ωά-ώ\d]")
 # Amounts are cut short before what they count: "9,8 Mio. Euro".
 AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
 # Whole words that a number may open the next sentence behind: "Nobody saw it. 212 people work there."
@@ -46,6 +51,7 @@ _WHOLE_WORDS = word_set(
     "it them him her us me you all out up on off in so too now then here there one two ago day days year years week weeks month time times "
     "away home old new work town city place road roads house night today life world long again area fire rain snow sea land food money "
     "cost costs plan plans vote team game match win park river lake hall club shop shops men women come jobs staff way well far not was is did "
+    "fee fees tax deal deals bus train ship boat door hill farm bank pub mill school shift queue bed beds kind bread stage age "
     "said done gone sold open shut ein an ab auf aus zu war hat kann muss geht gibt sein statt año años día días an ans jour jours mois "
     "anno anni jaar ano anos dias lat dni år"
 )
@@ -167,7 +173,7 @@ def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> 
         return has_number or not (word or is_amount)
     if name in AMOUNTS:
         return not (word or is_amount) or word.lower() in _OPENERS | _GERMAN_OPENERS
-    if last in _CAPITAL_HONORIFICS or re.split(r"[.-]", name)[-1] in _HONORIFICS:
+    if _is_title(text, match, last, word):
         return False
     if name in _TITLES:
         # "No." is a short form only before a number.
@@ -184,6 +190,15 @@ def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> 
         is_opener = not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS
         return is_opener or not (word or is_amount)
     return not (_is_indic(text, match, last) or _is_no_word(text, match, last, word))
+
+
+def _is_title(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Whether it is what stands before a name: "Dr.", "dott.ssa", "el dir."."""
+    name = last.lower()
+    if last in _CAPITAL_HONORIFICS or not _HONORIFICS.isdisjoint({name, re.split(r"[.-]", name)[-1]}):
+        return True
+    said = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].lower().split()
+    return last in _TITLES_BEHIND and word[:1].isupper() and bool(said) and said[-1] in _BEFORE_TITLES
 
 
 def _is_indic(text: str, match: re.Match[str], last: str) -> bool:

@@ -66,7 +66,9 @@ GOING_ON = (
 )
 """A pattern for words behind which nothing ends: articles, prepositions, conjunctions."""
 _LEFT_OPEN = re.compile(
-    rf"(?:\s+(?:{GOING_ON}|into|over|under|about|after|before|than|its|their|his|her|our|your|my|zum|zur|vom|beim|über|unter|durch|gegen|ohne"
+    # "has been asked for" without its "for" would say another thing.
+    rf"(?:\s+(?:(?:ask|call|look|wait|search)(?:s|ed|ing)?\sfor|{GOING_ON}|(?-i:has|have|had|be|been|will|would|can|could|may|must)"
+    r"|if|when|while|because|wenn|weil|als|wie|quand|cuando|quando|perché|porque|dat|omdat|gdy|kiedy|że|når|если|когда|into|over|under|about|after|before|than|its|their|his|her|our|your|my|zum|zur|vom|beim|über|unter|durch|gegen|ohne"
     r"|avec|sans|chez|sous|entre|sobre|sin|desde|hasta|nel|nella|dal|dalla|sul|sulla|no|nos|nas|pelo|pela|com|sem|voor|met|op|te|aan|om|ze|się|dla|od|po|oraz"
     r"|pro|při|nebo|på|för|till|med|och|eller|til|fra|ved|для|от|из|и|или))+$",
     re.IGNORECASE,

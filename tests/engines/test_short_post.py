@@ -82,7 +82,7 @@ def test_title_is_the_first_words_where_the_source_has_none() -> None:
 
     draft = PLUGIN.offline(brief, ANN, variants=1, seed="s")[0]
 
-    assert draft.title == "The council voted for the tram that has been asked for…"
+    assert draft.title == "The council voted for the tram…"
 
 
 def test_leading_conjunction_is_trimmed_and_the_claim_stays_verbatim() -> None:

@@ -287,9 +287,25 @@ def test_first_words_fit(text: str, expected: str) -> None:
     assert first_words(text, 13) == expected
 
 
-def test_a_title_is_not_cut_behind_an_article() -> None:
-    title = "Introducing Kestrel 2.4: offline maps, faster sync, and a new look for every screen"
-    assert first_words(title, 60) == "Introducing Kestrel 2.4: offline maps, faster sync…"
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (
+            "Introducing Kestrel 2.4: offline maps, faster sync, and a new look for every screen",
+            "Introducing Kestrel 2.4: offline maps, faster sync…",
+        ),
+        (
+            "The bridge over the mill race must be closed for a time",
+            "The bridge over the mill race must be closed…",
+        ),
+        (
+            "The ferry to the island of Ness will run in May if there is no ice",
+            "The ferry to the island of Ness will run in May…",
+        ),
+    ],
+)
+def test_a_title_is_not_cut_behind_an_article_or_the_like(title: str, expected: str) -> None:
+    assert first_words(title, len(expected) + 8) == expected
 
 
 @pytest.mark.parametrize(

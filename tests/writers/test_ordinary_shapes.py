@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.engines.base import PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN as BLOG
+from pipeline.engines.checks.newsletters import preheader_of
 from pipeline.text.plain_text import seen_text
 from pipeline.text.verbatim_edits import clause_cuts, trim_conjunction
 from pipeline.writers.extractive import PLUGIN, find_facts
@@ -102,3 +103,62 @@ def test_an_excerpt_names_its_source_in_the_marks_of_its_language(title, named):
     [draft] = PLUGIN.draft(BLOG, PLUGIN.brief(source).brief, PersonaCard("Desk"), variants=1, seed="1").drafts
     assert draft.body.partition("\n")[0].endswith(named)
     assert "PRESSEMITTEILUNG" not in draft.body
+
+
+@pytest.mark.parametrize(
+    ("line", "never"),
+    [
+        ("It took approx. 40 men and max. 3 cranes to build it, see Fig. 2 on the board.", "3 cranes"),
+        ("They are still in court with the town over damages of est. £2.1 m. plus costs.", "£2.1"),
+        ("Repairs will cost c. £3,800 (incl. VAT).", "£3,800"),
+        ("The police have given us the crime ref. 4471/B.", "4471"),
+        (
+            "Book at the box office, (555) 010-4477, Tue.-Sat. 11 a.m.-5 p.m. No refunds after Dec. 4.",
+            "11 a.m.",
+        ),
+        ("जिला अधिकारी डॉ. अमित वर्मा के अनुसार पुल दो महीने बंद रहेगा।", "अमित"),
+        ("«A ponte abre em maio», disse o eng. Rui Falcão, diretor da obra.", "Rui"),
+        ("– Most wytrzyma ok. 6 lat – mówi dyr. Ewa Lis z zarządu dróg.", "6 lat"),
+        ("Rovers 3 (Okoye 12, 90+4; Lund 55 pen.) United 2 (Baptiste 31, 78).", "United"),
+    ],
+)
+def test_no_fact_begins_or_ends_at_a_short_form(line, never):
+    found = facts(f"{DECIDED}\n\n{line}")
+    assert not any(one.startswith(never) for one in found)
+    assert not any(
+        one.endswith((" est.", " c.", " ref.", " eng.", " dyr.", " ok.", " max.", " pen.)")) for one in found
+    )
+
+
+def test_what_breaks_off_behind_a_short_form_is_no_fact():
+    assert facts(f"{DECIDED}\n\nThe fee of the hall is about 20 pounds, incl.\n\n- tea") == DECIDED.split(
+        "\n\n"
+    )
+
+
+def test_the_marks_of_notes_are_in_no_fact():
+    noted = "The lake rose by two metres.[1] It fell again in May.[2][3] About 40 houses were hit.[citation needed] The road is open."
+    assert facts(noted) == [
+        "The lake rose by two metres.",
+        "It fell again in May.",
+        "About 40 houses were hit.",
+        "The road is open.",
+    ]
+
+
+LIBRARY = (
+    "市立図書館は来月から延長する。町が二千人の住民に聞いた。駐車場（北側）は午後10時15分まで使える。館長は仕事の帰りに寄ってほしいと話した。図書館は1964年に開いた。"
+    "蔵書は約12万冊ある。来年の春には新しい児童室も開く予定だ。工事の費用は約3億円で、県が半分を負担する。市民からは歓迎の声が上がっている。"
+    "図書館の前のバス停も新しくなる。カフェは午前9時に開く。毎週土曜日には子ども向けの読み聞かせの会が開かれる。自転車は無料で止められる。"
+)
+
+
+def test_japanese_has_no_space_behind_its_full_stop():
+    source = SourceText("図書館が延長", LIBRARY, language="ja", url="https://a.example/")
+    brief = PLUGIN.brief(source).brief
+    [draft] = PLUGIN.draft(BLOG, brief, PersonaCard("Desk"), variants=1, seed="1").drafts
+    assert draft.content["meta_description"].count("。") > 1
+    assert "。 " not in draft.content["meta_description"]
+    preheader, _ = preheader_of([(fact.quote, fact) for fact in brief.facts], "図書館")
+    assert preheader.count("。") > 1
+    assert "。 " not in preheader

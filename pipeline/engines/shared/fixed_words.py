@@ -18,7 +18,15 @@ from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.language_detection import for_language
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.verbatim_edits import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
+from pipeline.text.verbatim_edits import (
+    collapse,
+    drawn_length,
+    drop_asides,
+    first_words,
+    is_clean,
+    is_wide,
+    paragraph_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +164,7 @@ def is_span(one: object) -> bool:
 
 
 def alt_text_of(draft: Draft) -> str:
-    return " ".join(line.strip() for line in draft.body.splitlines() if line.strip())[:1000]
+    return paragraph_of(line.strip() for line in draft.body.splitlines() if line.strip())[:1000]
 
 
 def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, most: int) -> str | None:

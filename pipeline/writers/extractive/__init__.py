@@ -62,6 +62,10 @@ _FIGURE = re.compile(r"\d")
 _LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
 # What a press release says of itself.
 _RELEASE = re.compile(rf"\W*{RELEASE}(?![^\W_])", re.IGNORECASE)
+# Where a line or a paragraph breaks off behind a short form.
+_CUT_SHORT = re.compile(
+    r"\s(?:c|ca|approx|(?:of|for|at|to|about|costs?) est|max|incl|excl|inkl|zzgl|vgl|cf|vs|e\.g|i\.e|z\.\s?B|np|dyr|eng|[Dd]r|Mrs?|Ms|[Pp]rof|डॉ)\.$"
+)
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
 _LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
@@ -104,7 +108,7 @@ def _terms(quote: str) -> list[str]:
 
 
 def _says_something(quote: str) -> bool:
-    if len(quote) > _LONGEST or not is_clean(quote):
+    if len(quote) > _LONGEST or not is_clean(quote) or _CUT_SHORT.search(quote):
         return False
     if _CJK.search(quote):
         return len(quote) >= _LEAST_CHARACTERS_CJK

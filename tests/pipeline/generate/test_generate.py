@@ -612,8 +612,17 @@ def test_item_that_was_erased_while_it_was_made_is_not_made(workspace):
     assert balance(workspace) == (9, 0, 1)
 
 
-def test_a_forwarded_mail_is_titled_by_its_subject(workspace):
-    raw = push_raw(workspace, title="Fwd: Re: The northern depot").raw_item
+@pytest.mark.parametrize(
+    ("pushed", "told"),
+    [
+        ("Fwd: Re: The northern depot", "The northern depot"),
+        ("Fwd: RE: [Depots] The northern depot", "The northern depot"),
+        ("FOR IMMEDIATE RELEASE: The northern depot", "The northern depot"),
+        ("The d&eacute;p&ocirc;t &amp; its line", "The dépôt & its line"),
+    ],
+)
+def test_an_item_is_titled_without_what_stands_before_a_subject(workspace, pushed, told):
+    raw = push_raw(workspace, title=pushed).raw_item
     run_generations(raw)
-    assert raw.title == "Fwd: Re: The northern depot"
-    assert GeneratedItem.everywhere.get(raw_item=raw).title == "The northern depot"
+    assert raw.title == pushed
+    assert GeneratedItem.everywhere.get(raw_item=raw).title == told
