@@ -22,7 +22,8 @@ _CUT_SHORT = re.compile(
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 _ENDER = re.compile(
-    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{CLOSERS}]*(?=\s|$|{FOOTNOTES}(?:\s|$))|[\u3002\uff01\uff1f\uff61]+[{CLOSERS}]*)"
+    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{CLOSERS}]*(?=\s|$|{FOOTNOTES}(?:\s|$))"
+    rf"|[\u3002\uff01\uff1f\uff61]+(?:(?!\u201c)[{CLOSERS}])*)"
 )
 _FOOTNOTES = re.compile(FOOTNOTES)
 _LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")

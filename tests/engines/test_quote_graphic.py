@@ -175,6 +175,28 @@ def test_nobody_is_named_for_what_nobody_said(url: str) -> None:
         ("„Am așteptat”, a declarat primarul Ion Pop.", "Am așteptat", "primarul Ion Pop"),
         ("“Bekledik” dedi Başkan Ayşe Yılmaz.", "Bekledik", "Başkan Ayşe Yılmaz"),
         ("Speaking on Monday, Cllr. Dan Rowe said: “We wait.”", "We wait.", "Cllr. Dan Rowe"),
+        ("“We wait,” said Tarn Foods' managing director, Colin Ashdown.", "We wait", "Colin Ashdown"),
+        ("“We wait,” said Wells' mayor, Dinah Cole.", "We wait", "Dinah Cole"),
+        ("“We wait,” says Kestrel Labs' CEO, Ruth Adeyemi.", "We wait", "Ruth Adeyemi"),
+        ("“We wait,” said Acme’s CEO Ruth Adeyemi.", "We wait", "Ruth Adeyemi"),
+        ("“We wait,” said the firm's CEO, Ruth Adeyemi.", "We wait", "Ruth Adeyemi"),
+        ("“We wait,” said Acme chief executive Ruth Adeyemi.", "We wait", "Ruth Adeyemi"),
+        ("“We wait,” said Ellen Berg MD, Acme Inc.", "We wait", "Ellen Berg MD"),
+        ("“We wait,” said Colin Ashdown, Tarn Foods' managing director.", "We wait", "Colin Ashdown"),
+        ("“We wait,” Wells' mayor, Dinah Cole, said.", "We wait", "Dinah Cole"),
+        ("Wells' mayor, Dinah Cole, said: “We wait.”", "We wait.", "Dinah Cole"),
+        ("„Wir warten“, sagte Siemens' Chefin, Anna Berg.", "Wir warten", "Anna Berg"),
+        (
+            "„Wir warten“, sagte Hamburgs Bürgermeister Karl Berg.",
+            "Wir warten",
+            "Hamburgs Bürgermeister Karl Berg",
+        ),
+        ("« On attend », a déclaré le directeur de Tarn Foods, Colin Ashdown.", "On attend", "Colin Ashdown"),
+        ("«Esperamos», dijo el alcalde de Cádiz, Bruno García.", "Esperamos", "Bruno García"),
+        ("«Aspettiamo», spiega la direttrice dell’Acme, Anna Neri.", "Aspettiamo", "Anna Neri"),
+        ("“We wachten”, zegt de directeur van Tarn Foods, Dina Kool.", "We wachten", "Dina Kool"),
+        ("“We wachten”, zegt Wells' burgemeester, Dina Kool.", "We wachten", "Dina Kool"),
+        ("Alan Strickland, angler: “We wait. So do they.”", "We wait. So do they.", "Alan Strickland"),
     ],
 )
 def test_speech_is_found_as_languages_write_it(sentence: str, words: str, speaker: str) -> None:
@@ -189,10 +211,41 @@ def test_speech_is_found_as_languages_write_it(sentence: str, words: str, speake
         "«Мы печём хлеб ночью, — сказал он. — Днём жарко».",
         "The bridge opens in May. — More tomorrow",
         "“我们等了很久。”他们说。",
+        "“We wait,” said Foods' boss.",
+        "“We wait,” said James' mother.",
+        "“We wait,” zegt Anna's moeder.",
     ],
 )
 def test_who_is_not_named_is_no_speaker(sentence: str) -> None:
     assert list(speech_in(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "body"),
+    [
+        (
+            "en",
+            "Alan Strickland, angler: “The weir has been there since 1780-odd. My father taught me to fish below it.”",
+            "“The weir has been there since 1780-odd. My father taught me to fish below it.”\n– Alan Strickland",
+        ),
+        (
+            "zh",
+            "“老桥的木头，用手一摸就看得出来。”负责修缮的工匠周德明说。",
+            "“老桥的木头，用手一摸就看得出来。”\n– 负责修缮的工匠周德明",
+        ),
+        (
+            "zh",
+            "老桥的修缮工程从三月开始。“老桥的木头，用手一摸就看得出来。”负责修缮的工匠周德明说。",
+            "“老桥的木头，用手一摸就看得出来。”\n– 负责修缮的工匠周德明",
+        ),
+    ],
+    ids=["label", "chinese", "chinese behind a sentence"],
+)
+def test_one_quotation_with_its_speaker_is_enough(language: str, text: str, body: str) -> None:
+    source = SourceText("", text, language=language)
+
+    (draft,) = ENGINE.offline(brief_of_source(source), ANN, variants=1, seed="s")
+    assert draft.body == body
 
 
 @pytest.mark.parametrize(
@@ -527,6 +580,8 @@ def test_speaker_whom_a_clause_names_is_no_matter_of_doubt() -> None:
         ("Anna Weber", "Anna Weber kam. „The bridge is safe for all“, sagte die Bürgermeisterin."),
         ("Ruth Calloway", "Ian Pratt: “Is it?”\n\nRuth Calloway: “The bridge is safe for all.”"),
         ("Ruth Calloway", "“The bridge is safe for all,” said Ruth Calloway. “The bridge is safe for all,” said Ian Pratt."),
+        ("Colin Ashdown", "“The bridge is safe for all,” said Tarn Foods' managing director, Colin Ashdown."),
+        ("Karl Berg", "“The bridge is safe for all,” sagte Geschäftsführer der Tarn AG, Karl Berg."),
         ("王芳", "“The bridge is safe for all,”市长王芳说。李明不同意。"),
     ],
 )  # fmt: skip

@@ -19,6 +19,7 @@ from pipeline.text.links import find_links
 from pipeline.text.sentences import signature_in
 from pipeline.text.verbatim_edits import (
     collapse,
+    drawn_length,
     is_clean,
     is_self_contained,
     opens_dangling,
@@ -118,7 +119,8 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
     words = quote.words
     body = quotation_body(quote, brief.language)
     return (
-        LEAST <= len(words) <= MOST
+        drawn_length(words) >= LEAST
+        and len(words) <= MOST
         and (len(WORD.findall(words)) >= _LEAST_WORDS or " " not in words)
         and is_clean(words)
         and not find_links(words)

@@ -140,6 +140,29 @@ _APPOSED: Final = re.compile(
     rf"[^\s,]+(?: [^\s,]+){{1,3}}, (?P<name>(?:{TITLE} )*"
     r"[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
 )
+_OFFICE: Final = (
+    r"(?:[\w-]*(?i:mayor|leader|director|executive|chair(?:man|woman|person)?|president|founder|manager|spokes\w+|secretary|minister"
+    r"|officer|editor|owner|boss|head|chief|coach|captain)|C[A-Z]O)"
+)
+_PERSON: Final = (
+    rf"(?P<name>(?:{TITLE}\s)*(?!(?:\S+\s){{1,3}}{_OFFICE}(?:[.,;]|$))[^\W\d_a-z][^\s,.;:]*"
+    r"(?:\s(?:[^\W\d_a-z][^\s,.;:]*|van|von|de|der|den|del|della|di|da|la|le|al|bin)){1,4})"
+    r"(?<!['\u2019]s)(?<!s['\u2019])(?=[.,;\s]|$)"
+)
+# Whose and what somebody is, before the name: "Wells' mayor, Dinah Cole", "Acme CEO Ruth Adeyemi", "le maire de Nantes, Jean Roy".
+_WITH_OFFICE: Final = tuple(
+    re.compile(pattern + _PERSON)
+    for pattern in (
+        r"[^,;:!?()]{1,60}?\w(?:['\u2019]s|(?<=s)['\u2019])\s(?:(?:[^\W\d_A-Z][\w-]*|[A-Z]{2,4})\s){0,4}",
+        r"[^,;:!?()]{1,60}?\w(?:['\u2019]s|(?<=s)['\u2019])\s[^,;:!?()]{1,50},\s",
+        rf"(?:[^\W\d_a-z][^\s,;:!?()]*\s){{1,4}}(?:[^\W\d_A-Z][\w-]*\s){{0,2}}(?=[a-z]|C[A-Z]O){_OFFICE},?\s",
+        (
+            r"(?:(?:the|der|die|le|la|el|il|lo|de|het|o|a)\s|l['\u2019])[^\W\d_][\w-]*(?:\s[^\W\d_A-Z][\w-]*){0,3}?"
+            r"\s(?:(?:of|de|du|des|del|della|dello|di|van|von|vom|der|do|da)\s(?:la\s|le\s)?|(?:d|dell)['\u2019])[^,;:.!?()]{1,40},\s"
+        ),
+    )
+)
+_ITS_OWNER: Final = re.compile(r"(?:['\u2019]s|s['\u2019])$")
 _QUOTES: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]")
 _SAYS_WORD: Final = re.compile(rf"\b(?:{_SAYS})\b")
 # "Ruth Calloway: ...": two words at least, since one may be a place or a heading.
@@ -183,9 +206,11 @@ def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
             words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
         else:
             before, after = sentence[: match.start()], sentence[match.end() :]
+            label = _LABEL.fullmatch(before) if not after.strip() else None
             speaker = _speaker(before, after) or (
                 _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
             )
+            speaker = speaker or (label["name"] if label else "")
         if words and speaker:
             yield QuotedSpeech(words, speaker)
 
@@ -199,6 +224,8 @@ def _within(match: re.Match[str], text: str) -> str:
 def _speaker(before: str, after: str) -> str:
     for pattern, beside in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
         match = pattern.match(beside)
+        if match and (name := _with_office(match["name"])):
+            return name
         # "Speaking on Monday, Cllr. Dan Rowe said".
         last = match["name"].rpartition(", ")[2] if match and pattern is _BEFORE_SPEECH else ""
         name = _name(last, is_whole=True)
@@ -220,6 +247,14 @@ def _speaker(before: str, after: str) -> str:
     return ""
 
 
+def _with_office(words: str) -> str:
+    """Who speaks where whose and what they are comes before the name; empty for anything else."""
+    if words.split(maxsplit=1)[0].casefold() in _OPENS_NO_NAME - _ARTICLES:
+        return ""
+    found = (pattern.match(words) for pattern in _WITH_OFFICE)
+    return next((match["name"] for match in found if match), "")
+
+
 def _role(words: str) -> str:
     """Who speaks where the name comes after what they are: "the architect Vera Melnikova", up to the next mark."""
     match = _UP_TO_MARK.match(words)
@@ -235,6 +270,7 @@ def _role(words: str) -> str:
         or all(map(is_title, phrase))
         or len(phrase) > _LONGEST_NAME
         or phrase[0].casefold() in _OPENS_NO_NAME
+        or any(map(_ITS_OWNER.search, phrase))
     ):
         return ""
     return " ".join(phrase)
@@ -266,6 +302,12 @@ def _name(words: str, *, is_whole: bool) -> str:
             break
     while taken and taken[-1] in _PARTICLES:
         taken.pop()
+    owner = max((place for place, word in enumerate(taken, 1) if _ITS_OWNER.search(word)), default=0)
+    if owner:
+        # "Tarn Foods' director" isn't Tarn Foods.
+        taken = taken[owner:]
+        if len(taken) < 2:
+            return ""
     if all(map(is_title, taken)) or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
         return ""
     if is_whole and len(tokens) > 2 and taken[0].casefold() in _OPENS_NO_NAME:
@@ -372,6 +414,9 @@ def is_same_person(one: str, other: str, text: str) -> bool:
         bare = [collapse(name).replace(" ", "") for name in (one, other)]
         return bare[0] in bare[1] or bare[1] in bare[0] or bool(set(ours) & set(theirs))
     if set(ours) <= set(theirs) or set(theirs) <= set(ours):
+        return True
+    if re.search(rf"{re.escape(f'{one}, {other}')}(?:[.,;]|$)", text):
+        # What somebody is, and who.
         return True
     if ours[-1] != theirs[-1]:
         return False
