@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Check, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.linkedin_post import HARD_MOST, LEAST, MOST, PLUGIN, SEEN
 from pipeline.plugins import Refused
+from pipeline.text.sentences import split_sentences
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_thread import ANN, SENTENCES, URL, brief_of, words
 
@@ -97,6 +98,24 @@ def test_sentence_that_leans_on_another_stands_behind_it() -> None:
     ]
     source = dataclasses.replace(source, text=text)
     assert [one for one in PLUGIN.check(draft, brief, source, ANN) if one.outcome != "passed"] == []
+
+
+def test_sentence_that_leans_on_another_is_not_told_again_by_itself() -> None:
+    text = (
+        "My grandmother's dumplings are the plainest food I know, and the best on a wet November evening. You need flour, "
+        "butter, salt and a pot of good broth with plenty of room in it. Rub the butter into the flour until it looks like "
+        "coarse sand, and don't hurry. Stir in the butter and salt. Work in just enough flour to make a soft dough; that "
+        "number of spoonfuls depends on the flour.\n\nDrop spoonfuls into the simmering broth and cover the pot for twelve "
+        "minutes without lifting the lid. The dumplings double in size, so leave room between them. Do NOT freeze them. My "
+        "gran, who was born in 1911, made dozens of them every Sunday in November. Serve them at once with parsley and black "
+        "pepper on top, in wide bowls that hold the heat. Leftover broth keeps for three days in the fridge."
+    )
+    source = SourceText("Dumplings", text, URL, language="en")
+
+    drafts = PLUGIN.offline(WRITER.brief(source).brief, ANN, variants=3, seed="s")
+    for draft in drafts:
+        said = [draft.body[start:end] for start, end in split_sentences(draft.body)]
+        assert len(said) == len(set(said))
 
 
 def test_source_that_says_too_little_is_refused_in_a_sentence() -> None:

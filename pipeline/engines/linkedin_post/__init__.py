@@ -97,7 +97,9 @@ class LinkedInPost(Engine):
             if not taken:
                 break
             draft = _draft(taken, url, brief, persona)
-            left = tuple(one for one in left if all(one not in paragraph for paragraph in taken))
+            told = {one.fact.id for paragraph in taken for one in paragraph}
+            left = tuple(one for one in left if one.fact.id not in told)
+            followers = {end: one for end, one in followers.items() if one.fact.id not in told}
             lacks = lacks or missing_in(draft.body, persona)
             if not missing_in(draft.body, persona):
                 drafts.append(draft)
@@ -187,9 +189,12 @@ def _chosen(
     for one in left:
         if one is opening or length >= (LEAST if one.leans else _ENOUGH):
             continue
-        if any(one in paragraph for paragraph in taken):
+        told = {said.fact.id for paragraph in taken for said in paragraph}
+        if one.fact.id in told:
             continue
         paragraph = _with_follower(one, followers)
+        if paragraph[-1].fact.id in told:
+            paragraph = (one,)
         more = len(_BREAK) + drawn_length(_joined(paragraph))
         if length + more > MOST or not _is_short(_joined(paragraph)):
             paragraph = (one,)

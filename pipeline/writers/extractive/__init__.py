@@ -68,6 +68,7 @@ _CUT_SHORT = re.compile(
 )
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
 _LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
+_MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _BOILERPLATE = re.compile(
     r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
@@ -222,7 +223,12 @@ def _diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
         taken.append(pool[best])
         for place in left:
             nearest[place] = max(nearest[place], _likeness(pool[place].weights, pool[best].weights))
-    return taken
+    return [one for one in taken if not any(_holds(other.quote, one.quote) for other in taken)]
+
+
+def _holds(longer: str, quote: str) -> bool:
+    """Whether it says the other as one of its own sentences: "“A. B.”" and "B." by itself, as a pull quote has it."""
+    return len(longer) > len(quote) and collapse(quote).strip(_MARKS) in collapse(longer)
 
 
 def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[Fact, ...]:
