@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.text.plain_text import plain_text
@@ -45,6 +44,12 @@ _LIST: Final = re.compile(
     r"\s*(?:[|`\[]|[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|\[?\(?\d{1,2}:\d{2})"
 )
 _LETTER: Final = re.compile(r"[^\W\d_]")
+# "By Jo O'Hara | 3 min read | 12 comments".
+_BYLINE: Final = re.compile(
+    r"\s\|\s|(?i:\d\s?min(?:ute[ns]?)?\.?[ -](?:read|lesezeit|de lecture|de lectura|di lettura|leestijd))"
+    r"|^(?:By|Von|Par|Por|Di|Door)(?: [^\W\d_a-z][^\s,]*){2,4}(?:,.*)?$"
+)
+_SENTENCE_END: Final = ".!?\u2026\u3002\uff01\uff1f\u061f\u0964"
 _UNENDING: Final = ".!:;,\u2026\u3002\uff01\uff1a\u061b\u060c"
 
 
@@ -148,22 +153,28 @@ def find_headings(text: str, *, title: str = "") -> tuple[tuple[int, int], ...]:
     """Where each heading stands, as `text[start:end]`; the title isn't one of them.
 
     A heading is a line by itself between blank lines, short and without a full stop, over a paragraph. A text of
-    such lines alone, as poems and captions are, has none.
+    such lines alone, as poems and captions are, has none. Where it has one, others may stand over less: over a short
+    sentence, or right over a list.
     """
-    blocks = list(_BLOCK.finditer(text))
     wanted = collapse(title).casefold()
     found: list[tuple[int, int]] = []
-    for block, following in pairwise(blocks):
+    is_over_paragraph = False
+    blocks = list(_BLOCK.finditer(text))
+    for place, block in enumerate(blocks, 1):
         marks = _MARKS.match(block.group())
         start = block.start() + (marks.end() if marks else 0)
-        line = text[start : block.end()].strip()
+        first, _, rest = text[start : block.end()].partition("\n")
+        line = first.strip()
         start = text.index(line, start)
-        is_heading = (
-            _is_line(line) and len(following.group()) >= _LEAST_PARAGRAPH and "\n" not in block.group()
-        )
-        if is_heading and collapse(line).casefold() != wanted:
+        if not _is_line(line) or collapse(line).casefold() == wanted:
+            continue
+        below = rest or "".join(one.group() for one in blocks[place : place + 1])
+        is_long = not rest and len(below) >= _LEAST_PARAGRAPH
+        is_short = _LIST.match(below) if rest else _LIST.match(below) or below.rstrip()[-1:] in _SENTENCE_END
+        if is_long or (below and is_short):
+            is_over_paragraph |= is_long
             found.append((start, start + len(line)))
-    return tuple(found)
+    return tuple(found) if is_over_paragraph else ()
 
 
 def _is_line(line: str) -> bool:
@@ -174,5 +185,6 @@ def _is_line(line: str) -> bool:
         and not line[0].islower()
         and _LETTER.search(line) is not None
         and _LIST.match(line) is None
+        and _BYLINE.search(line) is None
         and is_clean(line)
     )

@@ -27,6 +27,7 @@ READ_MORE: Final[Mapping[str, str]] = {
     "fi": "Lue lisää",
     "fr": "Lire la suite",
     "he": "להמשך קריאה",
+    "hi": "और पढ़ें",
     "hu": "Tovább olvasom",
     "it": "Continua a leggere",
     "ja": "続きを読む",

@@ -54,6 +54,8 @@ _SAYS_LITTLE = re.compile(
     r"|toen|terwijl|hoewel|omdat|voordat|nadat|gdy|kiedy|jeśli|chociaż|ponieważ|zanim|när|medan|innan)\s[^,;:]*$"
     r"|(?:[^\W\d_a-z][\w.'’-]*\s){0,3}[^\W\d_a-z][\w.'’-]*(?:(?:,|\s\()[^!?]{0,20}\d[^!?]{0,20})?$"
 )
+# "The mayor said, \u201c\u2026": what was said comes behind it.
+_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
 # What follows one of these would turn the cut statement into another one.
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
@@ -252,8 +254,8 @@ def _instead_of_aside(aside: re.Match[str]) -> str:
 def clause_cuts(sentence: str) -> tuple[str, ...]:
     """The sentence cut at each clause edge, with an ellipsis, longest first.
 
-    An edge is left out where a quotation or bracket would stay open, or where what follows qualifies what
-    remains.
+    An edge is left out where a quotation or bracket would stay open, before what somebody says, or where what
+    follows qualifies what remains.
     """
     cuts: list[str] = []
     for match in _CLAUSE_EDGE.finditer(sentence):
@@ -265,7 +267,7 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
             head
             and word not in _QUALIFIERS
             and is_balanced(head)
-            and not (says_little or _ends_taken_back(sentence))
+            and not (says_little or _ends_taken_back(sentence) or _SPEECH.match(sentence, match.end()))
         ):
             cuts.append(f"{head}\u2026")
     return tuple(reversed(cuts))

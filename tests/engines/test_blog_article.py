@@ -158,6 +158,35 @@ def test_heading_that_leads_to_strangers_is_left_out() -> None:
     assert failures(draft, lured, WRITER.brief(lured).brief) == []
 
 
+def test_sentence_comes_under_no_other_heading_than_its_own() -> None:
+    text = (
+        "What's new\n\nThe app now opens documents of 200 pages in under two seconds on every phone that we support. You can "
+        "sort your notes by the day on which you last read them, or by their length.\n\nWhat's fixed\n\n- Printing from the "
+        "reading view no longer leaves out the last line.\n- The search field keeps its words when you turn the phone.\n\n"
+        "Pricing\n\nThe yearly plan stays at $24 for three computers.\n\nThanks\n\nWe thank the 41 readers who wrote to us "
+        "about the printing and sent us pages of their own for it, and the two who came by with theirs."
+    )
+    source = dataclasses.replace(ESSAY, title="Lantern 4.2", text=text)
+    for draft in PLUGIN.offline(WRITER.brief(source).brief, PERSONA, variants=3, seed="s"):
+        heading = ""
+        for line in draft.body.splitlines():
+            if line.startswith("## "):
+                heading = line.removeprefix("## ")
+            elif line.startswith("- "):
+                part = text[: text.index(line.removeprefix("- "))]
+                assert heading == max(("What's new", "What's fixed", "Pricing", "Thanks"), key=part.rfind)
+
+
+def test_excerpt_of_a_hindi_source_is_labelled_in_hindi() -> None:
+    text = (
+        "रामपुर का सार्वजनिक पुस्तकालय दो साल की मरम्मत के बाद सोमवार को फिर खुल गया। नगर पालिका ने इस पर 48 लाख रुपये खर्च किए। "
+        "महिला समूह ने पुस्तकालय के लिए 3,000 किताबें इकट्ठा की हैं। सदस्यता शुल्क साल भर के लिए 50 रुपये है।"
+    )
+    (draft,) = excerpt(SourceText("रामपुर का पुस्तकालय", text * 2, "", language="hi"))
+
+    assert draft.body.startswith("*अंश: ये वाक्य शब्दशः “रामपुर का पुस्तकालय” से लिए गए हैं।*")
+
+
 def test_excerpt_speaks_the_language_of_its_source() -> None:
     german = dataclasses.replace(ESSAY, language="de-CH", url="")
     (draft,) = excerpt(german)

@@ -57,6 +57,8 @@ def test_cuts_stand_at_clause_edges_longest_first() -> None:
 def test_no_cut_changes_what_is_said() -> None:
     assert clause_cuts("The pill is safe, unless taken with wine, but costly.") == ()
     assert clause_cuts("“We won, at last, today,” said Ann.") == ()
+    assert clause_cuts("The mayor said, “We waited for two years.”") == ()
+    assert clause_cuts("समूह की अध्यक्ष सुनीता देवी ने कहा, “हमने इंतज़ार किया।”") == ()
     assert clause_cuts("It cost 1,500 (or so, they say) then.") == ()
 
 

@@ -15,7 +15,7 @@ from pipeline.text.similarity import opening
 from tests.first_day.matrix import ENGINES, PERSONAS, URLS, asked, with_url
 from tests.first_day.texts import texts
 
-LANGUAGES = sorted({text.language for text in texts()} - {"en"} | {"el", "hu", "ro", "nb", "no"})
+LANGUAGES = sorted({text.language for text in texts()} - {"en"} | {"el", "hu", "ro", "nb", "no", "hi"})
 BY_NAME = {text.name: text for text in texts()}
 
 

@@ -43,6 +43,9 @@ def test_line_by_itself_over_a_paragraph_is_a_heading(text: str) -> None:
         "1986",
         "A heading of so many words that nobody would ever have set it over anything at all",
         "Two lines\nthat belong together",
+        "By Jo O'Hara | 3 min read | 12 comments",
+        "By Nora Lindqvist · 14 March 2027 · 4 min read",
+        "By Jo O'Hara",
         "\u202eWhat it costs",
     ],
 )
@@ -53,6 +56,20 @@ def test_other_lines_are_none(line: str) -> None:
 def test_lines_of_a_poem_and_the_last_line_are_none() -> None:
     assert headings("Roses are red\n\nViolets are blue\n\nSugar is sweet") == []
     assert headings(f"{PARAGRAPH}\n\nWhat it costs") == []
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "\n\nThe search field keeps its words.",
+        "\n\n- The search field keeps its words.",
+        "\n- The search field keeps its words.\n- Printing works.",
+    ],
+    ids=["short sentence", "list", "right over a list"],
+)
+def test_where_there_are_headings_others_may_stand_over_less(below: str) -> None:
+    assert headings(f"What's new\n\n{PARAGRAPH}\n\nWhat's fixed{below}") == ["What's new", "What's fixed"]
+    assert headings(f"What's fixed{below}") == []
 
 
 def test_title_is_no_heading_of_its_own_text() -> None:

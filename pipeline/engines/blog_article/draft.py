@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Draft
@@ -85,9 +84,15 @@ def quotable(characters: int) -> int:
 def excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
     """At most `variants`, none with a sentence of another. Raises `Refused` where the source has too little."""
     room = quotable(brief.characters or max((fact.end for fact in brief.facts), default=0))
-    left = standing_alone(brief, persona, _LONGEST, count=len)
-    fit = (one for one in brief.headings if is_clean(one.text) and is_allowed(one.text, brief, persona))
-    brief = replace(brief, headings=tuple(fit))
+    unfit = {
+        one.id for one in brief.headings if not (is_clean(one.text) and is_allowed(one.text, brief, persona))
+    }
+    # Without its own heading a sentence would come under another's.
+    left = tuple(
+        one
+        for one in standing_alone(brief, persona, _LONGEST, count=len)
+        if (part := part_of(one.fact, brief)) is None or part.id not in unfit
+    )
     drafts: list[Draft] = []
     for _ in range(max(1, variants)):
         taken = _within(left, brief, room)

@@ -26,7 +26,7 @@ _BULLET: Final = re.compile(r"^[-*\u2022]\s+")
 _ADDRESS: Final = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", " ": "%20", "\\": "%5C"})
 _LONGEST_LINK: Final = 60
 """Characters of a link's words within a sentence."""
-_FINAL: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]+$")
+_FINAL: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964]+$")
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM: Final = re.compile(r"^- (.+)$", re.MULTILINE)
 
@@ -193,6 +193,12 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "출처",
         "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.",
         "전문 읽기: {place}",
+    ),
+    "hi": Phrases(
+        "संक्षेप में",
+        "स्रोत",
+        "अंश: ये वाक्य शब्दशः {source} से लिए गए हैं।",
+        "पूरा लेख पढ़ें: {place}",
     ),
     "th": Phrases(
         "สรุปสั้น ๆ",
