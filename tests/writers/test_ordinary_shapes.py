@@ -162,3 +162,58 @@ def test_japanese_has_no_space_behind_its_full_stop():
     preheader, _ = preheader_of([(fact.quote, fact) for fact in brief.facts], "図書館")
     assert preheader.count("。") > 1
     assert "。 " not in preheader
+
+
+NEWS = "The old mill by the weir opens to visitors again after nine years of work."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The post Storm takes roof off bandstand appeared first on Ashby News.",
+        "We may earn a commission.",
+        "If you buy something through our links, we may earn a small commission.",
+        "Subscribe to our newsletter!",
+        "MAYA: We'll be right back after this.",
+        "HOST (Maya): Welcome back to Slow Trains.",
+        "Der Beitrag Sturm deckt Pavillon ab erschien zuerst auf Ashby News.",
+        "Abonnieren Sie unseren Newsletter!",
+        "L’article Le vieux moulin rouvre est apparu en premier sur Ashby News.",
+        "Suscríbete a nuestro boletín semanal.",
+        "[^1]: There's no release in the week of 21 December.",
+        "[^1]: There's no release in the week of 21 December. The next one follows in January of 2027.",
+        "On Mon, 16 Nov 2026 at 10:03, Jo Hart <jo@example.org> wrote:\n> Is the roof insured by the council?\n>\n> It was in 1998.",
+        "Am 16.11.2026 um 10:03 schrieb Jo Hart:\n\n> Ist das Dach bei der Stadt versichert?\n> Es war es 1998.",
+    ],
+)
+def test_what_a_site_a_host_or_a_note_says_is_no_fact(said):
+    assert facts(f"{NEWS}\n\n{said}") == [NEWS]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The post of head gardener appeared in the budget for the first time.",
+        "Brokers earn a commission of 3 % on each house.",
+        "The club welcomes new members to its hall on Friday.",
+        "Visitors who sign up for the newsletter at the desk pay half.",
+    ],
+)
+def test_what_only_sounds_like_it_stays(said):
+    assert said in facts(f"{NEWS}\n\n{said}")
+
+
+@pytest.mark.parametrize(
+    "dateline",
+    [
+        "HALLOW, Nov. 17 — ",
+        "LEEDS, England, Nov. 25, 2026 /NewsWire/ -- ",
+        "LONDON (Reuters) - ",
+        "MÜNCHEN, 17. November 2026 – ",
+    ],
+)
+def test_a_dateline_is_no_part_of_its_sentence(dateline):
+    assert facts(f"{dateline}{NEWS} It costs 4 pounds.")[0] == NEWS
+    assert facts("Москва — Столица России и её самый большой город.") == [
+        "Москва — Столица России и её самый большой город."
+    ]

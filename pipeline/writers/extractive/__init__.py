@@ -15,6 +15,7 @@ from pipeline.text.anaphora import points_back
 from pipeline.text.article import find_headings
 from pipeline.text.plain_text import RELEASE, bare_title
 from pipeline.text.sentences import signature_in, statements_in
+from pipeline.text.site_talk import after_dateline, is_site_talk, set_apart
 from pipeline.text.verbatim_edits import (
     collapse,
     is_clean,
@@ -177,11 +178,15 @@ def _after_title(text: str, title: str) -> int:
 def _candidates(text: str, title: str) -> list[_Candidate]:
     spans: dict[str, tuple[int, int]] = {}
     begun = _after_title(text, title)
-    for start, end in ((begun + one, begun + other) for one, other in statements_in(text[begun:])):
+    apart = set_apart(text)
+    for first, last in statements_in(text[begun:]):
+        start, end = after_dateline(text, begun + first, begun + last), begun + last
+        if any(one <= start < other for one, other in apart):
+            continue
         quote = text[start:end]
         key = collapse(quote).casefold()
         # What is said twice, as teasers and captions are, counts where it stands first.
-        if key not in spans and _says_something(quote):
+        if key not in spans and _says_something(quote) and not is_site_talk(quote):
             spans[key] = (start, end)
     counts = [Counter(_terms(key)) for key in spans]
     total = len(counts)
