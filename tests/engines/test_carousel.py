@@ -116,6 +116,22 @@ def test_further_variant_takes_other_sentences() -> None:
     assert [check for check in checks if check.outcome != "passed"] == []
 
 
+def test_name_alone_is_no_last_slide_where_there_are_enough() -> None:
+    brief, source = brief_of(*SENTENCES, url="")
+    drafts = ENGINE.offline(brief, PersonaCard("Demo"), variants=2, seed="s")
+
+    assert kinds(drafts[0]) == ["hook", *["point"] * 5, "recap"]
+    checks = [check for draft in drafts for check in ENGINE.check(draft, brief, source, PersonaCard("Demo"))]
+    assert [check for check in checks if check.outcome == "failed"] == []
+
+
+def test_what_opens_a_carousel_is_not_its_next_slide_again() -> None:
+    brief, _ = brief_of(*SENTENCES)
+    for draft in ENGINE.offline(dataclasses.replace(brief, title=""), ANN, variants=2, seed="s"):
+        said = [one["title"] or one["text"] for one in draft.content["slides"] if one["kind"] != "recap"]
+        assert len(said) == len(set(said))
+
+
 def test_one_sentence_makes_no_carousel() -> None:
     brief, _ = brief_of(SENTENCES[0])
 

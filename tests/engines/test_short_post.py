@@ -265,3 +265,14 @@ def test_body_and_parts_have_to_agree() -> None:
     failed = [check.code for check in PLUGIN.check(other, brief, source, ANN) if check.outcome == "failed"]
 
     assert failed == ["content"]
+
+
+def test_what_has_words_of_its_own_is_not_told_by_its_title_alone() -> None:
+    text = (
+        "Q: Do you miss the stage?\nA: I don't miss the stage. I miss the people behind it.\n\n"
+        "Q: Will you come back?\nA: No. I've said what I had to say, and my knees agree with me."
+    )
+    source = SourceText('"I don\'t miss the stage": ten minutes with Orla Finn', text, URL, language="en")
+
+    with pytest.raises(Refused, match=r"^The source has no sentence that is understood by itself, and .*\.$"):
+        PLUGIN.offline(WRITER.brief(source).brief, ANN, variants=1, seed="s")

@@ -114,7 +114,7 @@ class Carousel(Engine):
                 break
             drafts.append(draft)
         if not drafts:
-            message = "The source has fewer than two sentences that could each stand on a slide of their own."
+            message = "The source has too few sentences that could each stand on a slide of their own."
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
 
@@ -180,7 +180,7 @@ class Carousel(Engine):
                 slides,
                 fault,
                 caption_fault(draft, brief, source, persona),
-                has_call=bool(brief.url or persona.name.strip() or handle_of(persona)),
+                has_call=bool(brief.url or handle_of(persona)),
             ),
             _check_words(slides, fault),
             _check_body(draft),
@@ -247,12 +247,18 @@ def _offline_draft(
     points = sorted(taken, key=lambda one: one[1].start)
     words = fixed_words(brief.language)
     recap = _recap(sentences) if len(taken) > FEWEST_POINTS else ()
+    is_title_best = is_first or len(taken) == FEWEST_POINTS
+    hook = _hook(sentences[0], brief, persona, is_title_best=is_title_best)
     slides = [
-        _hook(sentences[0], brief, persona, is_first=is_first),
-        *(Slide(POINT, "", sentence) for sentence, _ in points),
+        hook,
+        # What opens it isn't told again.
+        *(Slide(POINT, "", sentence) for sentence, _ in points if sentence != hook.title),
         *([Slide(RECAP, words.recap, "\n".join(recap))] if recap else []),
-        Slide(CALL, words.read_on if brief.url else persona.name, _sign_off(brief, persona, brief.language)),
     ]
+    sign_off = _sign_off(brief, persona, brief.language)
+    # The name alone says nothing: it only makes the smallest carousel whole.
+    if brief.url or sign_off or len(slides) < FEWEST:
+        slides.append(Slide(CALL, words.read_on if brief.url else persona.name, sign_off))
     slides = [slide for slide in slides if slide.words]
     if len(slides) < FEWEST:
         return None
@@ -262,11 +268,11 @@ def _offline_draft(
     return _draft(body, slides, claims, brief, persona, language=brief.language, angle="story")
 
 
-def _hook(best: str, brief: Brief, persona: PersonaCard, *, is_first: bool) -> Slide:
+def _hook(best: str, brief: Brief, persona: PersonaCard, *, is_title_best: bool) -> Slide:
     """The source's title; for a further variant, or without a usable title, the beginning of the best sentence."""
     title = collapse(brief.title)
     short = _told_shortly(best, _HOOK_WORDS)
-    if title and _is_usable(title, brief, persona) and (is_first or not short):
+    if title and _is_usable(title, brief, persona) and (is_title_best or not short):
         return Slide(HOOK, first_words(title, _TITLE_LENGTH), "")
     return Slide(HOOK, short or first_words(best, _TITLE_LENGTH), "")
 
@@ -317,7 +323,7 @@ def _draft(
 def _check_content(
     draft: Draft, slides: Sequence[Slide], refused: Refused | None, of_caption: str | None, *, has_call: bool
 ) -> Check:
-    """`has_call` where there is a link to follow or a name to sign with: else the last point ends it."""
+    """`has_call` where there is a link or somebody to follow: else the last point ends it."""
     fault = of_caption
     if refused is not None and refused.code != "too_many_words":
         fault = refused.message
