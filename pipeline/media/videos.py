@@ -260,7 +260,7 @@ def _texts(board: Storyboard) -> Iterator[tuple[str, str, str, str]]:
         yield f"{stem}.srt", "captions", "application/x-subrip", to_srt(said, language=language)
         yield f"{stem}.vtt", "captions", "text/vtt", to_vtt(said, language=language)
     if board.audio.voice and said:
-        yield "transcript.txt", "transcript", "text/plain", to_text(said)
+        yield "transcript.txt", "transcript", "text/plain", to_text(said, title=board.meta.title)
     storyboard = json.dumps(storyboard_json.as_json(board), ensure_ascii=False)
     yield "storyboard.json", "storyboard", "application/json", storyboard
 

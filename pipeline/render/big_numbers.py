@@ -10,7 +10,7 @@ from pipeline.grounding.quantities import parse
 from pipeline.text.verbatim_edits import collapse, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pipeline.grounding.parsed_numbers import Quantity
 
@@ -28,6 +28,21 @@ _OTHERS_TOO: Final = re.compile(
     r"(?:,[ \u00a0][^\W\d_][\w\u2019'-]*(?:[ \u00a0][^\W\d_][\w\u2019'-]*)?){0,4},?[ \u00a0]"
     r"(?:and|or|und|oder|et|ou|y|o|e|ed)[ \u00a0][^\W\d_]"
 )
+# "1 hr 50 min", "5 ft 11": one quantity in two numbers.
+_GOES_ON: Final = re.compile(r"\.?[ \u00a0](?:(?:and|und|et|y|e|en)[ \u00a0])?(?=\d)")
+_PART_BEFORE: Final = re.compile(
+    r"\d[ \u00a0](?!(?:to|or|and|in|of|bis|zu|und|oder|von|auf|gegen|à|a|et|ou|sur|y|o|e|ed|de|su)\b)[^\W\d_]{1,4}\.?[ \u00a0]$"
+)
+_PART_BEHIND: Final = re.compile(r"\.?[ \u00a0]\d")
+_WITHIN_A_WORD: Final = re.compile(r"[^\W\d_]-$")
+# Whom or what a price is for, where the phrase ends there.
+_PRICE_FOR: Final = re.compile(r"[ \u00a0](?:for|per|für|pro|pour|par|para|por)[ \u00a0]")
+_PRICE_OF: Final = re.compile(
+    _PRICE_FOR.pattern + r"[^\W_][\w\u2019'-]*(?:[ \u00a0][^\W\d_][\w\u2019'-]*){0,2}?"
+    r"(?=[.,;:!?)]|$|\s(?:and|or|und|oder|et|ou|y|o|e|ed)\s)"
+)
+_MONEY: Final = re.compile(r"[€$£¥₹₩]")
+_SAYS_WHAT: Final = re.compile(r"[^\d\s.,'\u2019\u2013\u2014/+\u2212-]")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
 _ATTACHED_LETTER: Final = re.compile(r"\d[A-Za-z]\.?$")
 _OTHER_THAN_HOW_MUCH: Final = ("date", "clock", "ord", "era")
@@ -68,6 +83,11 @@ class Figure(NamedTuple):
     value: str
     of: str
 
+    @property
+    def says_what(self) -> bool:
+        """Whether one sees what it counts: "412" alone may be anything."""
+        return bool(self.of) or _SAYS_WHAT.search(self.value) is not None
+
 
 def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
     """The quantities that are written in digits, in their order; dates, times, years and telephone numbers are none."""
@@ -75,9 +95,12 @@ def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
     tongue = language.partition("-")[0].lower() or parsed.language
     found: list[Figure] = []
     end = -1
-    for quantity in parsed.quantities:
-        figure = _figure(text, quantity, tongue)
+    for quantity, more in _whole(text, parsed.quantities):
+        figure = _figure(text, quantity, tongue, goes_on=bool(more))
         if figure is None:
+            continue
+        if more:
+            found.append(Figure(figure.start, text[figure.start : more], ""))
             continue
         if found and end >= 0 and _JOINS.fullmatch(text, end, figure.start):
             # "3–5 %" and "7 to 2" are one.
@@ -90,16 +113,42 @@ def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
     )
 
 
+def _whole(text: str, quantities: Sequence[Quantity]) -> Iterator[tuple[Quantity, int]]:
+    """The quantities, and where one ends that goes on in a smaller unit ("1 hr 50 min"); 0 for others."""
+    place = 0
+    while place < len(quantities):
+        one = quantities[place]
+        place += 1
+        more = _GOES_ON.match(text, one.end)
+        following = quantities[place] if more and place < len(quantities) else None
+        if following is None or more is None or following.start != more.end() or not _is_part(one, following):
+            yield one, 0
+            continue
+        place += 1
+        yield one, following.end
+
+
+def _is_part(one: Quantity, other: Quantity) -> bool:
+    if not one.readings or not other.readings:
+        return False
+    whole, part = one.readings[0], other.readings[0]
+    return bool(whole.unit) and whole.unit == part.unit and part.value < whole.value
+
+
 def _end(figure: Figure) -> int:
     return figure.start + len(figure.value)
 
 
-def _figure(text: str, quantity: Quantity, language: str) -> Figure | None:
+def _figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> Figure | None:
     written = text[quantity.start : quantity.end]
     parts = _PARTS.fullmatch(written) if _BEGINS.match(written) else None
     if parts is None or quantity.label or not quantity.readings:
         return None
     unit = quantity.readings[0].unit
+    before = text[max(0, quantity.start - 12) : quantity.start]
+    if _WITHIN_A_WORD.search(before) or _PART_BEFORE.search(before):
+        # "under-18s"; the inches of "5 ft 11".
+        return None
     if unit.startswith(_OTHER_THAN_HOW_MUCH) or (not unit and _YEAR.fullmatch(written)):
         return None
     if not unit and _ATTACHED_LETTER.search(written):
@@ -112,6 +161,14 @@ def _figure(text: str, quantity: Quantity, language: str) -> Figure | None:
     sign = _MINUS.search(text, max(0, quantity.start - 8), quantity.start)
     start = sign.start() if sign else quantity.start
     noun = "" if unit else _counted(text, quantity.end, language)
+    if _MONEY.search(value) and not rest and _PRICE_FOR.match(text, quantity.end):
+        price = _PRICE_OF.match(text, quantity.end)
+        if price is None:
+            return None
+        noun = collapse(price.group())
+    behind = text[quantity.end :].removeprefix(f" {noun}") if noun else text[quantity.end :]
+    if (rest or noun) and not goes_on and _PART_BEHIND.match(behind):
+        return None
     return Figure(start, text[start : quantity.start] + value, " ".join(filter(None, [rest, noun])))
 
 

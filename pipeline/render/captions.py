@@ -47,11 +47,16 @@ _INVISIBLE: Final = str.maketrans(
 
 
 def cards(
-    words: Sequence[Word], *, look: CaptionStyle | None = None, language: str = "", until: float
+    words: Sequence[Word],
+    *,
+    look: CaptionStyle | None = None,
+    language: str = "",
+    until: float,
+    title: str = "",
 ) -> tuple[Caption, ...]:
     """Cards of one to four words, by the width that they have in the look; each begins with its first word.
 
-    A sentence's end and a silence close a card. A card has one line, or two where its words are long or follow too
+    A sentence's end, a silence and the end of the title, where the words begin with it, close a card. A card has one line, or two where its words are long or follow too
     fast. `until` is the film's length. Raises `Refused` for words that come too fast, leave the film, or can't be
     drawn.
     """
@@ -60,7 +65,7 @@ def cards(
     if not said:
         return ()
     measure = _Measure(chosen, language)
-    grouped = [group for phrase in _phrases(said) for group in _groups(phrase, measure)]
+    grouped = [group for phrase in _phrases(said, title) for group in _groups(phrase, measure)]
     grouped = _slow_enough(grouped, measure)
     for group in grouped:
         # A word that is wider than a card is set smaller; where even that is too wide, it is told here.
@@ -91,9 +96,18 @@ def _clean(text: str) -> str:
     return " ".join(text.translate(_INVISIBLE).split())
 
 
-def _phrases(words: Sequence[Word]) -> Iterator[list[Word]]:
+def _ends(said: str, title: str) -> tuple[int, ...]:
+    """Where sentences end; a title that is said first is one, which has no full stop."""
+    length = len(_clean(title))
+    following = said[length:].lstrip()[:1]
+    if not length or not said.startswith(_clean(title)) or not following.isalnum() or following.islower():
+        return sentence_ends(said)
+    return (length, *(length + end for end in sentence_ends(said[length:])))
+
+
+def _phrases(words: Sequence[Word], title: str) -> Iterator[list[Word]]:
     """Up to the end of a sentence, or a silence."""
-    ends = set(sentence_ends(joined(word.t for word in words)))
+    ends = set(_ends(joined(word.t for word in words), title))
     phrase: list[Word] = []
     said = ""
     for number, word in enumerate(words):
@@ -249,12 +263,17 @@ def to_vtt(captions: Sequence[Caption], *, language: str = "") -> str:
     return "\n".join(blocks)
 
 
-def to_text(captions: Sequence[Caption]) -> str:
-    """All words, a sentence a line."""
+def to_text(captions: Sequence[Caption], *, title: str = "") -> str:
+    """All words, a sentence a line, and one for the title where it is said first."""
     said = joined(word.t for card in captions for word in card.words)
     if not said:
         return ""
-    ends = [0, *sentence_ends(said), len(said)]
+    # Others than a film's own title only begin like it.
+    is_closed = any(
+        joined(word.t for card in captions[:count] for word in card.words) == _clean(title)
+        for count in range(1, len(captions))
+    )
+    ends = [0, *_ends(said, title if is_closed else ""), len(said)]
     lines = (said[start:end].strip() for start, end in pairwise(ends))
     return "".join(f"{line}\n" for line in lines if line)
 

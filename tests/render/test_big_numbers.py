@@ -81,6 +81,43 @@ def test_a_unit_in_the_next_line_stands_beside_its_number(space):
     assert [(one.value, one.of) for one in found][:1] == [("14.000", "Euro")]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The ride lasts about 1 hr 50 min.", [("1 hr 50 min", "")]),
+        ("It takes 1 hour and 50 minutes to walk.", [("1 hour and 50 minutes", "")]),
+        ("It weighs 3 lb 4 oz.", [("3 lb 4 oz", "")]),
+        ("He is 5 ft 11 tall.", []),
+        ("It takes 3 days and 200 euros.", [("3", "days"), ("200", "euros")]),
+        ("It costs $5 for under-18s.", [("$5", "for under-18s")]),
+        ("Entry is €5 for children and €9 for adults.", [("€5", "for children"), ("€9", "for adults")]),
+        ("It gave $5 for those who had lost what they owned.", []),
+        ("The fare is £2.40 per person.", [("£2.40", "per person")]),
+    ],
+)
+def test_a_quantity_is_shown_whole_and_a_price_with_what_it_is_for(text, shown):
+    assert [(one.value, one.of) for one in figures_in(text, "en")] == shown
+
+
+def test_german_hours_and_minutes_are_not_shown_in_part():
+    assert figures_in("Die Fahrt dauert 1 Std. 50 Min. im Sommer.", "de") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The 412-space car park opens.", False),
+        ("There are 412 of them.", False),
+        ("There are 412 calls.", True),
+        ("It costs $412.", True),
+        ("It grew by 38%.", True),
+        ("It lasts 1 hr 50 min.", True),
+    ],
+)
+def test_a_bare_number_says_nothing(text, shown):
+    assert [one.says_what for one in figures_in(text, "en")] == [shown]
+
+
 COUNTED = {
     "en": {
         "140 seats on Monday": "seats",

@@ -120,6 +120,22 @@ def test_the_end_of_a_sentence_closes_a_card():
     ]
 
 
+def test_the_end_of_a_spoken_title_closes_a_card_and_a_line():
+    title = "An evening with the Marlow Quartet"
+    captions = cards(spoken(f"{title} The Marlow Quartet plays on Friday."), until=9, title=title)
+
+    assert [one for one in shown(captions) if one.endswith("Quartet")] == ["Marlow Quartet"]
+    assert not any("Quartet The" in one for one in shown(captions))
+    assert to_text(captions, title=title).splitlines() == [title, "The Marlow Quartet plays on Friday."]
+
+
+def test_words_that_only_begin_like_the_title_go_on():
+    captions = cards(spoken("The mill opens in May."), until=9, title="The mill opens")
+
+    assert shown(captions)[0] != "The mill opens"
+    assert to_text(captions, title="The mill opens") == "The mill opens in May.\n"
+
+
 def test_a_silence_closes_a_card():
     words = [*spoken("we sold it"), *spoken("in May", start=0.9 + LONGEST_GAP + 0.01)]
     assert shown(cards(words, until=9)) == ["we sold it", "in May"]

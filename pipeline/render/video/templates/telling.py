@@ -216,7 +216,8 @@ class Film(Parts):
 
     def _captions(self, until: float) -> tuple[Caption, ...]:
         look = self._caption_look()
-        return cards(self._heard.words, look=look, language=self.language, until=until)
+        title = self._telling.hook if self._telling.says_hook else ""
+        return cards(self._heard.words, look=look, language=self.language, until=until, title=title)
 
     def _caption_look(self) -> CaptionStyle:
         look = CaptionStyle()
@@ -267,7 +268,7 @@ class Film(Parts):
         last = span.start - _BEAT
         for figure in figures_in(span.text, self.language):
             number = bisect_right(places, figure.start) - 1
-            if not 0 <= number < len(span.words):
+            if not 0 <= number < len(span.words) or not figure.says_what:
                 continue
             # What was said while the hook stood there comes with the scene.
             start = round(max(span.words[number].start - 0.05, span.start + 0.12), 4)
