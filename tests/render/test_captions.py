@@ -23,6 +23,7 @@ from pipeline.render.captions import (
 )
 from pipeline.render.typography.fonts import INTER
 from pipeline.render.typography.measure import Pen, advance
+from pipeline.render.typography.phrases import joined, phrases
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import CaptionStyle, Scene, Storyboard, Visual, Word, storyboard_faults
@@ -127,6 +128,20 @@ def test_the_end_of_a_spoken_title_closes_a_card_and_a_line():
     assert [one for one in shown(captions) if one.endswith("Quartet")] == ["Marlow Quartet"]
     assert not any("Quartet The" in one for one in shown(captions))
     assert to_text(captions, title=title).splitlines() == [title, "The Marlow Quartet plays on Friday."]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("橋の修理は昨年9月から3か月間行われ、今年の春に終わりました。", ["昨年9月から3か月間", "行われ、"]),
+        ("工事は3ヶ月間続き、12か所で行われた。", ["工事は3ヶ月間続き、", "12か所で"]),
+        ("参加費は1500円で、5歳以下は無料です。", ["参加費は1500円で、", "5歳以下は"]),
+        ("市は2026年11月24日に発表した。", ["市は2026年11月24日に", "発表した。"]),
+    ],
+)
+def test_japanese_words_end_with_their_particle_and_their_counter(text, said):
+    assert [one for one in phrases(text) if one in said] == said
+    assert joined(phrases(text)) == text
 
 
 def test_words_that_only_begin_like_the_title_go_on():

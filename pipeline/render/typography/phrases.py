@@ -21,8 +21,16 @@ _STAYS: Final = (
 )
 """What no word begins with: vowels behind their consonant, small kana, closing marks."""
 _OPENS: Final = "\u0e40-\u0e44「『（【〈《"
-_TOUCHING: Final = re.compile(f"[{_SPACELESS}]{{2}}")
+_TOUCHING: Final = re.compile(f"[{_SPACELESS}]{{2}}|[、。，！？；：].", re.DOTALL)
 _BETWEEN: Final = re.compile(f"(?<=[{_SPACELESS}])(?<![{_OPENS}])(?=[{_SPACELESS}])(?![{_STAYS}])")
+# A mark that closes a phrase parts it from a number too, and no space stands there.
+_AFTER_MARK: Final = re.compile("(?<=[、。，！？；：])(?=[0-9A-Za-z])")
+# Within "3か月間", and before a particle: "1500円で、", "市は2026年に".
+_HELD_TOGETHER: Final = re.compile(
+    "(?<=[0-9０-９][かカヶヵケ])(?=[一-鿿])|(?<=[年月日時分秒週])(?=間)|(?<=[一-鿿ァ-ヶー])(?=[はがをでにのもとへ][、0-9０-９])"
+)
+# Where a particle or a counter ends, in what is too long for one word.
+_PHRASE_ENDS: Final = re.compile("(?<=[ぁ-ん])(?=[一-鿿ァ-ヶ])|(?<=[年月日時分秒週]間)(?=[一-鿿])")
 _THAI: Final = re.compile("[\u0e00-\u0e7f]")
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 LONGEST_PIECE: Final = 12
@@ -32,23 +40,33 @@ LONGEST_PIECE: Final = 12
 @lru_cache(maxsize=4096)
 def phrases(text: str) -> tuple[str, ...]:
     """The words of a text without spaces, in scripts that write none; every other text is one word."""
-    if text.isascii() or not _BETWEEN.search(text):
+    if text.isascii() or not (_BETWEEN.search(text) or _AFTER_MARK.search(text)):
         return (text,)
     script = "th" if _THAI.search(text) else "ja" if _KANA.search(text) else "zh"
     found, place = [], 0
     edges = {edge.start() for edge in _BETWEEN.finditer(text)}
+    edges -= {edge.start() for edge in _HELD_TOGETHER.finditer(text)}
     for phrase in _parser(script).parse(text):
         place += len(phrase)
         if place in edges or place == len(text):
             found.append(place)
+    found = sorted({*found, *(edge.start() for edge in _AFTER_MARK.finditer(text))})
     parts = (text[start:end] for start, end in pairwise((0, *found)))
     return tuple(short for part in parts for short in _short(part))
 
 
 def _short(part: str) -> list[str]:
-    """What is longer than a word may be, in even lengths."""
-    edges = [0, *(edge.start() for edge in _BETWEEN.finditer(part)), len(part)]
-    count = -(-len(part) // LONGEST_PIECE)
+    """What is longer than a word may be, in even lengths, and at the end of a phrase where it has one."""
+    # Digits are half as wide.
+    count = -(-(len(part) + sum(not sign.isascii() for sign in part)) // (2 * LONGEST_PIECE))
+    if count == 1:
+        return [part]
+    held = {edge.start() for edge in _HELD_TOGETHER.finditer(part)}
+    for edges_of in (_PHRASE_ENDS, _BETWEEN):
+        inner = [at for edge in edges_of.finditer(part) if (at := edge.start()) not in held]
+        if len(inner) >= count - 1:
+            break
+    edges = [0, *inner, len(part)]
     wanted = [len(part) * number / count for number in range(1, count)]
     nearest = (min((abs(edge - at), edge) for edge in edges)[1] for at in wanted)
     cuts = sorted({0, len(part), *nearest})
