@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from pipeline.text.language_detection import base_of, guess_language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NUMBERS: Final = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|most|many|several|some|few|others|another"
 # Words that point, where no time follows: "this year" and "in diesem Sommer" are understood by everybody.
@@ -89,7 +94,7 @@ _DUTCH: Final = (
     r"deze(?! (?:week|maand|zomer|herfst|winter|lente|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|avond|ochtend))|dit(?! (?:jaar|weekend|najaar|voorjaar|seizoen))"
     r"|hiervan|daarvan|daarbij|daarna|daarom|daardoor|daarmee|daarin|daarop|daarvoor|allebei|laatstgenoemde"
     r"|de (?:andere|overige|overigen|twee|drie|vier)(?= \S+)|het andere|de rest|(?:van|onder|met|voor|bij) (?:hen|hem|deze(?! week| maand| zomer)|die)(?= )"
-    r"|dat (?:is|was|zijn|waren|heeft|wordt|werd|kost|komt|betekent)|(?:ze|het) (?:heeft|hebben|is|zijn|was|waren|kost|werd|werden|staat|ligt)(?= )"
+    r"|dat (?:is|was|zijn|waren|heeft|wordt|werd|kost|komt|betekent)|er (?:is|was|zijn|waren|komt|kwam)(?: \S+){0,4} een (?:nieuwe|andere|tweede)(?=[.,])|(?:ze|het) (?:heeft|hebben|is|zijn|was|waren|kost|werd|werden|staat|ligt)(?= )"
     r"|(?:\S+ ){1,4}?(?:daarvan|hiervan|van hen|van deze)\b|de volgende dag|dezelfde dag|\S+ (?:minuten|uur|dagen|weken|maanden|jaar) (?:later|eerder)|nee[,.!:;]"
 )
 _NORDIC: Final = (
@@ -116,7 +121,23 @@ _OTHERS: Final = (
     r"|(?:و)?(?:منهم|منها|من بينهم|من بينها|هؤلاء|كلاهما|كلتاهما|ذلك|تلك|هو|هي|هما|وهو|وهي|الباقون|الباقي|والآخران|الآخران)|(?:و)?(?:هذا|هذه)(?! (?:العام|الأسبوع|الشهر|الصيف|الشتاء|المساء|الصباح|السنة))"
     r"|इनमें|उनमें|इनमे|उनमे|इन|उन|ये|वे|यह|वह|दोनों|बाकी|शेष|उस|उसी|(?:इस)(?! (?:साल|वर्ष|हफ्ते|सप्ताह|महीने|गर्मी))"
 )
-_SPACED: Final = re.compile(
+# A pronoun of one language is an article, a noun or a verb of another one ("Il museo", "Lei que", "Son 40 vecinos").
+_BY_LANGUAGE: Final = {
+    "en": _ENGLISH,
+    "de": _GERMAN,
+    "fr": rf"{_FRENCH}|or(?=,)",
+    "es": _SPANISH,
+    "it": rf"{_ITALIAN}|(?:sì|no)[,.!:;]",
+    "pt": rf"{_SPANISH}|{_PORTUGUESE}",
+    "nl": _DUTCH,
+    **dict.fromkeys(("da", "no", "nb", "nn", "sv", "fi"), _NORDIC),
+    **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "be", "bg"), _SLAVIC),
+    **dict.fromkeys(("tr", "el", "hu", "ro", "he", "ar", "hi"), _OTHERS),
+}
+_SPACED: Final = {
+    name: re.compile(rf"(?:{words})(?![^\W_])", re.IGNORECASE) for name, words in _BY_LANGUAGE.items()
+}
+_SPACED_ANY: Final = re.compile(
     rf"(?:{_ENGLISH}|{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN}|{_PORTUGUESE}|{_DUTCH}|{_NORDIC}|{_SLAVIC}|{_OTHERS})(?![^\W_])",
     re.IGNORECASE,
 )
@@ -130,26 +151,91 @@ _SPACELESS: Final = re.compile(
 _LOOKED_THROUGH: Final = "\"'‘’“”„«»‹›「『([ \t¿¡"
 # Speech of which the sentence says that somebody said it, and not who: "… ,” she added.", "…“, sagte er."
 _SHE: Final = r"he|she|they|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|lui|lei|egli|ele|ela|eles|elas|hij|zij|ze|han|hon|hun|on|ona|oni|он|она|они|він|вона|вони"
+# "said his colleague, Anna Cruz": whose, another sentence says.
+_HER: Final = (
+    r"(?:his|her|their|one of (?:his|her|their)|sein(?:e[mnrs]?)?|ihr(?:e[mnrs]?)?|son|sa|ses|leur|sus?|(?:il |la |un |una )?su[oa]|(?:o |a )?(?:seu|sua)"
+    r"|zijn|haar|hun|hans|hennes|hendes|jego|jej|jeho|její|его|её|ее|його|її)"
+)
 _SAYS: Final = (
     r"(?:said|says|added|adds|told|explained|noted|recalled|insisted|warned|wrote|argued|continued|asked|sagte|sagt|erklärte|meinte|ergänzte|betonte|fügte|erzählt|so"
     r"|dit|déclaré|ajoute|ajouté|explique|affirme|assure|dijo|dice|añadió|explicó|afirmó|señaló|disse|dice|aggiunge|ha detto|spiega|disse|afirmou|explicou|acrescentou"
     r"|zei|zegt|voegde|vertelt|aldus|sa|säger|sade|siger|sagde|sier|powiedział[ao]?|mówi|dodał[ao]?|řekl[ao]?|dodal[ao]?|сказал[аи]?|говорит|добавил[аи]?|сказав|сказала|додав|додала)"
 )
 _SAID_BY_UNNAMED: Final = re.compile(
-    rf"[\"”“»«'’][,.]?\s*[–—-]?\s*(?:(?:{_SHE})\s(?:\S+\s)?{_SAYS}|(?:a-t-|ont-|a )?{_SAYS}[\s-](?:t-)?(?:{_SHE}))\b(?!(?-i:\s[A-ZÀ-ÞА-Я]))|[\"”»]\s*[,.]?\s*a-t-(?:il|elle)\b|[\"”»'’]\s(?:(?:he|she|they)\s\w+(?:\s\w+)?|\w+\s(?:he|she|they))[.!?]$",
+    rf"[\"”“»«'’][,.]?\s*[–—-]?\s*(?:(?:ont |a |ha |hat )?{_SAYS}\s(?-i:{_HER})\s|(?:{_SHE})\s(?:\S+\s)?{_SAYS}|(?:a-t-|ont-|a )?{_SAYS}[\s-](?:t-)?(?:{_SHE}))\b(?!(?-i:\s[A-ZÀ-ÞА-Я]))|[\"”»]\s*[,.]?\s*a-t-(?:il|elle)\b|[\"”»'’]\s(?:(?:he|she|they)\s\w+(?:\s\w+)?|\w+\s(?:he|she|they))[.!?]$",
     re.IGNORECASE,
 )
 
 
-def points_back(sentence: str) -> bool:
-    """Whether its first words stand for what another sentence said, in the languages that are known here.
+_TIME: Final = (
+    r"(?:so far|until now|by now|now|today|yesterday|tomorrow|tonight|still|at (?:first|last)|(?:last|this|next|every) \w+"
+    r"|(?:in|on|by|since|until|from|at|before|after|around) (?:(?:early|late|about) )?(?:\d[\d:.]*(?: ?[ap]\.?m\.?)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter)(?: \d+)?)"
+)
+_AFTER_TIME: Final = re.compile(rf"{_TIME},? (?:he|she|they|his|her|their)(?:['’]\w+)?(?= )", re.IGNORECASE)
+# "Owners of the H2-S can skip this step.": before a comma nothing was said that it could be.
+_STEP: Final = re.compile(
+    r"(?:(?! and | but | und | et | y | e )[^,;:–—?])*?\s(?<!\bat )(?:(?:this|these|those) (?:steps?|sections?|points?|cases?|ways?|reasons?|methods?|process|procedures?|settings?|options?"
+    r"|figures?|numbers?|amounts?|claims?|plans?|rules?|measures?|decisions?|problems?|changes?|ideas?|proposals?)"
+    r"|diese[mnrs]? (?:schritte?n?|punkte?n?|abschnitte?|falle?|fälle|grund|plan|pläne|zahl(?:en)?|methode|maßnahmen?|frage)"
+    r"|(?:cette|cet|ce|ces) (?:étapes?|points?|cas|méthodes?|chiffres?|plan|mesures?|raisons?|décisions?)"
+    r"|est[aeo]s? (?:pasos?|puntos?|casos?|cifras?|medidas?|planes|plan|passos?|plano|número|método|decisión)"
+    r"|quest[aoei] (?:passaggi?o?|passo|punto|caso|cifra|misura|piano|metodo|decisione)|(?:deze|dit) (?:stap(?:pen)?|punt|geval|plan|maatregel(?:en)?)"
+    r"|(?:denna|detta|dette|denne) (?:punkten|steget|skridt|steg|plan|planen)|(?:ten|tego|tym) (?:krok|kroku|punkt|punktu)|эт(?:от|ого|ом|у) (?:шаг|шага|пункт|меру))(?![^\W_]|:)",
+    re.IGNORECASE,
+)
+_THERE: Final = re.compile(
+    r"(?<=\s)(?<!\band )(?<!\bover )(?<!\bout )(?<!\bup )(?<!\bdown )(?<!\bin )(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )there(?=[\s.,;!])"
+    r"(?! (?:is|are|was|were|be|been|being|has|have|had|will|would|can|could|may|might|must|should|shall|to be|used|seem\w*|appear\w*|remain\w*|exist\w*|comes?|came|isn|aren|wasn"
+    r"|weren|won|now|also|still|never|always|no longer|really|simply|just|lies|lay|stands|stood|lived|lives)\b)"
+)
+_PLACE: Final = re.compile(
+    r"\b(?:in|at|to|from|near|of|into|onto|on|around|through|across|outside|inside|behind|under|over|where|visit\w*|left|leav\w+|reach\w*)\b|,|(?<=\s)[A-Z]\w"
+)
+_PRONOUN: Final = re.compile(
+    r"(?<=\s)(?:he|she|him|his|her)\b|\b(?:at|of|about|for|with|into|behind|under) it\b"
+)
+# Whom or what it may stand for: a name, or one of something.
+_NAMED: Final = re.compile(
+    r"(?<=\s)[^\W\d_a-z]\w+"
+    r"|^(?!(?:We|You|They|It|There|People|Police|Nobody|Doctors|Officials|Inspectors|Experts|Locals|Residents|Some|Many|Most|Others|So|Then|Now)\b)[^\W\d_a-z]\w+"
+    r"|\b(?:an?|the|each|every|one|no|my|our|your|any|another|some(?:one|body)|every(?:one|body)|any(?:one|body)|who|whoever)\s"
+)
+_QUOTED: Final = re.compile(r"[\"“„«»”][^\"“”„«»]*[\"“”«»]")
+
+
+def points_back(sentence: str, language: str = "") -> bool:
+    """Whether its first words stand for what another sentence said, in the text's language; in any where none is known.
 
     Such a sentence says something else, or nothing, where that other one is left out.
     """
     bare = sentence.lstrip(_LOOKED_THROUGH)
-    if _SPACED.match(bare) is not None:
+    if any(pattern.match(bare) for pattern in of_language(_SPACED, sentence, language) or (_SPACED_ANY,)):
         return True
     return not bare.isascii() and _SPACELESS.match(bare) is not None
+
+
+def of_language(
+    patterns: Mapping[str, re.Pattern[str]], sentence: str, language: str
+) -> tuple[re.Pattern[str], ...]:
+    """Those of the text's language and of the one that the sentence shows; none where the text's has none."""
+    base = base_of(language)
+    if base not in patterns:
+        return ()
+    shown = guess_language(sentence)
+    return (patterns[base], *([patterns[shown]] if shown != base and shown in patterns else ()))
+
+
+def lacks_antecedent(sentence: str) -> bool:
+    """Whether a word in it stands for somebody or something, and nothing before that word can be meant."""
+    bare = _QUOTED.sub("“”", sentence)
+    if _STEP.match(bare) or _AFTER_TIME.match(bare):
+        return True
+    there = _THERE.search(bare)
+    if there is not None and not _PLACE.search(bare, 0, there.start()):
+        return True
+    pronoun = _PRONOUN.search(bare)
+    return pronoun is not None and not _NAMED.search(bare, 0, pronoun.start())
 
 
 def leaves_speaker_open(sentence: str) -> bool:

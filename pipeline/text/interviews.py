@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.anaphora import points_back
 from pipeline.text.language_detection import guess_language
-from pipeline.text.verbatim_edits import count_words, is_question, opens_dangling
+from pipeline.text.verbatim_edits import count_words, is_question, leans_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,6 +83,19 @@ _ANNOUNCES: Final = re.compile(
 )
 
 
+_SHORT_ANSWER: Final = 4
+"""Words up to a comma or the end; fewer have no verb of their own, or one that the question has to explain."""
+_CLAUSE_EDGE: Final = re.compile(r"\s?[,;:\u060c](?=\s)|\s[\u2013\u2014-]\s|\s\(")
+# Words that say how much or how sure of what the question says.
+_ANSWERS: Final = re.compile(
+    r"(?:mostly|mainly|partly|largely|hardly|barely|almost|nearly|roughly|up to|at least|at most|only|probably|possibly|until|because of|thanks to|by \w+ing|with|without|from|to"
+    r"|vor allem|größtenteils|teilweise|kaum|fast|etwa|rund|höchstens|mindestens|nur|wahrscheinlich|bis|wegen|mit|ohne|durch|von|surtout|presque|environ|seulement|probablement|grâce à"
+    r"|à cause|jusqu['’]|avec|sans|sobre todo|casi|apenas|solo|sólo|hasta|gracias|con|sin|soprattutto|quasi|circa|soltanto|grazie|fino|senza|sobretudo|quase|apenas|graças|até|com|sem"
+    r"|vooral|bijna|ongeveer|alleen|waarschijnlijk|dankzij|tot|met|zonder)\s",
+    re.IGNORECASE,
+)
+
+
 # Under a letter, before the name of who wrote it.
 _CLOSES_LETTER: Final = re.compile(
     r"^[^\S\n]*(?:yours(?: (?:faithfully|sincerely|truly))?|sincerely(?: yours)?|(?:kind|best|warm) regards|regards|mit freundlichen grüßen|hochachtungsvoll|viele grüße"
@@ -122,6 +134,7 @@ class Interview:
     unowned: re.Pattern[str] | None = None
     """Words by which somebody speaks of themselves; without a name beside them they would be the publisher's."""
     begins_with_i: re.Pattern[str] | None = None
+    language: str = ""
 
     def statement(self, text: str, start: int, end: int) -> Span | None:
         """The sentence as it may be repeated: whole where nobody is interviewed, a named one's first with the name.
@@ -134,7 +147,7 @@ class Interview:
             return None if is_preface and _ANNOUNCES.match(text, start, end) else (start, end)
         begun = max(start, turn.said) if start < turn.said < end else start
         words = text[begun:end]
-        if turn.asks or is_question(words) or _leans(words) or _NOUN_ALONE.match(words):
+        if turn.asks or is_question(words) or _leans(words, self.language) or _NOUN_ALONE.match(words):
             return None
         if count_words(words) < _LEAST_WORDS:
             return None
@@ -147,8 +160,22 @@ class Interview:
         return begun, end
 
 
-def _leans(words: str) -> bool:
-    return opens_dangling(words) or points_back(words) or _LEANS.match(words.lstrip('"“„«‘¿¡ ')) is not None
+def _leans(words: str, language: str) -> bool:
+    return leans_back(words, language) or _LEANS.match(words.lstrip('"“„«‘¿¡ ')) is not None
+
+
+def is_bare_answer(words: str, language: str, *, is_beside: bool) -> bool:
+    """Whether it is understood with the question before it alone: "Mostly the county, which has set aside £8.4m.".
+
+    A new paragraph (not `is_beside`) may begin with a name or a time before its first comma.
+    """
+    begun = _CLAUSE_EDGE.split(words, maxsplit=1)[0] if is_beside else words
+    return (
+        count_words(begun) <= _SHORT_ANSWER
+        or _leans(words, language)
+        or _ANSWERS.match(words) is not None
+        or _NOUN_ALONE.match(words) is not None
+    )
 
 
 def interview_in(text: str, blocks: Iterable[Span]) -> Interview:
@@ -174,7 +201,7 @@ def interview_in(text: str, blocks: Iterable[Span]) -> Interview:
         or (singular is not None and singular.search(answers) is not None)
     )
     both = f"{_I[language]}|{_WE[language]}" if language in _I else ""
-    return Interview(turns, _words(both) if is_person else singular, _BEGINS_WITH_I.get(language))
+    return Interview(turns, _words(both) if is_person else singular, _BEGINS_WITH_I.get(language), language)
 
 
 def _words(pattern: str) -> re.Pattern[str] | None:

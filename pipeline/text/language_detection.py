@@ -130,6 +130,11 @@ _BY_SCRIPT: Final = {
 }
 
 
+def base_of(language: str) -> str:
+    """`pt` of `pt-BR`."""
+    return language.lower().replace("_", "-").partition("-")[0]
+
+
 def for_language(table: Mapping[str, _Said], language: str) -> _Said | None:
     """What a table by language has for a tag: traditional Chinese is apart, and Norwegian is one."""
     base, *rest = language.lower().replace("_", "-").split("-")
@@ -173,7 +178,7 @@ def other_language(stated: str, text: str) -> str:
     """
     read = f"{text[:LOOKED_AT]}\n{text[LOOKED_AT:][-LOOKED_AT:]}"
     found = guess_language(text)
-    base = stated.lower().replace("_", "-").partition("-")[0]
+    base = base_of(stated)
     shown = found.partition("-")[0]
     if not base or not found or shown == base or any({base, shown} <= names for names in _RELATED):
         return ""

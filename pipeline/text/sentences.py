@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipeline.text import hearsay
 from pipeline.text.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
-from pipeline.text.interviews import SPEAKER, interview_in
-from pipeline.text.verbatim_edits import GOING_ON, takes_back, without_gershayim, word_set
+from pipeline.text.interviews import SPEAKER, interview_in, is_bare_answer
+from pipeline.text.language_detection import guess_language
+from pipeline.text.verbatim_edits import GOING_ON, is_question, takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Span = tuple[int, int]
 
@@ -78,6 +80,13 @@ _HOURS_WITHIN = re.compile(
     rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
 )
 _DIGIT = re.compile(r"\d")
+# Speech that turns against what was said before it.
+_TURN = re.compile(
+    r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u2018]\s?(?:but|however|yet|aber|doch|jedoch|allerdings|mais|pourtant|cependant|toutefois|pero|sin embargo|ma|però|tuttavia|mas|porém"
+    r"|maar|men|ale|jednak|но|однако|але|mutta|ama|fakat|de|azonban|dar|όμως|αλλά|但|しかし|でも|하지만|그러나|لكن|אבל)(?![^\W_])",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<!^)(?<![.!?]\s)[^\W\d_a-z][\w'\u2019-]+")
 _HOURS_MOST = 2
 """More of them in one sentence are a list."""
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
@@ -258,7 +267,8 @@ def statements_in(text: str) -> tuple[Span, ...]:
     spans = tuple(_spans(text))
     spoken = _speeches(text)
     interview = interview_in(text, _blocks(text))
-    unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
+    said = [text[start:end] for _, (start, end) in spans]
+    unasserted = hearsay.unasserted(said) | _half_told(text, spans)
     found = (
         interview.statement(text, start, end)
         for place, (block_start, (start, end)) in enumerate(spans)
@@ -269,6 +279,28 @@ def statements_in(text: str) -> tuple[Span, ...]:
         and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
     )
     return tuple(span for span in found if span is not None)
+
+
+def _half_told(text: str, spans: Sequence[tuple[int, Span]]) -> frozenset[int]:
+    """The places of answers that say nothing without their question, with it, and of speech that the speaker goes on with "But"."""
+    language = guess_language(text)
+    found: set[int] = set()
+    for place, ((block, (start, end)), (next_block, (begun, ended))) in enumerate(pairwise(spans)):
+        one, following = text[start:end], text[begun:ended]
+        if is_question(one) and is_bare_answer(following, language, is_beside=block == next_block):
+            found.update((place, place + 1))
+        if _turns(one, following):
+            found.add(place)
+    return frozenset(found)
+
+
+def _turns(one: str, following: str) -> bool:
+    """Whether both are speech, of one who takes back in the second what the first says."""
+    turn = _TURN.match(following)
+    if turn is None or not _QUOTED.search(one):
+        return False
+    # Who is named for the second half alone is somebody else.
+    return not any(name not in one for name in _NAME.findall(_QUOTED.sub("", following)))
 
 
 def _lists_hours(text: str, start: int, end: int) -> bool:

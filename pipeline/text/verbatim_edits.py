@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 
-from pipeline.text.anaphora import leaves_speaker_open, points_back
+from pipeline.text.anaphora import lacks_antecedent, leaves_speaker_open, of_language, points_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,19 +30,47 @@ _DANGLING = word_set(
     "he she it they him her them his hers its their theirs this that these those such he's she's it's "
     "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
 )
-# Of other languages, those that are no word of another one; a capital letter behind one makes it a name ("Han Kang").
-_DANGLING_ELSEWHERE = re.compile(
-    r"(?i:er|ihm|ihn|elles?|ils|celui|celles?|ceux|cela|il(?!\s(?:y|faut|s['\u2019]agit|existe|reste|est|pleut|suffit)\b)|él|ellos|ellas"
-    r"|ele|eles|elas|isso|hij|zij|han|hon|hun|hän|он|она|они|оно|він|вона|вони|הוא|היא|هو|هي)\s(?![A-ZÀ-ÖØ-ÞА-ЯЄІЇ])"
-)
+# A capital letter behind one makes it a name ("Han Kang"). English ones are looked up as words.
+_NO_NAME = r"\s(?![A-ZÀ-ÖØ-ÞА-ЯЄІЇ])"
+_PRONOUNS = {
+    **dict.fromkeys(("en", "it", "pl", "cs", "sk", "hu", "ro", "tr", "el"), r"(?!)"),
+    "de": r"er|ihm|ihn",
+    "fr": r"elles?|ils|celui|celles?|ceux|cela|il(?!\s(?:y|faut|s['\u2019]agit|existe|reste|est|pleut|suffit)\b)",
+    "es": r"él|ell[oa]s",
+    "pt": r"el[ea]s?|isso",
+    "nl": r"hij|zij",
+    "sv": r"han|hon",
+    **dict.fromkeys(("da", "no", "nb", "nn"), r"han|hun"),
+    "fi": r"hän",
+    "ru": r"он|она|они|оно",
+    "uk": r"він|вона|вони",
+    "he": r"הוא|היא",
+    "ar": r"هو|هي",
+}
+_DANGLING_ELSEWHERE = {name: re.compile(f"(?i:{words}){_NO_NAME}") for name, words in _PRONOUNS.items()}
+_DANGLING_ANYWHERE = re.compile(f"(?i:{'|'.join(dict.fromkeys(_PRONOUNS.values()))}){_NO_NAME}")
+_SO = re.compile(r"(?i:so|also)\s")
 _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
     "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
 )
+# Cut only where a whole sentence is left: not "But for", "So far", "However hard", nor of words that other languages have
+# too ("Or blanc", "So kostet"). Never behind a quotation mark: those words are somebody's.
 _LEADING_CONJUNCTION = re.compile(
-    r"(?P<open>[\"'\u2018\u201c\u00ab]?)"
-    r"(?:But|And|So|Yet|Or|Also|However|Moreover|Furthermore|Meanwhile|Therefore),?\s+(?=\w)"
+    r"(?:(?:But|And|Yet),?\s+(?!(?i:for|not|only|just|so|that|which|who|whom|whose|than|how|why|what|where|nor|or|yet|of|to|de|du|des|med|pour|contre)\b)"
+    r"|(?:However|Moreover|Furthermore|Meanwhile|Therefore|Also|So),\s+"
+    r"|(?:Meanwhile|Therefore)\s+(?!(?i:and|or|but)\b)"
+    r"|So\s+(?=(?i:the|an?|we|you|they|i|he|she|it|there|this|these|those|our|my|his|her|their|your|its|nobody|everybody|everyone)(?:['\u2019]\w+)?\s))"
+    r"(?=\w)"
 )
+# These begin with a word that is a connective elsewhere, and lean on nothing.
+_NO_CONNECTIVE = re.compile(
+    r"(?i:so (?:far|many|much|few|little|long as)\b|so [a-z]+ (?:is|are|was|were|did|do|does|has|had)\b(?=.*\bthat\b)"
+    r"|so (?:viele?[mnrs]?|wenige?[mnrs]?|manche[mnrs]?)\b|so [a-z\u00e4\u00f6\u00fc\u00df]+ (?:ist|sind|war|waren|wurden?)\b(?=.*\bdass\b)"
+    r"|but for\b(?=[^.!?]*\b(?:would|could|might|have|['\u2019]d)\b)|besides (?!\w+,)[^,]+,|instead of\b)"
+)
+_LEAD = 3
+"""Words at the beginning of a sentence by which it is known again."""
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
 # "at 7:30 p.m. (doors at 7)." without its aside.
 _SECOND_STOP = re.compile(r"(?<=\w\.) \.(?=\s|$)")
@@ -55,7 +83,12 @@ _SAYS_LITTLE = re.compile(
     r"|(?:[^\W\d_a-z][\w.'’-]*\s){0,3}[^\W\d_a-z][\w.'’-]*(?:(?:,|\s\()[^!?]{0,20}\d[^!?]{0,20})?$"
 )
 # "The mayor said, \u201c\u2026": what was said comes behind it.
-_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
+_OPENS_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
+# Three words or more in quotation marks, and behind them none that begins others.
+_SPEECH = re.compile(
+    r"[\"\u201c\u201e\u00ab\u00bb](?:[^\s\"\u201c\u201d\u201e\u00ab\u00bb]+\s){2,}[^\"\u201c\u201d\u201e\u00ab\u00bb]*[\"\u201c\u201d\u00ab\u00bb](?=[^\"\u201c\u201e\u00ab]*$)"
+)
+_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z\u00df-\u00ff]\w")
 # What follows one of these would turn the cut statement into another one.
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
@@ -171,14 +204,22 @@ def is_clean(text: str) -> bool:
     return _UNSAFE.search(text) is None
 
 
-def opens_dangling(sentence: str) -> bool:
-    """Whether the first word points at something said before; an opening quotation mark is looked through."""
+def opens_dangling(sentence: str, language: str = "") -> bool:
+    """Whether the first word points at something said before; an opening quotation mark is looked through.
+
+    In the text's own language, where that is known: "Il museo" begins with no pronoun.
+    """
     bare = sentence.lstrip(_OPENING)
     first = _FIRST_WORD.match(bare)
-    if first is None:
+    if first is None or _NO_CONNECTIVE.match(bare):
         return False
+    patterns = of_language(_DANGLING_ELSEWHERE, sentence, language)
+    if any(pattern.match(bare) for pattern in patterns or (_DANGLING_ANYWHERE,)):
+        return True
+    if patterns and _DANGLING_ELSEWHERE["en"] not in patterns:
+        return _DANGLING_ELSEWHERE["de"] in patterns and _SO.match(bare) is not None
     word = first.group().lower().replace("\u2019", "'")
-    return word in _DANGLING or word in _CONNECTIVE or _DANGLING_ELSEWHERE.match(bare) is not None
+    return word in _DANGLING or word in _CONNECTIVE
 
 
 def takes_back(sentence: str) -> bool:
@@ -217,25 +258,47 @@ def is_wholly_quoted(sentence: str) -> bool:
     return _WHOLLY_QUOTED.match(without_gershayim(sentence)) is not None
 
 
-def is_self_contained(sentence: str) -> bool:
+def is_self_contained(sentence: str, language: str = "") -> bool:
     """Whether it says the same without the sentences around it, and whose words it holds."""
+    return is_balanced(sentence) and not leans_back(sentence, language) and not is_wholly_quoted(sentence)
+
+
+def leans_back(sentence: str, language: str = "") -> bool:
+    """Whether it is understood after another sentence only."""
     return (
-        is_balanced(sentence)
-        and not opens_dangling(sentence)
-        and not points_back(sentence)
-        and not leaves_speaker_open(sentence)
-        and not is_wholly_quoted(sentence)
+        opens_dangling(sentence, language)
+        or points_back(sentence, language)
+        or leaves_speaker_open(sentence)
+        or lacks_antecedent(sentence)
     )
 
 
 def trim_conjunction(sentence: str) -> str:
-    """Without a leading "And", "But" or the like, and with a capital letter at its first word."""
+    """Without a leading "And", "But" or the like where a whole sentence is left, and with a capital letter at its first word."""
     match = _LEADING_CONJUNCTION.match(sentence)
     if match is None:
         first = sentence.split(" ", 1)[0]
         return sentence[0].upper() + sentence[1:] if first.isalpha() and first.islower() else sentence
     rest = sentence[match.end() :]
-    return match["open"] + rest[:1].upper() + rest[1:]
+    return rest[:1].upper() + rest[1:]
+
+
+def begins_whole(words: str, quote: str) -> bool:
+    """Whether they begin where the quote does, or behind a connective that may be cut."""
+    sentence, said = collapse(quote), _first_of(words)
+    trimmed = trim_conjunction(sentence)
+    return any(_first_of(one)[: len(said)] == said for one in (sentence, trimmed, drop_asides(trimmed)))
+
+
+def is_beheaded(words: str, quote: str) -> bool:
+    """Whether they are the quote's own words without a connective that belongs to them."""
+    first, *rest = _first_of(quote, _LEAD + 1) or [""]
+    is_cut = first in _CONNECTIVE and len(rest) == _LEAD and rest == _first_of(words)
+    return is_cut and not begins_whole(words, quote)
+
+
+def _first_of(text: str, most: int = _LEAD) -> list[str]:
+    return _WORD.findall(text.casefold().replace("\u2019", "'"))[:most]
 
 
 def drop_asides(sentence: str) -> str:
@@ -267,10 +330,20 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
             head
             and word not in _QUALIFIERS
             and is_balanced(head)
-            and not (says_little or _ends_taken_back(sentence) or _SPEECH.match(sentence, match.end()))
+            and not _leaves_out_speaker(head, sentence[match.end() :])
+            and not _OPENS_SPEECH.match(sentence, match.end())
+            and not (says_little or _ends_taken_back(sentence))
         ):
             cuts.append(f"{head}\u2026")
     return tuple(reversed(cuts))
+
+
+def _leaves_out_speaker(head: str, rest: str) -> bool:
+    """Whether what is said stands before the cut, and the name of who said it behind."""
+    said = _SPEECH.search(head)
+    if said is None or not _CAPITAL.search(rest):
+        return False
+    return rest.lstrip()[:1].isupper() or not _CAPITAL.search(head, said.end())
 
 
 def _ends_taken_back(sentence: str) -> bool:

@@ -203,6 +203,16 @@ def test_sentence_that_somebody_put_into_the_excerpt_is_stopped() -> None:
     assert failures(changed) == [("points", "1 sentences of the excerpt name no place in the source.")]
 
 
+def test_sentence_that_was_cut_at_its_beginning_is_stopped() -> None:
+    (draft,) = excerpt()
+    whole = draft.claims[0]
+    cut = dataclasses.replace(whole, text=f"Far {whole.text}", quote=f"So far {whole.text}")
+    body = draft.body.replace(f"- {whole.text}", f"- {cut.text}")
+    changed = dataclasses.replace(draft, body=body, claims=(cut, *draft.claims[1:]))
+
+    assert ("points", "1 sentences of the excerpt name no place in the source.") in failures(changed)
+
+
 def test_heading_that_isnt_the_sources_is_stopped() -> None:
     (draft,) = excerpt()
     changed = dataclasses.replace(

@@ -259,6 +259,37 @@ def test_broken_rule_is_named(parts: tuple[str, ...], code: str, message: str) -
     assert failures(*parts) == [(code, message)]
 
 
+def test_first_post_with_a_word_that_stands_for_nothing_in_it_does_not_stand_alone() -> None:
+    assert failures("Owners of the trams can skip this step.", SOUND[1], SOUND[2]) == [
+        (
+            "stands_alone",
+            "The first post doesn't stand alone: it doesn't say whom or what one of its words means.",
+        )
+    ]
+
+
+LAWYER = (
+    "The council of Harrow voted for the tram, said its clerk, Sian Rowe.",
+    "The union's lawyer, Mr. Peter van der Berg, called the plan unlawful.",
+    "“Nobody asked us about the line,” said his colleague, Anna de la Cruz.",
+    "The mill at Ash closes for a year on 3 May.",
+)
+
+
+def test_whoever_is_meant_in_a_post_is_named_in_the_one_before() -> None:
+    brief, source = brief_of(*LAWYER, url="")
+    claims = tuple(Claim(one.text, one.quote, one.start, one.end) for one in brief.facts)
+
+    def outcome(*posts: str) -> str:
+        made = Draft("T", PARTS_BETWEEN.join(posts), "text", {"parts": list(posts)}, claims, "en")
+        checks = PLUGIN.check(made, brief, source, ANN)
+        return next(one.outcome for one in checks if one.code == "dangling")
+
+    assert outcome(LAWYER[0], LAWYER[2], LAWYER[3]) == "failed"
+    assert outcome(*LAWYER[:3]) == "passed"
+    assert threads(*LAWYER, url="") == [[LAWYER[0], LAWYER[1], LAWYER[3]]]
+
+
 def test_parts_and_body_have_to_agree() -> None:
     brief, source = brief_of(*SENTENCES)
     draft = PLUGIN.offline(brief, ANN, variants=1, seed="s")[0]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
+from pipeline.engines.checks.grounded import check_grounding
 from pipeline.text.anaphora import leaves_speaker_open, points_back
 from pipeline.text.verbatim_edits import (
+    begins_whole,
     clause_cuts,
     collapse,
     drop_asides,
     first_words,
     is_balanced,
+    is_beheaded,
     is_clean,
     is_self_contained,
+    leans_back,
     opens_dangling,
     paragraph_of,
     trim_conjunction,
@@ -24,13 +29,78 @@ from pipeline.text.verbatim_edits import (
     [
         ("But opponents warned.", "Opponents warned."),
         ("However, opponents warned.", "Opponents warned."),
-        ("“And opponents warned,” he said.", "“Opponents warned,” he said."),
+        ("So the council voted.", "The council voted."),
+        ("So, the council voted.", "The council voted."),
         ("Butter is dear.", "Butter is dear."),
         ("But", "But"),
     ],
 )
 def test_leading_conjunction_is_trimmed(sentence: str, expected: str) -> None:
     assert trim_conjunction(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "“And opponents warned,” he said.",
+        '"But for my neighbours, I\'d have lost the oven and everything that I own," said the baker, Tess Ould.',
+        '"So what do they expect us to do, sleep in the loft?" asked Tess Ould.',
+        '"But we offered 6.5% in May," Cross said.',
+        "So far they've raised £71,400.",
+        "So far 212 people have given £9,400 to the appeal.",
+        "So many slates are missing that swallows nest in the loft.",
+        "So strong was the wind that the pier broke.",
+        "But for the frogs, nobody would mind the mud.",
+        "But only if it rains.",
+        "However hard the wind blew, nobody left.",
+        "Or so the council says.",
+        "So viele Züge wurden verpasst, dass die Bahn 61.000 Euro zahlt.",
+        "So kostet die Reparatur 61.000 Euro.",
+        "Also bleibt das Bad bis Mai zu.",
+        "Or blanc et fer noir, la lanterne brille depuis 1802.",
+        "But contre son camp à la 89e minute.",
+        "And med rødkål koster 40 kroner.",
+    ],
+)
+def test_a_first_word_that_belongs_to_the_sentence_is_never_cut(sentence: str) -> None:
+    assert trim_conjunction(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "quote", "is_cut"),
+    [
+        ("Far they've raised £71,400.", "So far they've raised £71,400.", True),
+        ("For the frogs, nobody would mind the mud.", "But for the frogs, nobody would mind the mud.", True),
+        ("Opponents warned of it.", "But opponents warned of it.", False),
+        ("So far they've raised £71,400.", "So far they've raised £71,400.", False),
+    ],
+)
+def test_a_cut_of_a_word_that_belongs_to_the_sentence_is_seen(words: str, quote: str, is_cut: bool) -> None:
+    assert is_beheaded(words, quote) is is_cut
+    assert begins_whole(words, quote) is not is_cut
+
+
+def test_a_draft_with_such_a_cut_fails() -> None:
+    source = SourceText("Appeal", "So far they've raised £71,400 for the oven.", language="en")
+    words = "Far they've raised £71,400 for the oven."
+    claim = Claim(words, source.text, 0, len(source.text))
+    draft = Draft(words, words, "text", {"parts": [words]}, (claim,), "en")
+    checks = check_grounding(draft, Brief("Appeal", "en", "", ()), source, PersonaCard("Ann"))
+
+    assert [one.code for one in checks if one.outcome == "failed"] == ["support"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "So far 212 people have given £9,400 to the appeal.",
+        "So many slates are missing that swallows nest in the loft.",
+        "But for the frogs, nobody would mind the mud.",
+        "So viele Züge wurden verpasst, dass die Bahn 61.000 Euro zahlt.",
+    ],
+)
+def test_a_first_word_that_is_no_connective_points_at_nothing(sentence: str) -> None:
+    assert is_self_contained(sentence) is True
 
 
 @pytest.mark.parametrize(
@@ -59,6 +129,11 @@ def test_no_cut_changes_what_is_said() -> None:
     assert clause_cuts("“We won, at last, today,” said Ann.") == ()
     assert clause_cuts("The mayor said, “We waited for two years.”") == ()
     assert clause_cuts("समूह की अध्यक्ष सुनीता देवी ने कहा, “हमने इंतज़ार किया।”") == ()
+    assert clause_cuts("“We won it at last,” said the baker, Tess Ould.") == ()
+    assert clause_cuts("„Wir haben gewonnen“, sagte Anna Berg.") == ()
+    assert clause_cuts("“We won it at last,” said Tess Ould, a baker.") == (
+        "“We won it at last,” said Tess Ould…",
+    )
     assert clause_cuts("It cost 1,500 (or so, they say) then.") == ()
 
 
@@ -236,6 +311,85 @@ def test_a_sentence_that_begins_with_what_another_one_said_does_not_stand_alone(
 @pytest.mark.parametrize("sentence", ALONE)
 def test_times_numbers_and_names_at_the_start_lean_on_nothing(sentence: str) -> None:
     assert points_back(sentence) is False
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("it", "Il restauro è costato 2 milioni di euro."),
+        ("it-IT", "Il biglietto intero costa 8 euro."),
+        ("it", "Il lunedì resta chiuso."),
+        ("pt", "Lei que proíbe fogos entra em vigor."),
+        ("es", "Son 40 los vecinos de la calle Mayor."),
+        ("fr", "Dette publique : 40 milliards de plus en un an."),
+        ("fr", "Or blanc et fer noir, la lanterne brille depuis 1802."),
+        ("tr", "Son yıllarda nüfus arttı."),
+        ("da", "Er der plads til 40 børn?"),
+        ("nl", "Er zijn 40 bomen in het park."),
+        ("ro", "Este nevoie de 40 de voluntari."),
+    ],
+)
+def test_a_word_is_a_pronoun_in_its_own_language_only(language: str, sentence: str) -> None:
+    assert leans_back(sentence, language) is False
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("fr", "Il a dit non."),
+        ("fr", "Elle a dit non."),
+        ("en", "He left on Monday."),
+        ("de", "So kostet die Reparatur 61.000 Euro."),
+        ("de", "Davon waren elf Kinder."),
+        ("pt", "Ela disse não."),
+        # A sentence in another language than its text.
+        ("it", "They said that it was not the work of the council."),
+    ],
+)
+def test_a_pronoun_of_the_text_s_language_points_back(language: str, sentence: str) -> None:
+    assert leans_back(sentence, language) is True
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "We are told that he has ordered new seed.",
+        "Owners of the H2-S can skip this step.",
+        "We open there on Sat 5 Dec @ 10am with tea and cake.",
+        "Inspectors looked at it on Thursday and found nothing.",
+        "So far they've raised £71,400.",
+        "In 2019 they moved to Leeds.",
+        "Retailers there expect sales to fall by a third.",
+        '"Nobody asked us about the mill," said his colleague, Anna de la Cruz.',
+        "„Niemand hat uns gefragt“, sagte seine Kollegin Anna Berg.",
+        "« Personne ne nous a demandé », a déclaré son collègue, Jean Dupont.",
+        '"Nadie nos preguntó", dijo su colega, Ana Ruiz.',
+        "Besitzer des H2-S können diesen Schritt überspringen.",
+        "Les propriétaires du H2-S peuvent sauter cette étape.",
+    ],
+)
+def test_a_word_in_the_middle_that_stands_for_nothing_in_its_sentence_leans_back(sentence: str) -> None:
+    assert is_self_contained(sentence) is False
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The farmer said that he had ordered new seed.",
+        "Anna says that she will go.",
+        "Nobody knows how many bees there are.",
+        "Residents say that there were 40 dogs.",
+        "The hall in Leeds is open, and people meet there.",
+        "When she retired in 2004, Ann Berg had taught 6,000 children.",
+        "In his first year, Mayor Berg sold the hall.",
+        "The town built a bath and paid 4 million for it.",
+        '"We open there on Saturday," said Ann Berg.',
+        "Bussen stopper her klokken 9.",
+        "Call this number: 0800.",
+    ],
+)
+def test_what_a_word_stands_for_may_be_named_in_its_sentence(sentence: str) -> None:
+    assert is_self_contained(sentence) is True
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,61 @@ def test_the_number_of_a_paragraph_is_no_word_of_it():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "Will the pier be rebuilt? Not before 2029, says the harbour board. Who will pay for it? Mostly the county, which has set aside £8.4m.",
+            [],
+        ),
+        ("¿Qué queda del edificio de 1926? Poco, reconoce el arquitecto Luis Mora.", []),
+        ("Est-ce la fin ? Pas tout à fait : deux boulangers restent dans la rue.", []),
+        ("Chi ci lavorerà? Undici persone, di cui otto di Pescia.", []),
+        ("Who pays for the pier?\n\nMostly the county of Ash.", []),
+        (
+            "Who pays for the pier?\n\nTess Ould, the mayor, says that the county of Ash pays.",
+            ["Who pays for the pier?", "Tess Ould, the mayor, says that the county of Ash pays."],
+        ),
+        (
+            "Who pays for the pier? The county of Ash has set aside £8.4m for it.",
+            ["Who pays for the pier?", "The county of Ash has set aside £8.4m for it."],
+        ),
+    ],
+)
+def test_an_answer_without_a_verb_goes_with_its_question(text, left):
+    assert facts(f"{text}\n\n{DECIDED}") == left + DECIDED.split("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            '"Nobody on this council wanted to be the one to shut it," said Cllr Dermot Hayes, who chairs the committee.',
+            '"But I will not sign my name under a building that leaks."',
+        ),
+        (
+            "„Wir wollten das Bad nie schließen“, sagte Bürgermeister Jan Holm.",
+            "„Aber das Dach ist undicht und fällt bald.“",
+        ),
+        (
+            "« Personne ne voulait fermer », dit le maire, Jean Roux.",
+            "« Mais le toit fuit depuis trois ans. »",
+        ),
+        (
+            '"Nadie quería cerrarla", dijo la alcaldesa, Ana Ruiz.',
+            '"Pero el techo gotea desde hace tres años."',
+        ),
+    ],
+)
+def test_speech_is_not_told_without_its_turn(first, second):
+    assert first not in facts(f"{first} {second}\n\n{DECIDED}")
+
+
+def test_what_another_says_against_it_leaves_speech_as_it_is():
+    first = '"Nobody on this council wanted to shut it," said Cllr Dermot Hayes.'
+    assert first in facts(f'{first} "But the roof leaks," said Tess Ould.\n\n{DECIDED}')
+
+
 @pytest.mark.parametrize("close", ["Yours faithfully,", "Kind regards", "Mit freundlichen Grüßen"])
 def test_what_the_writer_of_a_letter_says_of_herself_stays_hers(close):
     letter = (

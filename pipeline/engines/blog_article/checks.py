@@ -12,7 +12,7 @@ from pipeline.engines.checks.allow_list import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
-from pipeline.text.verbatim_edits import collapse, count_words
+from pipeline.text.verbatim_edits import begins_whole, collapse, count_words
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
@@ -98,10 +98,10 @@ def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
 
 
 def check_points(draft: Draft, taken: Taken) -> Check:
-    """Of an excerpt: whether every bullet is a claim, so that nothing stands in it but the source's sentences."""
+    """Of an excerpt: whether every bullet is a claim from its beginning, so that nothing stands in it but the source's sentences."""
     faults = None
     if is_excerpt(draft):
-        claimed = {collapse(claim.text) for claim in draft.claims}
+        claimed = {collapse(claim.text) for claim in draft.claims if begins_whole(claim.text, claim.quote)}
         foreign = sum(one not in claimed for one in bullets(draft.body))
         if foreign or not claimed:
             faults = f"{foreign} sentences of the excerpt name no place in the source."

@@ -203,7 +203,7 @@ class Carousel(Engine):
 def _sentences(brief: Brief) -> list[tuple[str, Fact]]:
     """As they can stand on a slide, best first: those that stand alone before those that don't."""
     found = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
-    alone = [one for one in found if is_self_contained(one[0])]
+    alone = [one for one in found if is_self_contained(one[0], brief.language)]
     short = [(_shortened(words, WORDS_MOST), fact) for words, fact in alone]
     return [(words, fact) for words, fact in short if words]
 

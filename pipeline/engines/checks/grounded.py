@@ -26,7 +26,7 @@ from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.plain_text import plain_text
 from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.verbatim_edits import collapse, is_beheaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -213,6 +213,11 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
             or claim.text == claim.quote
         ):
             # A quote that isn't there is the engine's to refuse; words taken as they are prove themselves.
+            continue
+        if is_beheaded(claim.text, claim.quote):
+            failed.append(
+                f"\u201c{_cut(claim.text)}\u201d leaves out the source's \u201c{claim.quote.split()[0]}\u201d."
+            )
             continue
         start, end = passage_around(source.text, claim.start, claim.end)
         passage = source.text[start:end]

@@ -10,7 +10,7 @@ from pipeline.engines.base import Check, Claim
 from pipeline.engines.checks.allow_list import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
-from pipeline.text.anaphora import points_back
+from pipeline.text.anaphora import lacks_antecedent, points_back
 from pipeline.text.newsletter_sections import from_content
 from pipeline.text.plain_text import markdown_to_text
 from pipeline.text.verbatim_edits import (
@@ -80,8 +80,12 @@ def best_first(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> lis
     None that begins with what another sentence said: without it, it says something else.
     """
     said = [(sentence, fact) for fact in facts if (sentence := sayable(fact, brief, persona)) is not None]
-    alone = [pair for pair in said if is_self_contained(pair[0]) and not _UNNAMED.search(pair[0])]
-    return alone or [pair for pair in said if not points_back(pair[0])]
+    alone = [
+        pair for pair in said if is_self_contained(pair[0], brief.language) and not _UNNAMED.search(pair[0])
+    ]
+    return alone or [
+        pair for pair in said if not points_back(pair[0], brief.language) and not lacks_antecedent(pair[0])
+    ]
 
 
 def subject_of(title: str) -> str:

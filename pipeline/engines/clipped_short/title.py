@@ -30,11 +30,15 @@ _SHORTER: Final = (60, 40, 24)
 def verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> str:
     """A sentence of the stretch, else its beginning, word for word."""
     best = sorted(said, key=lambda one: (-one.score, one.start))
-    whole = [title for one in best if len(title := _as_title(one)) <= TITLE_MOST and is_self_contained(title)]
+    whole = [
+        title
+        for one in best
+        if len(title := _as_title(one)) <= TITLE_MOST and is_self_contained(title, brief.language)
+    ]
     cut = [
         title
         for one in best
-        if is_self_contained(_as_title(one))
+        if is_self_contained(_as_title(one), brief.language)
         for title in clause_cuts(_as_title(one))
         if 16 <= len(title) <= TITLE_MOST
     ]

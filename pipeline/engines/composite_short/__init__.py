@@ -77,7 +77,7 @@ class CompositeShort(Engine):
                 f"A Composite Short shows {LEAST} parts of videos of five seconds, or pictures of 400 pixels, at least; "
                 f"this item has {things}. Upload them and name them in the media."
             )
-        words = tellable_words(source.text)
+        words = tellable_words(source.text, source.language)
         if words >= _LEAST_WORDS:
             return None
         return (

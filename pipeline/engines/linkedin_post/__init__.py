@@ -13,7 +13,7 @@ from pipeline.engines.shared.source_sentences import (
     FactSentence,
     angle_of,
     is_postable,
-    leans_back,
+    leans,
     says_anything,
     spread,
     standing_alone,
@@ -123,7 +123,7 @@ class LinkedInPost(Engine):
         return (
             check_one_part(draft, is_empty=not _paragraphs(body)),
             _check_length(body),
-            _check_opening(body),
+            _check_opening(body, draft.language),
             _check_paragraphs(body),
             check_link_count(len(find_links(body))),
             *check_words(draft, brief, source, persona, parts=(body,), most_tags=MAX_TAGS),
@@ -170,8 +170,8 @@ def _followers(brief: Brief, persona: PersonaCard) -> dict[int, FactSentence]:
     for fact in brief.facts:
         words = collapse(fact.quote)
         is_fit = is_postable(words) and len(words) <= _LONGEST_SENTENCE and is_balanced(words)
-        leans = leans_back(words) and words[:1].isupper() and not brief.is_heading(fact)
-        if leans and is_fit and not find_links(words) and is_allowed(words, brief, persona):
+        is_follower = leans(words, brief.language) and words[:1].isupper() and not brief.is_heading(fact)
+        if is_follower and is_fit and not find_links(words) and is_allowed(words, brief, persona):
             # One space, or one line break, lies between two sentences of a paragraph.
             found[fact.start - 1] = FactSentence(words, fact)
     return found
@@ -269,7 +269,7 @@ def _check_length(body: str) -> Check:
     return judged("length", f"The post has {length} characters.", faults)
 
 
-def _check_opening(body: str) -> Check:
+def _check_opening(body: str, language: str) -> Check:
     first = next(iter(_paragraphs(body)), "")
     spans = split_sentences(first)
     end = spans[0][1] if spans else 0
@@ -278,7 +278,7 @@ def _check_opening(body: str) -> Check:
         faults = (
             f"The first sentence ends after {end} characters; readers see {SEEN} before they have to click."
         )
-    elif opens_dangling(first):
+    elif opens_dangling(first, language):
         faults = "The first word points at something said before."
     return judged("opening", f"The first {SEEN} characters hold a whole sentence.", faults)
 

@@ -92,7 +92,7 @@ class PersonaShort(Engine):
         self._post = ShortPost()
 
     def why_not(self, source: SourceText) -> str | None:
-        words = tellable_words(source.text)
+        words = tellable_words(source.text, source.language)
         if words >= _LEAST_WORDS:
             return None
         return (

@@ -73,22 +73,22 @@ def fault_of_call(line: str) -> str | None:
     return None
 
 
-def tellable_words(text: str) -> int:
+def tellable_words(text: str, language: str) -> int:
     """In sentences that are short enough to be told and stand alone."""
     return sum(
         count_words(sentence)
         for start, end in statements_in(text)
-        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)))
+        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)), language)
     )
 
 
-def _is_tellable(sentence: str) -> bool:
+def _is_tellable(sentence: str, language: str) -> bool:
     return (
         len(sentence) <= SENTENCE_MOST
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)
-        and is_self_contained(sentence)
+        and is_self_contained(sentence, language)
     )
 
 

@@ -92,14 +92,14 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
         (Quotation(speech.words, speech.speaker), fact)
         for fact in brief.facts
         for speech in speech_in(collapse(fact.quote))
-        if not speech.words[0].islower() and not opens_dangling(speech.words)
+        if not speech.words[0].islower() and not opens_dangling(speech.words, brief.language)
     ]
     origin = origin_of(brief, persona)
     sentences = [
         (Quotation(words, origin, is_spoken=brief.lane is not None), fact)
         for fact in brief.facts
         if (origin or brief.lane is not None)
-        and is_self_contained(words := collapse(fact.quote))
+        and is_self_contained(words := collapse(fact.quote), brief.language)
         and not signature_in(words)
     ]
     plain = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Claim
 from pipeline.engines.checks.allow_list import is_allowed
 from pipeline.engines.checks.persona_rules import count_hashtags
-from pipeline.text.anaphora import points_back
+from pipeline.text.anaphora import lacks_antecedent
 from pipeline.text.links import find_links
 from pipeline.text.sentences import statements_in
 from pipeline.text.verbatim_edits import (
@@ -19,7 +19,7 @@ from pipeline.text.verbatim_edits import (
     drop_asides,
     is_clean,
     is_self_contained,
-    opens_dangling,
+    leans_back,
     trim_conjunction,
     word_set,
 )
@@ -104,9 +104,9 @@ def polished(quote: str, *, is_cut: bool) -> str:
     return trim_conjunction(sentence)
 
 
-def leans_back(sentence: str) -> bool:
-    """Whether it is understood after the one before it only."""
-    return opens_dangling(sentence) or points_back(sentence) or _LEANING.search(sentence) is not None
+def leans(sentence: str, language: str) -> bool:
+    """Whether it is understood after the one before it only, or better."""
+    return leans_back(sentence, language) or _LEANING.search(sentence) is not None
 
 
 def standing_alone(
@@ -122,10 +122,19 @@ def standing_alone(
     said: list[frozenset[str]] = []
     for fact in brief.facts:
         sentence = polished(fact.quote, is_cut=fact.is_cut)
-        if brief.is_heading(fact) or not is_postable(sentence) or not is_self_contained(sentence):
+        if (
+            brief.is_heading(fact)
+            or not is_postable(sentence)
+            or not is_self_contained(sentence, brief.language)
+        ):
             continue
         words = shorten_sentence(sentence, room, may_cut=True, count=count)
-        if words is None or find_links(words) or not is_allowed(words, brief, persona):
+        if (
+            words is None
+            or lacks_antecedent(words)
+            or find_links(words)
+            or not is_allowed(words, brief, persona)
+        ):
             continue
         bag = words_of(words)
         if not any(are_alike(bag, other) for other in said):

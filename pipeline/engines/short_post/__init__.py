@@ -37,7 +37,7 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
-from pipeline.text.anaphora import points_back
+from pipeline.text.anaphora import lacks_antecedent, points_back
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.verbatim_edits import (
     collapse,
@@ -103,14 +103,18 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
     """
     url = ascii_url(brief.url)
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
-    usable = [(one, fact) for one, fact in sentences if is_postable(one) and not points_back(one)]
+    usable = [
+        (one, fact)
+        for one, fact in sentences
+        if is_postable(one) and not points_back(one, brief.language) and not lacks_antecedent(one)
+    ]
     found = False
     # Whether it has to stand alone, whether it may be cut.
     for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
         if found and not must_stand_alone:
             return
         for sentence, fact in usable:
-            if is_self_contained(sentence) is not must_stand_alone:
+            if is_self_contained(sentence, brief.language) is not must_stand_alone:
                 continue
             body = _fit(sentence, url, may_cut=may_cut)
             if body is not None and is_allowed(body, brief, persona) and not missing_in(body, persona):

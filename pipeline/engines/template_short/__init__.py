@@ -76,7 +76,7 @@ class TemplateShort(Engine):
         usable = [
             sentence
             for start, end in statements_in(source.text)
-            if _is_usable(sentence := _as_point(source.text[start:end]))
+            if _is_usable(sentence := _as_point(source.text[start:end]), source.language)
         ]
         if len(usable) >= POINTS:
             return None
@@ -176,13 +176,13 @@ def _as_point(sentence: str) -> str:
     return trim_conjunction(collapse(sentence.replace("\n", " ")))
 
 
-def _is_usable(sentence: str) -> bool:
+def _is_usable(sentence: str, language: str) -> bool:
     return (
         drawn_length(sentence) <= SLOTS["point"].characters
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)
-        and is_self_contained(sentence)
+        and is_self_contained(sentence, language)
     )
 
 
@@ -194,7 +194,7 @@ def _points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
         sentence = _as_point(fact.quote)
         words = _words(sentence)
         if (
-            _is_usable(sentence)
+            _is_usable(sentence, brief.language)
             and not missing(typeset(sentence, brief.language))
             and is_allowed(sentence, brief, persona)
             and not any(_is_alike(words, other) for other in said)

@@ -20,6 +20,7 @@ from pipeline.engines.shared.source_sentences import (
     words_of,
 )
 from pipeline.plugins import Refused
+from pipeline.text.anaphora import lacks_antecedent, leaves_speaker_open
 from pipeline.text.links import ascii_url, find_links, is_same_address, without_links
 from pipeline.text.typed_content import PARTS_BETWEEN
 from pipeline.text.verbatim_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
@@ -28,7 +29,7 @@ from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.engines.base import Brief, PersonaCard, SourceText
+    from pipeline.engines.base import Brief, Claim, PersonaCard, SourceText
     from pipeline.engines.shared.source_sentences import FactSentence
 
 LEAST_POSTS: Final = 3
@@ -104,8 +105,8 @@ class Thread(Engine):
             _check_content(draft, parts),
             _check_count(parts),
             _check_lengths(parts),
-            _check_opening(parts),
-            _check_dangling(parts),
+            _check_opening(parts, draft.language),
+            _check_dangling(parts, draft),
             _check_repetition(parts),
             _check_link_place(parts, source.url or brief.url),
             *check_words(draft, brief, source, persona, parts=parts, most_tags=MAX_HASHTAGS, what="thread"),
@@ -210,24 +211,47 @@ def _check_lengths(parts: Sequence[str]) -> Check:
     )
 
 
-def _check_opening(parts: Sequence[str]) -> Check:
+def _check_opening(parts: Sequence[str], language: str) -> Check:
     words = _words(parts[0])
     faults = None
     if not is_balanced(words):
         faults = "The first post doesn't stand alone: a quotation or a bracket in it isn't closed."
     elif is_wholly_quoted(words):
         faults = "The first post doesn't stand alone: it is a quotation that doesn't say whose."
-    elif opens_dangling(words):
+    elif opens_dangling(words, language):
         faults = "The first post doesn't stand alone: its first word points at something said before."
+    elif _is_open(words):
+        faults = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
     return judged("stands_alone", "The first post is understood by itself.", faults)
 
 
-def _check_dangling(parts: Sequence[str]) -> Check:
-    dangling = [place for place, part in enumerate(parts, 1) if place > 1 and opens_dangling(_words(part))]
+def _is_open(words: str) -> bool:
+    return leaves_speaker_open(words) or lacks_antecedent(words)
+
+
+def _strays(place: int, parts: Sequence[str], claims: Sequence[Claim]) -> bool:
+    """Whether the post says a sentence whose "he" or "there" is named in one that isn't in the post before it."""
+    before = {claim.end for claim in claims if claim.text in parts[place - 1]}
+    return any(
+        claim.text in parts[place]
+        and _is_open(claim.text)
+        and before.isdisjoint((claim.start - 1, claim.start - 2))
+        for claim in claims
+    )
+
+
+def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
+    dangling = [
+        place
+        for place, part in enumerate(parts, 1)
+        if place > 1 and opens_dangling(_words(part), draft.language)
+    ]
     faults = None
     if dangling:
         which = ", ".join(f"{place} (“{parts[place - 1].split()[0]}”)" for place in dangling)
         faults = f"The first word of these posts points at something said before: {which}."
+    elif strays := [place for place in range(1, len(parts)) if _strays(place, parts, draft.claims)]:
+        faults = f"Post {strays[0] + 1} means somebody or something that the post before it doesn't name."
     return judged("dangling", "No post begins with a word that points at the one before.", faults)
 
 

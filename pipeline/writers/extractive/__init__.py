@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.engines.base import Brief, Fact
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
-from pipeline.text.anaphora import points_back
 from pipeline.text.article import find_headings
+from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
 from pipeline.text.sentences import signature_in, statements_in
 from pipeline.text.site_talk import after_dateline, is_site_talk, set_apart
@@ -21,7 +21,7 @@ from pipeline.text.verbatim_edits import (
     is_clean,
     is_question,
     is_wholly_quoted,
-    opens_dangling,
+    leans_back,
     word_set,
 )
 from pipeline.writers.approved_line_drafts import approved_drafts
@@ -136,7 +136,7 @@ def _likeness(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(weight * other[term] for term, weight in one.items() if term in other)
 
 
-def _score(quote: str, order: int, count: int, nearness: float, words: int) -> float:
+def _score(quote: str, order: int, count: int, nearness: float, words: int, *, language: str) -> float:
     score = nearness * min(1.0, words / _FULL_LENGTH)
     # The lead of a report says most; the bonus fades over the first fifth.
     score += 0.25 * max(0.0, 1.0 - order / max(3.0, count / 5))
@@ -144,7 +144,7 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int) -> f
         score += 0.08
     if _QUOTED.search(quote):
         score += 0.06
-    if opens_dangling(quote) or points_back(quote) or is_wholly_quoted(quote):
+    if leans_back(quote, language) or is_wholly_quoted(quote):
         score -= 0.2
     # A question is told without its answer.
     if is_boilerplate(quote) or is_question(quote):
@@ -207,10 +207,11 @@ def _candidates(text: str, title: str) -> list[_Candidate]:
             sums[term] = sums.get(term, 0.0) + weight
     # What the title names, the source is about.
     centroid = _unit({term: weight * (1.5 if term in title_terms else 1.0) for term, weight in sums.items()})
+    language = guess_language(text)
     found: list[_Candidate] = []
     for order, ((start, end), vector, terms) in enumerate(zip(spans.values(), vectors, counts, strict=True)):
         quote = text[start:end]
-        score = _score(quote, order, total, _likeness(vector, centroid), terms.total())
+        score = _score(quote, order, total, _likeness(vector, centroid), terms.total(), language=language)
         found.append(_Candidate(order, start, end, quote, vector, score))
     # What stands in fragments tells what the text is about all the same.
     return _without_fragments(found, title)
