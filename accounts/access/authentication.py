@@ -62,7 +62,7 @@ class TooManyBadTokens(AppError):
     code = "rate_limited"
 
     def __init__(self, retry_after: int) -> None:
-        message = f"Too many invalid tokens came from this address; wait {retry_after} seconds."
+        message = f"Too many invalid tokens came from this address; wait {retry_after} second{'' if retry_after == 1 else 's'}."
         super().__init__(
             Detail(None, "too_many_bad_tokens", message), headers={"Retry-After": str(retry_after)}
         )

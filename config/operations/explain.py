@@ -43,6 +43,7 @@ from pipeline.publish.validation import why_closed
 from pipeline.review import explanation
 from pipeline.states import OPEN_RUNS, OPEN_SLOTS
 from pipeline.switches import availability, kill_switch
+from pipeline.text.verbatim_edits import counted
 from webhooks.models import Delivery, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_open
 
@@ -137,7 +138,7 @@ def _work(row: DueModel, now: datetime) -> Iterator[str]:
         yield f"It is due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
         yield from _queue(job.queue, now)
     if row.attempts and isinstance(job, jobs.RowJob):
-        yield f"It was begun {row.attempts} times without success, of {job.max_attempts} at most."
+        yield f"It was begun {counted(row.attempts, 'time')} without success, of {job.max_attempts} at most."
 
 
 def _is_of(row: DueModel, job: jobs.Job) -> bool:
@@ -216,7 +217,7 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     says_both = health.sentence.startswith(health.label)
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
-        yield f"{source.failures} polls in a row failed, since {as_z(source.failing_since)}."
+        yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
     why = availability.of_source(kind_of(source), source.config) or eligibility.unavailable(source)
     if why is not None:
         yield why.sentence
@@ -250,9 +251,9 @@ def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
     if not is_open(endpoint):
         yield "It is switched off: its deliveries are held until somebody switches it on."
     if endpoint.failing_since is not None:
-        yield f"{endpoint.failures} attempts in a row failed, since {as_z(endpoint.failing_since)}."
+        yield f"{counted(endpoint.failures, 'attempt')} in a row failed, since {as_z(endpoint.failing_since)}."
     waiting = Delivery.everywhere.open().filter(endpoint=endpoint).order_by("pk")
-    yield f"{waiting.count()} deliveries wait."
+    yield f"{counted(waiting.count(), 'delivery waits', 'deliveries wait')}."
     yield from _below(Recovery.everywhere.filter(endpoint=endpoint, status=RecoveryStatus.RUNNING), now)
     yield from _below(waiting.pending()[:1], now)
 
@@ -262,7 +263,7 @@ def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
         yield f"Its endpoint {encode('whe', row.endpoint_id)} is switched off; somebody has to switch it on."
     if row.attempt_count:
         answer = f"; the last answer was {row.last_status}" if row.last_status else ""
-        yield f"It was sent {row.attempt_count} times{answer}."
+        yield f"It was sent {counted(row.attempt_count, 'time')}{answer}."
 
 
 def _of_event(event: Event, now: datetime) -> Iterator[str]:

@@ -172,6 +172,11 @@ def count_words(text: str) -> int:
     return words + len(_WORD.findall(text))
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number with its noun, "1 word" and "2 words"; `several` is the plural that isn't the noun with an s."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
 def drawn_length(text: str) -> int:
     """Characters of usual width that take as much room: one of Chinese, Japanese or Korean takes that of two."""
     return len(text) + (0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text))

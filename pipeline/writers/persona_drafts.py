@@ -13,7 +13,7 @@ from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
 from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import count_words
+from pipeline.text.verbatim_edits import count_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ def _measured(material: PersonaMaterial) -> str:
     lengths = [count_words(one) for one in samples]
     facts = [f"Measured on {len(samples)} {what if len(samples) > 1 else what[:-1]}."]
     spread = f", from {min(lengths)} to {max(lengths)}" if len(set(lengths)) > 1 else ""
-    facts.append(f"Typical length: {round(median(lengths))} words{spread}.")
+    facts.append(f"Typical length: {counted(round(median(lengths)), 'word')}{spread}.")
     sentences = [
         words
         for one in samples
@@ -95,7 +95,7 @@ def _measured(material: PersonaMaterial) -> str:
         if (words := count_words(_HASHTAG.sub("", one[start:end])))
     ]
     if sentences:
-        facts.append(f"Typical sentence: {round(median(sentences))} words.")
+        facts.append(f"Typical sentence: {counted(round(median(sentences)), 'word')}.")
     facts.append(_share("Hashtags", count_hashtags, samples))
     facts.append(_share("Emoji", count_emoji, samples))
     return " ".join(facts)

@@ -124,8 +124,8 @@ def test_source_that_says_too_little_is_refused_in_a_sentence() -> None:
 
     assert refused.value.code == "nothing_to_say"
     assert refused.value.message == (
-        "The source's sentences that are understood by themselves don't make 600 characters under one of at most 200 that "
-        "carries the point."
+        "A LinkedIn Post needs 600 characters in whole sentences that make sense out of their context, and one of at most "
+        "200 to begin with that says what it is about. The source has too few of them."
     )
 
 

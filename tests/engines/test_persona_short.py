@@ -248,7 +248,7 @@ def lines(*changes):
 @pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
-        ({"body": TITLE}, "script", "There are 1 lines"),
+        ({"body": TITLE}, "script", "The text has 1 line, 0 passages among them."),
         ({"body": lines((0, "Boats " * 13))}, "script", "The hook has 77 characters; 72 are the most."),
         ({"body": lines((1, "Boats and more. " * 28))}, "script", "Passage 1 has 447 characters; 420"),
         ({"body": lines((5, "s" * 80))}, "script", "The end card has 80 characters; 72 are the most."),

@@ -161,7 +161,7 @@ def test_an_answer_becomes_a_draft():
 def test_an_answer_with_other_points_than_three_is_stopped():
     one = PLUGIN.draft_from({**ANSWER, "points": ANSWER["points"][:2]}, brief(), ANN, "number")
 
-    assert failed(one)["slots"].endswith("There are 4 lines.")
+    assert failed(one)["slots"].endswith("The text has 4 lines.")
 
 
 @pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
@@ -199,7 +199,7 @@ def lines(*changes):
 @pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
-        ({"body": TITLE}, "slots", "There are 1 lines"),
+        ({"body": TITLE}, "slots", "The text has 1 line."),
         ({"body": lines((0, "Boats " * 13))}, "slots", "The title has 77 characters; 72 are the most."),
         ({"body": lines((2, "Boats and " * 12))}, "slots", "Point 2 has 119 characters; 110 are the most."),
         ({"body": lines((4, "s" * 80))}, "slots", "The end card has 80 characters; 72 are the most."),

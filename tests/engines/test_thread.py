@@ -167,7 +167,7 @@ def test_source_without_address_has_no_link() -> None:
 def test_too_few_sentences_are_refused_in_a_sentence() -> None:
     assert refusal(*SENTENCES[:2]) == (
         "nothing_to_say",
-        "A Thread needs 3 sentences that are understood by themselves and fit into a post; the source has 2.",
+        "A Thread needs 3 sentences that make sense out of their context and fit into a post; the source has 2.",
     )
 
 

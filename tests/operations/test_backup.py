@@ -124,7 +124,7 @@ def test_what_was_sent_after_the_backup_is_not_sent_again(one, saved):
     one.shell(SEND)
     posts = one.shell(POSTS)
     told = one.does("restore", str(saved), "--wipe")
-    assert "1 rows that were in hand are looked at again." in told
+    assert "1 row that was in hand is looked at again." in told
     assert "2 publications that were still to be sent are looked up" in told
     # The platform is another machine: it still has what it took.
     one.shell(PUT_POSTS.format(posts=posts))

@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDate
 from analytics import rollup
 from analytics.models import Measurement, Outcome
 from pipeline.models import HitCount
+from pipeline.text.verbatim_edits import counted
 
 _AT_ONCE: Final = 500
 _FACTS: Final = (
@@ -41,4 +42,4 @@ class Command(BaseCommand):
                     (workspace, test, datetime.combine(day, time(), tzinfo=UTC))
                     for workspace, test, day in days[begin : begin + _AT_ONCE]
                 )
-        self.stdout.write(f"{len(days)} days are added up anew by the workers.")
+        self.stdout.write(f"{counted(len(days), 'day is', 'days are')} added up anew by the workers.")

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import media_sweep
 from pipeline.media import files, media_folder
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -44,7 +45,7 @@ class Command(BaseCommand):
         if not approved:
             message = "No sweep has stopped; there is nothing to approve."
             raise CommandError(message)
-        self.stdout.write(f"The next sweep may take {approved} files; it begins within a minute.")
+        self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
     def _tell(self) -> None:
         found = media_folder.standing()
@@ -54,7 +55,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_folder.own_id()}.")
         elif not found.said:
             self.stdout.write(f"{settings.MEDIA_ROOT} has no id yet; the next sweep or backup gives it one.")
-        self.stdout.write(f"{len(resting)} files rest in its trash.")
+        self.stdout.write(f"{counted(len(resting), 'file rests', 'files rest')} in its trash.")
         if found.said:
             raise CommandError(found.refusal)
         if stopped:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import backup_archive, restore
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -27,8 +28,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         lines = [
             f"Restored as it was at {done.made_at}.",
-            f"{done.voided} rows that were in hand are looked at again.",
-            f"{done.doubted} publications that were still to be sent are looked up on their platforms first.",
+            f"{counted(done.voided, 'row that was in hand is', 'rows that were in hand are')} looked at again.",
+            f"{counted(done.doubted, 'publication that was still to be sent is', 'publications that were still to be sent are')} looked up on the platform first.",
         ]
         if done.stopped:
             names = ", ".join(done.stopped)

@@ -50,7 +50,7 @@ from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, says_anything
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import collapse, count_words, is_clean
+from pipeline.text.verbatim_edits import collapse, count_words, counted, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,9 @@ class BlogArticle(Engine):
         words = count_words(source.text[:_LOOKED_THROUGH])
         if words >= LEAST_SOURCE_WORDS:
             return None
-        return f"This item has {words} words; a Blog Article rests on {LEAST_SOURCE_WORDS} or more."
+        return (
+            f"This item has {counted(words, 'word')}; a Blog Article rests on {LEAST_SOURCE_WORDS} or more."
+        )
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Excerpts, the best sentences in the first."""
@@ -122,7 +124,7 @@ class BlogArticle(Engine):
             check_slug(draft),
             check_description(draft),
             check_headings(draft, taken, source),
-            check_points(draft, taken),
+            check_points(draft, taken, source),
             check_length(draft, taken, source, brief),
             check_share(draft, taken, source, brief),
             check_sources(draft, taken, source.url or brief.url),

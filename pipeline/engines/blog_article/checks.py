@@ -12,7 +12,8 @@ from pipeline.engines.checks.allow_list import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
-from pipeline.text.verbatim_edits import begins_whole, collapse, count_words
+from pipeline.text.sentences import split_sentences
+from pipeline.text.verbatim_edits import begins_whole, collapse, count_words, counted, first_words
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
@@ -28,6 +29,8 @@ LEAST_HEADINGS: Final = 3
 MOST_HEADINGS: Final = 6
 POINTS: Final = 3
 MOST_TAGS: Final = 5
+_MOST_SHOWN: Final = 3
+_SHOWN: Final = 80
 
 _CONTENT: Final = frozenset(
     {"slug", "meta_description", "tags", "canonical_url", "form", "reading_minutes", "json_ld"}
@@ -55,8 +58,8 @@ def check_title(draft: Draft) -> Check:
     if not length:
         faults = "The article has no title."
     elif length > TITLE_CHARACTERS:
-        faults = f"The title has {length} characters; search engines show {TITLE_CHARACTERS}."
-    return judged("title_length", f"The title has {length} characters.", faults)
+        faults = f"The title has {counted(length, 'character')}; search engines show {TITLE_CHARACTERS}."
+    return judged("title_length", f"The title has {counted(length, 'character')}.", faults)
 
 
 def check_slug(draft: Draft) -> Check:
@@ -75,8 +78,10 @@ def check_description(draft: Draft) -> Check:
     least = 1 if is_excerpt(draft) else META_LEAST
     faults = None
     if not least <= length <= META_MOST:
-        faults = f"The meta description has {length} characters; {META_LEAST} to {META_MOST} are shown."
-    return judged("meta_description", f"The meta description has {length} characters.", faults)
+        faults = (
+            f"The meta description has {counted(length, 'character')}; {META_LEAST} to {META_MOST} are shown."
+        )
+    return judged("meta_description", f"The meta description has {counted(length, 'character')}.", faults)
 
 
 def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
@@ -91,43 +96,69 @@ def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
             faults = f"The excerpt has {count} headings; {MOST_HEADINGS} are the most."
         return judged("headings", "The headings are the source's own.", faults)
     if not LEAST_HEADINGS <= count <= MOST_HEADINGS:
-        faults = f"The article has {count} headings; {LEAST_HEADINGS} to {MOST_HEADINGS} guide its readers."
+        faults = f"The article has {counted(count, 'heading')}; {LEAST_HEADINGS} to {MOST_HEADINGS} guide its readers."
     elif len({fold(one).casefold() for one in taken.headings}) < count:
         faults = "Two headings are the same."
-    return judged("headings", f"The article has {count} headings.", faults)
+    return judged("headings", f"The article has {counted(count, 'heading')}.", faults)
 
 
-def check_points(draft: Draft, taken: Taken) -> Check:
-    """Of an excerpt: whether every bullet is a claim from its beginning, so that nothing stands in it but the source's sentences."""
+def check_points(draft: Draft, taken: Taken, source: SourceText) -> Check:
+    """Of an excerpt: whether nothing stands in it but the source's sentences, each from its beginning."""
     faults = None
     if is_excerpt(draft):
-        claimed = {collapse(claim.text) for claim in draft.claims if begins_whole(claim.text, claim.quote)}
-        foreign = sum(one not in claimed for one in bullets(draft.body))
-        if foreign or not claimed:
-            faults = f"{foreign} sentences of the excerpt name no place in the source."
-        return judged("points", "Every sentence of the excerpt names its place in the source.", faults)
+        foreign = [
+            *_not_the_sources(draft, source),
+            *(claim.text for claim in draft.claims if not begins_whole(claim.text, claim.quote)),
+        ]
+        if foreign:
+            faults = _promised_otherwise(foreign)
+        elif not draft.claims:
+            faults = "The excerpt has no sentence of the source."
+        return judged("points", "Every sentence of the excerpt stands in the source.", faults)
     if len(taken.points) != POINTS:
-        faults = f"It is summed up in {len(taken.points)} points; {POINTS} are read."
+        faults = f"It is summed up in {counted(len(taken.points), 'point')}; {POINTS} are read."
     return judged("points", f"It is summed up in {POINTS} points.", faults)
+
+
+def _not_the_sources(draft: Draft, source: SourceText) -> tuple[str, ...]:
+    """The sentences that are no claim, and that nobody took whole from the source either."""
+    claimed = {collapse(claim.text) for claim in draft.claims}
+    others = [one for one in bullets(draft.body) if one not in claimed]
+    if not others:
+        return ()
+    whole = {fold(source.text[start:end]) for start, end in split_sentences(source.text)}
+    return tuple(one for one in others if fold(one) not in whole)
+
+
+def _promised_otherwise(sentences: tuple[str, ...]) -> str:
+    """What the line above the sentences says of them, and what whoever wrote them has to do."""
+    are, them = ("sentence isn't", "it") if len(sentences) == 1 else ("sentences aren't", "them")
+    shown = " ".join(f"\u201c{first_words(one, _SHOWN)}\u201d" for one in sentences[:_MOST_SHOWN])
+    return (
+        f"{len(sentences)} {are} the source's, though the line at the top of the article says that all are taken "
+        f"word for word from it: {shown} Remove {them}, or write the source's own words."
+    )
 
 
 def check_length(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -> Check:
     words = count_words(taken.words)
     if is_excerpt(draft):
-        return Check("length", "passed", f"The excerpt has {words} words.")
+        return Check("length", "passed", f"The excerpt has {counted(words, 'word')}.")
     length = count_words(source.text)
     if words > HARD_MOST_WORDS or words < _fewest_words(length, brief):
         return Check(
             "length",
             "failed",
-            f"The article has {words} words; {LEAST_WORDS} to {MOST_WORDS} make one.",
+            f"The article has {counted(words, 'word')}; {LEAST_WORDS} to {MOST_WORDS} make one.",
         )
     if words > MOST_WORDS:
-        return Check("length", "warning", f"The article has {words} words; few read on after {MOST_WORDS}.")
+        return Check(
+            "length", "warning", f"The article has {counted(words, 'word')}; few read on after {MOST_WORDS}."
+        )
     if words < LEAST_WORDS:
-        message = f"The article has {words} words, fewer than the {LEAST_WORDS} of a full one; what it rests on has {length}."
+        message = f"The article has {counted(words, 'word')}, fewer than the {LEAST_WORDS} of a full one; what it rests on has {length}."
         return Check("length", "warning", message)
-    return Check("length", "passed", f"The article has {words} words.")
+    return Check("length", "passed", f"The article has {counted(words, 'word')}.")
 
 
 def _fewest_words(length: int, brief: Brief) -> int:
@@ -137,13 +168,13 @@ def _fewest_words(length: int, brief: Brief) -> int:
 
 
 def check_share(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -> Check:
-    """How much of the source is quoted: between quotation marks, and of an excerpt all but its label."""
+    """How much of the source is quoted: between quotation marks, and of an excerpt all that is the source's."""
+    known = fold(source.text)
     if is_excerpt(draft):
-        used: dict[str, None] = dict.fromkeys([*taken.headings, *bullets(draft.body)])
-        quoted = sum(map(len, used))
+        # A sentence that somebody added isn't quoted; `check_points` names it.
+        quoted = sum(len(one) for one in {*taken.headings, *bullets(draft.body)} if fold(one) in known)
         most = quotable(len(source.text))
     else:
-        known = fold(source.text)
         quoted = sum(len(one) for one in set(quotations(taken.words)) if fold(one).rstrip(" .,…") in known)
         most = int(SHARE * len(source.text))
     faults = None

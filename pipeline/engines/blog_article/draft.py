@@ -106,7 +106,7 @@ def excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, 
     if not drafts:
         message = (
             f"An excerpt quotes {room} characters of this source at the most: too few for {_LEAST_SENTENCES} sentences "
-            "that are understood by themselves."
+            "that make sense out of their context."
         )
         raise Refused(message, code="nothing_to_say")
     return tuple(drafts)

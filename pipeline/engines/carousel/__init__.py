@@ -40,6 +40,7 @@ from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,
+    counted,
     drop_asides,
     first_words,
     is_clean,
@@ -349,7 +350,7 @@ def _check_body(draft: Draft) -> Check:
         if length > most
         else None
     )
-    return judged("length", f"The words beside the slides have {length} characters.", fault)
+    return judged("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:

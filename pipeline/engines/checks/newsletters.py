@@ -17,6 +17,7 @@ from pipeline.text.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,
+    counted,
     first_words,
     is_balanced,
     is_clean,
@@ -172,7 +173,7 @@ def check_preheader(draft: Draft) -> Check:
     fault = None
     if preheader != collapse(preheader) or not PREHEADER_LEAST <= len(preheader) <= PREHEADER_MOST:
         fault = (
-            f"The preheader has {len(preheader)} characters; it has to be one line of {PREHEADER_LEAST} to "
+            f"The preheader has {counted(len(preheader), 'character')}; it has to be one line of {PREHEADER_LEAST} to "
             f"{PREHEADER_MOST}."
         )
     elif repeats(preheader, subject):

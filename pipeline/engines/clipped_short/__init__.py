@@ -40,9 +40,7 @@ from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import (
-    paragraph_of,
-)
+from pipeline.text.verbatim_edits import counted, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -253,7 +251,8 @@ def _worded(clip: Clip, span: VideoSpan, body: str) -> tuple[Word, ...]:
     said = body.split()
     if len(said) != len(heard):
         message = (
-            f"The captions follow what is said: the text has {len(said)} words, and {len(heard)} are said in the clip. "
+            f"The captions follow what is said: the text has {counted(len(said), 'word')}, and the clip "
+            f"{counted(len(heard), 'word')}. "
             "Correct words, but leave none out and add none."
         )
         raise Refused(message, code="other_words", field="body")

@@ -24,6 +24,7 @@ from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
 from pipeline.render.video.templates.composite import SECONDS, VisualSource
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -228,7 +229,7 @@ def _check_length(draft: Draft, persona: PersonaCard) -> Check:
     except Refused:
         return Check("length", "passed", "How long it is can't be said yet.")
     words = sum(len(passage.split()) for passage in script.passages)
-    said = f"The script has {words} words, and the film takes about {seconds:.0f} seconds"
+    said = f"The script has {counted(words, 'word')}, and the film takes about {counted(round(seconds), 'second')}"
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         return Check("length", "failed", f"{said}; {SECONDS[0]:.0f} to {SECONDS[1]:.0f} are possible.")
     if words > WORDS[1]:

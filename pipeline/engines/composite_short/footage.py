@@ -14,6 +14,7 @@ from pipeline.engines.shared.fixed_words import is_span
 from pipeline.render.audio.spoken_words import tokens
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,7 +115,7 @@ def spans_in(shown: Sequence[Any]) -> tuple[VideoSpan, ...]:
 def fault_in(shown: Sequence[Any], material: FilmMaterial | None) -> str | None:
     """The sentence for what can't be shown, None where all can; without material nothing is asked of it."""
     if not LEAST <= len(shown) <= MOST:
-        return f"The content names {len(shown)} clips and pictures; {LEAST} to {MOST} can be shown."
+        return f"The content names {counted(len(shown), 'clip or picture', 'clips and pictures')}; {LEAST} to {MOST} can be shown."
     known = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name for still in material.stills} if material is not None else set()
     before: list[VideoSpan] = []

@@ -23,6 +23,7 @@ from pipeline.text.links import ascii_url, find_links, without_links
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import (
     collapse,
+    counted,
     drawn_length,
     is_balanced,
     is_wide,
@@ -82,7 +83,7 @@ class LinkedInPost(Engine):
         if drawn_length(text) >= LEAST:
             return None
         has, least = _counted(text)
-        return f"This item has {has} characters of text; a LinkedIn Post has {least} or more, and none is invented."
+        return f"This item has {counted(has, 'character')} of text; a LinkedIn Post has {least} or more, and none is invented."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Sentences in the order of the source, under one that carries the point. A further draft uses others."""
@@ -111,8 +112,8 @@ class LinkedInPost(Engine):
             )
         else:
             message = (
-                f"The source's sentences that are understood by themselves don't make {LEAST} characters under one of at "
-                f"most {SEEN} that carries the point."
+                f"A LinkedIn Post needs {LEAST} characters in whole sentences that make sense out of their context, and "
+                f"one of at most {SEEN} to begin with that says what it is about. The source has too few of them."
             )
         raise Refused(message, code="nothing_to_say")
 
@@ -265,8 +266,8 @@ def _check_length(body: str) -> Check:
         faults = f"The post has {length} characters; LinkedIn takes {HARD_MOST}."
     elif drawn_length(body) < LEAST:
         has, least = _counted(body)
-        faults = f"The post has {has} characters; a LinkedIn Post has {least} or more."
-    return judged("length", f"The post has {length} characters.", faults)
+        faults = f"The post has {counted(has, 'character')}; a LinkedIn Post has {least} or more."
+    return judged("length", f"The post has {counted(length, 'character')}.", faults)
 
 
 def _check_opening(body: str, language: str) -> Check:
@@ -275,9 +276,7 @@ def _check_opening(body: str, language: str) -> Check:
     end = spans[0][1] if spans else 0
     faults = None
     if end > SEEN:
-        faults = (
-            f"The first sentence ends after {end} characters; readers see {SEEN} before they have to click."
-        )
+        faults = f"The first sentence ends after {counted(end, 'character')}; readers see {SEEN} before they have to click."
     elif opens_dangling(first, language):
         faults = "The first word points at something said before."
     return judged("opening", f"The first {SEEN} characters hold a whole sentence.", faults)

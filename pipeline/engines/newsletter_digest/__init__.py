@@ -18,7 +18,7 @@ from pipeline.text.newsletter_sections import (
     escape_markdown,
     from_content,
 )
-from pipeline.text.verbatim_edits import collapse, count_words, first_words, paragraph_of
+from pipeline.text.verbatim_edits import collapse, count_words, counted, first_words, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,9 +60,12 @@ class NewsletterDigest(Engine):
     def why_not(self, source: SourceText) -> str | None:
         stories = len(source.stories)
         if not stories:
-            return "A digest is made from several items together; keep a series for it."
+            return (
+                "A digest is made from several items together: create a series under Calendar \u203a Recurring, or with "
+                "POST /v1/series."
+            )
         if stories < STORIES_LEAST:
-            return f"A digest needs {STORIES_LEAST} stories or more; there are {stories}."
+            return f"A digest needs {STORIES_LEAST} stories or more; this has {stories}."
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
@@ -223,7 +226,7 @@ def _check_count(draft: Draft) -> Check:
     stories = len(from_content(draft.content))
     fault = None
     if not STORIES_LEAST <= stories <= STORIES_MOST:
-        fault = f"The digest has {stories} stories; it has to have {STORIES_LEAST} to {STORIES_MOST}."
+        fault = f"The digest has {counted(stories, 'story', 'stories')}; it has to have {STORIES_LEAST} to {STORIES_MOST}."
     return rules.check_result("stories", f"The digest has {STORIES_LEAST} to {STORIES_MOST} stories.", fault)
 
 
@@ -242,7 +245,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
         return Check("length", "passed", message)
     off = [(one, words) for one in written if not WORDS_LEAST <= (words := rules.words_in(one)) <= WORDS_MOST]
     failed = [
-        f"\u201c{one.headline}\u201d has {words} words"
+        f"\u201c{one.headline}\u201d has {counted(words, 'word')}"
         for one, words in off
         if words > WORDS_MOST or words < min(WORDS_LEAST, _held(one, brief))
     ]
@@ -250,7 +253,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
         message = f"{'; '.join(failed)}. A story has {WORDS_LEAST} to {WORDS_MOST}."
         return Check("length", "failed", message)
     if off:
-        message = f"{len(off)} of the stories have fewer than {WORDS_LEAST} words: their facts hold no more."
+        message = f"{counted(len(off), 'story has', 'stories have')} fewer than {WORDS_LEAST} words: their facts hold no more."
         return Check("length", "warning", message)
     return Check("length", "passed", f"Each story has {WORDS_LEAST} to {WORDS_MOST} words.")
 

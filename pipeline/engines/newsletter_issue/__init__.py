@@ -18,7 +18,7 @@ from pipeline.text.newsletter_sections import (
     escape_markdown,
     from_content,
 )
-from pipeline.text.verbatim_edits import collapse, count_words, paragraph_of
+from pipeline.text.verbatim_edits import collapse, count_words, counted, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -210,21 +210,23 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     sections = from_content(draft.content)
     words = sum(map(rules.words_in, sections))
     if words > WORDS_MOST:
-        message = f"The issue has {words} words; {WORDS_MOST} are the most."
+        message = f"The issue has {counted(words, 'word')}; {WORDS_MOST} are the most."
         return Check("length", "failed", message)
     if words >= WORDS_LEAST:
-        return Check("length", "passed", f"The issue has {words} words, from {WORDS_LEAST} to {WORDS_MOST}.")
+        return Check(
+            "length", "passed", f"The issue has {counted(words, 'word')}, from {WORDS_LEAST} to {WORDS_MOST}."
+        )
     if sections and all(rules.is_verbatim(one, draft.claims) for one in sections):
         message = (
-            f"The issue has {words} words: sentences of the source and nothing added, so it is shorter than the "
+            f"The issue has {counted(words, 'word')}: sentences of the source and nothing added, so it is shorter than the "
             f"{WORDS_LEAST} words of a written one."
         )
         return Check("length", "passed", message)
     held = sum(count_words(fact.quote) for fact in brief.facts)
     if words < min(WORDS_LEAST, held):
-        message = f"The issue has {words} words; write {WORDS_LEAST} to {WORDS_MOST}, the facts hold enough for more."
+        message = f"The issue has {counted(words, 'word')}; write {WORDS_LEAST} to {WORDS_MOST}, the facts hold enough for more."
         return Check("length", "failed", message)
-    message = f"The issue has {words} words, fewer than {WORDS_LEAST}: its facts hold no more."
+    message = f"The issue has {counted(words, 'word')}, fewer than {WORDS_LEAST}: its facts hold no more."
     return Check("length", "warning", message)
 
 

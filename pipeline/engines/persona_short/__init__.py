@@ -37,10 +37,7 @@ from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import telling
 from pipeline.render.video.templates.telling import CALL_WORDS, HOOK_SECONDS, SECONDS, SLOTS, Telling
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import (
-    collapse,
-    count_words,
-)
+from pipeline.text.verbatim_edits import collapse, count_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -258,7 +255,7 @@ def _check_length(draft: Draft) -> Check:
         return Check("length", "passed", "How long it is can't be said yet.")
     seconds = narration.seconds_of(script)
     words = sum(count_words(one) for one in script.passages)
-    said = f"The script has {words} words and takes about {seconds:.0f} seconds"
+    said = f"The script has {counted(words, 'word')} and takes about {counted(round(seconds), 'second')}"
     if not SECONDS[0] - 3 <= seconds <= SECONDS[1] - 8:
         return Check("length", "failed", f"{said}; a film takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}.")
     if not (WORDS[0] <= words <= WORDS[1] and GOOD_SECONDS[0] <= seconds + 2 <= GOOD_SECONDS[1]):

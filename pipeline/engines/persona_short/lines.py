@@ -22,6 +22,7 @@ from pipeline.text.links import find_links
 from pipeline.text.sentences import goes_on, statements_in
 from pipeline.text.verbatim_edits import (
     count_words,
+    counted,
     drawn_length,
     is_clean,
     is_self_contained,
@@ -49,7 +50,7 @@ def telling_of(draft: Draft) -> Telling:
     if len(lines) < _LINES[0] or len(told) > PASSAGES_MOST:
         message = (
             f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
-            f"where there is one, the end card. There are {len(lines)} lines, {len(told)} of them passages."
+            f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(told), 'passage')} among them."
         )
         raise Refused(message, code="wrong_count")
     return Telling(lines[0], tuple(told), call, lines[-1])

@@ -107,8 +107,8 @@ class QuoteGraphic(Engine):
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
         if not drafts and brief.lane is None and not origin_of(brief, persona):
             message = (
-                "No sentence here both quotes words that stand alone and names who said them, and the item has no address on "
-                "a named site that its sentences could be quoted from. Push it with such an address or quotation."
+                "The text has no quotation that makes sense by itself and says who said it, and no link to a page that a "
+                "sentence could be credited to. Add such a quotation, or the link of the page that the text is from."
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:

@@ -33,7 +33,14 @@ from pipeline.render.video.templates import points
 from pipeline.render.video.templates.points import POINTS, SLOTS, Values
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.sentences import statements_in
-from pipeline.text.verbatim_edits import collapse, drawn_length, is_clean, is_self_contained, trim_conjunction
+from pipeline.text.verbatim_edits import (
+    collapse,
+    counted,
+    drawn_length,
+    is_clean,
+    is_self_contained,
+    trim_conjunction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,7 +173,7 @@ def values_of(draft: Draft) -> Values:
     if len(lines) != POINTS + 2:
         message = (
             f"The film shows {POINTS + 2} cards, one for each line of the text: the title, {POINTS} points and the end "
-            f"card. There are {len(lines)} lines."
+            f"card. The text has {counted(len(lines), 'line')}."
         )
         raise Refused(message, code="wrong_count")
     return Values(lines[0], tuple(lines[1:-1]), lines[-1])

@@ -92,7 +92,7 @@ class Thread(Engine):
             message = f"The source's sentences don't keep the persona's rules as a Thread: {lacks}"
         else:
             message = (
-                f"A Thread needs {LEAST_POSTS} sentences that are understood by themselves and fit into a post; the source "
+                f"A Thread needs {LEAST_POSTS} sentences that make sense out of their context and fit into a post; the source "
                 f"has {len(left)}."
             )
         raise Refused(message, code="nothing_to_say")

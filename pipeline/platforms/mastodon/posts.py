@@ -14,6 +14,7 @@ from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
 from pipeline.platforms.rules import images_of
 from pipeline.platforms.upload_bodies import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +116,8 @@ def take_back(
             delete(account, one["id"], http=http, now=now)
         except PluginError as error:
             message = (
-                f"{refused.message} {len(sent) - number} posts of the thread are public and couldn't be taken back. "
+                f"{refused.message} {counted(len(sent) - number, 'post of the thread is', 'posts of the thread are')} "
+                f"public and couldn't be taken back. "
                 f"{error.message}"
             )
             raise OutcomeUnknown(message, code="thread_unfinished") from error

@@ -13,6 +13,7 @@ from config.core.datetimes import as_z
 from pipeline.models import Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,6 +132,7 @@ def _said(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code
     if start > now:
         return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
     if code == "daily_cap":
-        return f"{outlet.name} takes {rules.per_day} posts in 24 hours; it goes out when its turn comes."
+        return f"{outlet.name} takes {counted(rules.per_day, 'post')} in 24 hours; it goes out when its turn comes."
     minutes = (rules.gap or AFTER_REST).total_seconds() / 60
-    return f"{outlet.name} takes one post every {minutes:g} minutes; it goes out when its turn comes."
+    every = "minute" if minutes == 1 else f"{minutes:g} minutes"
+    return f"{outlet.name} takes one post every {every}; it goes out when its turn comes."

@@ -21,6 +21,7 @@ from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
+from pipeline.text.verbatim_edits import counted
 from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ def move(row: Publication, now: datetime) -> bool:
             return False
         is_told = is_overdue(row, now)
         late = int((now - row.due_at).total_seconds() // 60)
-        message = (
-            f"It was {late} minutes late, which its late policy doesn't allow: it goes to the next free slot."
-        )
+        message = f"It was {counted(late, 'minute')} late, which its late policy doesn't allow: it goes to the next free slot."
         write_scheduled(
             row,
             {

@@ -48,7 +48,7 @@ _FAILURES: Final = {
     ),
     "unreachable": (
         "unreachable",
-        "yt-dlp doesn't reach TikTok from this service. The operator should look at its way out.",
+        "yt-dlp doesn't reach TikTok from this service. The people who run it should check its internet connection and proxy.",
     ),
     "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list."),
     "missing": (
