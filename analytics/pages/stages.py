@@ -213,7 +213,7 @@ class _StageQueries:
         if found is None:
             return None
         row, first = found
-        untold = _("Starting soon. If this persists, contact your operator.")
+        untold = _("Starting soon. If this persists, contact the people who run this service.")
         why = first.message if first else untold
         return self._of_post(row, row.due_at, why, first)
 

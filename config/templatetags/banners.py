@@ -47,9 +47,10 @@ def _stopped(place: Place) -> list[Banner]:
     if switch is None:
         return []
     title = (
-        _("The operator paused publishing to %(platform)s.") % {"platform": switch.platform}
+        _("The people who run this service paused publishing to %(platform)s.")
+        % {"platform": switch.platform}
         if switch.platform
-        else _("The operator paused publishing.")
+        else _("The people who run this service paused publishing.")
     )
     text = _("%(reason)s Posts publish when it resumes.") % {"reason": f"{switch.reason.rstrip('.')}."}
     return [Banner(title, text)]

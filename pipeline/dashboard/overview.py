@@ -55,6 +55,7 @@ class DashboardRow:
     call: SuggestedCall | None = None
     status: str = ""
     link: str = ""
+    is_sample: bool = False
 
     @property
     def badge(self) -> str:
@@ -152,7 +153,16 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
         RawItem.objects.of(workspace_id)
         .filter(test=False)
         .order_by("-id")
-        .values("title", "url", "status", "reason", "created_at", "deleted_at", "source__name")[:ROWS]
+        .values(
+            "title",
+            "url",
+            "status",
+            "reason",
+            "created_at",
+            "deleted_at",
+            "source__name",
+            "source__is_sample",
+        )[:ROWS]
     )
     return [
         DashboardRow(
@@ -161,15 +171,16 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
             about=row["source__name"],
             reason=(row["reason"] or {}).get("message", ""),
             status="deleted" if row["deleted_at"] else row["status"],
+            is_sample=row["source__is_sample"],
         )
         for row in rows
     ]
 
 
 def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
-    rows = waiting.order_by("-id").values("id", "title", "excerpt", "engine_output", "ready_at", "held")[
-        :ROWS
-    ]
+    rows = waiting.order_by("-id").values(
+        "id", "title", "excerpt", "engine_output", "ready_at", "held", "is_sample"
+    )[:ROWS]
     return [
         DashboardRow(
             title=row["title"] or row["excerpt"],
@@ -180,6 +191,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
                 _("Publish"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
             link=page_of(row["id"]),
+            is_sample=row["is_sample"],
         )
         for row in rows
     ]
@@ -200,6 +212,7 @@ def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
         "item_title",
         "item_excerpt",
         "outlet_name",
+        "item__is_sample",
     )[:ROWS]
     return found
 
@@ -231,6 +244,7 @@ def _publication(row: Any) -> DashboardRow:
             if is_published and row["url"].startswith(("https://", "http://"))
             else page_of(row["item_id"])
         ),
+        is_sample=row["item__is_sample"],
     )
 
 
@@ -243,7 +257,7 @@ def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> SuggestedCal
 
 def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
     found = rows.order_by("-updated_at").values(
-        "id", "title", "raw_item__title", "engine_output", "error", "updated_at"
+        "id", "title", "raw_item__title", "engine_output", "error", "updated_at", "is_sample"
     )[:ROWS]
     return [
         DashboardRow(
@@ -254,6 +268,7 @@ def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
             call=how_to_retry(row["id"], row["error"]),
             status="failed",
             link=page_of(row["id"]),
+            is_sample=row["is_sample"],
         )
         for row in found
     ]
@@ -273,7 +288,7 @@ def _flagged(workspace_id: UUID) -> list[DashboardRow]:
         .flagged()
         .filter(deleted_at=None)
         .order_by("-id")
-        .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
+        .values("id", "title", "excerpt", "engine_output", "flagged", "published_at", "is_sample")[:ROWS]
     )
     return [
         DashboardRow(
@@ -283,6 +298,7 @@ def _flagged(workspace_id: UUID) -> list[DashboardRow]:
             reason=str(labels.FLAGS[row["flagged"]]),
             call=looked_at(row["id"], row["flagged"]),
             link=page_of(row["id"]),
+            is_sample=row["is_sample"],
         )
         for row in rows
     ]
@@ -294,7 +310,7 @@ def _sources(workspace_id: UUID) -> list[DashboardRow]:
         .live()
         .failing()
         .order_by("-id")
-        .values("id", "name", "status", "last_error", "failing_since")[:ROWS]
+        .values("id", "name", "status", "last_error", "failing_since", "is_sample")[:ROWS]
     )
     found = []
     for row in rows:
@@ -308,6 +324,7 @@ def _sources(workspace_id: UUID) -> list[DashboardRow]:
                 reason=(row["last_error"] or {}).get("message", ""),
                 call=revive if row["status"] == SourceStatus.GONE else poll,
                 status=row["status"],
+                is_sample=row["is_sample"],
             )
         )
     return found
@@ -318,7 +335,7 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
         Outlet.objects.of(workspace_id)
         .to_reconnect()
         .order_by("-id")
-        .values("id", "name", "platform", "last_error", "updated_at")[:ROWS]
+        .values("id", "name", "platform", "last_error", "updated_at", "is_sample")[:ROWS]
     )
     return [
         DashboardRow(
@@ -330,6 +347,7 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
             reason=(row["last_error"] or {}).get("message", ""),
             call=SuggestedCall(_("View"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
             status="needs_reconnect",
+            is_sample=row["is_sample"],
         )
         for row in rows
     ]

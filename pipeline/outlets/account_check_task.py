@@ -9,6 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts import notices
 from config.core.clock import utc_now
@@ -126,13 +127,16 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
 def _tell_of_the_end(outlet: Outlet, ends: datetime, now: datetime) -> bool:
     if outlet.expiry_told_at is not None or now < ends - health.TOLD_BEFORE or outlet.is_simulated:
         return False
-    days = max(0, (ends - now) // timedelta(days=1))
+    days = max(1, (ends - now) // timedelta(days=1))
+    title = ngettext(
+        "Reconnect %(outlet)s within a day", "Reconnect %(outlet)s within %(days)d days", days
+    ) % {"outlet": outlet.name, "days": days}
     label = platform_of(outlet.platform).label
     return notices.record(
         "outlet_reconnect",
         workspace_id=outlet.workspace_id,
         key=f"{outlet.pk.hex}:ends:{int(ends.timestamp())}",
-        title=_("Reconnect %(outlet)s within %(days)d days") % {"outlet": outlet.name, "days": days},
+        title=title,
         text=_("The log-in at %(platform)s expires then. Publishing to it stops.") % {"platform": label},
         path=f"outlets/{encode('out', outlet.pk)}",
         now=now,

@@ -118,7 +118,7 @@ SETTINGS: Final = (
         gettext_lazy("Access"),
         frozenset({"access"}),
         "lock",
-        gettext_lazy("Ask the operator to approve this workspace"),
+        gettext_lazy("Ask the people who run this service to approve this workspace"),
         lambda place: not place.workspace.is_whitelisted,
     ),
     Tab(

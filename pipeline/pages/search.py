@@ -14,7 +14,7 @@ from accounts.models import Membership
 from accounts.pages.workspace_view import Place, page
 from config.core.database.search_words import fold
 from config.core.ids import decode
-from pipeline import limits, search
+from pipeline import labels, limits, search
 from pipeline.models import GeneratedItem, Outlet, Publication, Source
 from pipeline.pages import navigation
 
@@ -39,6 +39,7 @@ _COMMANDS: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
     (_("Add a webhook"), "webhook_add", "manage", "webhook"),
 )
 """Label, page, the act that it asks for, icon."""
+_SHOWN_OF_ITEM: Final = ("title", "excerpt", "engine_output", "status", "approved_at", "held")
 _BY_ID: Final = {
     "gen": ("pipeline.GeneratedItem", "item_page", "gen", "look"),
     "raw": ("pipeline.RawItem", "made", "raw", "look"),
@@ -97,17 +98,22 @@ def _by_id(place: Place, text: str) -> Iterator[Found]:
 def _items(place: Place, text: str) -> list[Found]:
     keys = search.find_items(place.workspace.pk, text, most=MOST)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
-    there = {row.pk: row for row in rows.only("title", "excerpt", "engine_output")}
+    there = {row.pk: row for row in rows.only(*_SHOWN_OF_ITEM)}
     return [
         Found(
             row.title or row.excerpt or row.engine_output,
             place.address("item_page", gen=key),
             "newspaper",
-            row.engine_output,
+            f"{row.engine_output} · {_state_of(row)}",
         )
         for key in keys
         if (row := there.get(key)) is not None
     ]
+
+
+def _state_of(row: GeneratedItem) -> str:
+    badge = labels.of_status(row.status, is_approved=row.approved_at is not None, is_held=bool(row.held))
+    return str(badge.label)
 
 
 def _sources(place: Place, text: str) -> list[Found]:

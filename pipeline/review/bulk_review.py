@@ -12,8 +12,9 @@ from config.core.datetimes import as_z
 from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.models import GeneratedItem, GeneratedItemStatus
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus
 from pipeline.review import asset_order, decisions, regenerate, variants
+from pipeline.review.rerender import update_locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,29 @@ def edit(
             former["alt_texts"] = asset_order.alt_texts_of(item, changes.get("alt_texts", {}))
             item = decisions.edit(item, changes, by=by, now=now, expected_version=expected_version)
     return Decided(item, {**former, "version": item.version})
+
+
+def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | None) -> Decided:
+    """Every promise is taken back, and with them the approval that publishing itself was. Raises what `publish.cancel`
+    does.
+    """
+    with transaction.atomic():
+        stood = {
+            name: one
+            for name, one in publish.snapshot(item).items()
+            if one["status"] == PublicationStatus.SCHEDULED
+        }
+        before = _approval_of(item)
+        row = publish.cancel(item, now=now, expected_version=expected_version)
+        promises = Publication.everywhere.filter(item=row)
+        if (
+            row.status == GeneratedItemStatus.READY
+            and row.approved_at is not None
+            and promises.filter(created_at=row.approved_at).exists()
+        ):
+            update_locked(row, now, approved_by="", approved_at=None, approved_revision=None)
+    former = {"act": CLEAR, "version": row.version, "stood": stood, "is_cancelled": True, **before}
+    return Decided(row, former)
 
 
 def _approve(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:

@@ -146,7 +146,10 @@ def _cleared(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     del by
     publish.lock_groups([item.variant_group])
     write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.put_back
-    return write_back(item, former["stood"], now=now, expected_version=former["version"])
+    row = write_back(item, former["stood"], now=now, expected_version=former["version"])
+    if "approved_at" in former:
+        _put_back(row, former, now)
+    return row
 
 
 _UNDONE: Final[Mapping[str, Callable[..., GeneratedItem]]] = {

@@ -215,6 +215,17 @@ def test_source_refuses_a_wrong_field(api, fields, detail):
     assert (answer.status_code, answer.json()) == (400, problem("invalid_request", detail))
 
 
+def test_every_engine_that_isnt_known_is_named(api):
+    given = {"type": "webhook", "engines": ["Thread", "short post", "Carousell", "short post", "Poem"]}
+    detail = api.post("/sources", given).json()["detail"]
+    assert {(one["field"], one["code"]) for one in detail} == {("engines", "unknown_engine")}
+    assert [one["message"].partition(" Known are")[0] for one in detail] == [
+        "There is no engine output short post. Did you mean Short Post?",
+        "There is no engine output Carousell. Did you mean Carousel?",
+        "There is no engine output Poem.",
+    ]
+
+
 @pytest.mark.parametrize("first_poll", [{"newest": 3}, "none", "all", None])
 def test_source_keeps_everything_that_was_given(alice, first_poll):
     given = {
@@ -245,7 +256,7 @@ def test_source_past_the_plan_is_refused_with_the_numbers(alice):
                 {
                     "field": "type",
                     "code": "active_sources",
-                    "message": "The plan has 1 active sources; pause or delete one, or ask for more.",
+                    "message": "The plan has 1 active source; pause or delete one, or ask for more.",
                     "limit": 1,
                     "used": 1,
                     "resets_at": None,

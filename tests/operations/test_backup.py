@@ -382,7 +382,7 @@ def test_a_folder_keeps_the_newest(kept, tmp_path):
     os.utime(left, (0, 0))
     (folder / "pipeline-20250104T000000Z.tar.gz.part").write_bytes(b"being written")
     said = kept.does("backup", "--keep", "2", BACKUP_DIR=str(folder))
-    assert said.endswith("1 older ones were deleted; the newest 2 are kept.\n")
+    assert said.endswith("1 older one was deleted; the newest 2 are kept.\n")
     there = sorted(path.name for path in folder.iterdir())
     new = [name for name in there if name.startswith("pipeline-2") and not name.startswith("pipeline-2025")]
     assert len(new) == 1

@@ -444,6 +444,16 @@ def test_cancelled_ones_are_gone_and_come_back_as_they_were(editor, newsroom, st
     assert reread(refused.item).status == "publish_failed"
 
 
+def test_what_has_failed_is_dismissed_and_what_is_late_unscheduled(editor, newsroom, stage):
+    refused, overdue = failed(newsroom, stage), late(newsroom, make_stage(newsroom, name="Other"))
+    html = editor.get(at(newsroom)).content.decode()
+    buttons = dict(re.findall(r'value="cancel:(\w+):\d+">.*?</svg> (\w+)</button>', html, re.DOTALL))
+    assert buttons == {encode("pub", refused.pk): "Dismiss", encode("pub", overdue.pk): "Unschedule"}
+    answer = clear(editor, newsroom, "cancel", token(refused))
+    assert "Dismissed. It won&#x27;t be published there." in said(answer)[0]
+    assert "Unscheduled." in said(clear(editor, newsroom, "cancel", token(overdue)))[-1]
+
+
 def test_what_was_promised_anew_meanwhile_isnt_promised_twice(editor, newsroom, stage):
     row = failed(newsroom, stage)
     answer = clear(editor, newsroom, "cancel", token(row))

@@ -251,7 +251,7 @@ def test_standing_conditions_are_on_every_page(newsroom, charlie, banners):
     kill_switch.stop("model_calls", reason="Not of publishing", actor="op")
     CreditBalance.everywhere.update(available=0)
     assert banners() == [
-        "The operator paused publishing.",
+        "The people who run this service paused publishing.",
         "This month's credits are used up.",
         "Social needs reconnecting.",
         "The webhook endpoint at social.example/in is switched off.",
@@ -297,7 +297,7 @@ def test_what_is_over_has_no_banner(newsroom, banners):
     # Switched off by a person, which is no news to them.
     endpoints.switch_off(made, actor="x")
     kill_switch.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
-    assert banners() == ["The operator paused publishing to bluesky."]
+    assert banners() == ["The people who run this service paused publishing to bluesky."]
 
 
 def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, charlie, banners):

@@ -280,6 +280,8 @@ def test_checking_it_first_stores_nothing(editor, item, stage):
     answer = editor.post(at(item, "item_publish"), publishing(item, stage, check=""))
     (one,) = answer.context["rehearsed"]
     assert (one["fit"].outlet, one["fit"].problems, one["due_at"]) == (stage, (), None)
+    assert one["fit"].preview == (reread(item).body,)
+    assert '<p class="lines small">' in answer.content.decode()
     assert (status(item), Publication.everywhere.count()) == ("ready", 0)
 
 
@@ -399,6 +401,31 @@ def test_cancelling_takes_the_promise_back(editor, item, stage):
     row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
     act(editor, item, "item_cancel")
     assert (reread(row).status, status(item)) == ("cancelled", "ready")
+
+
+def test_unscheduling_takes_back_the_approval_that_scheduling_was_and_can_be_undone(editor, item, stage, bob):
+    editor.post(at(item, "item_publish"), scheduling(item, stage))
+    due = Publication.everywhere.get().due_at
+    answer = act(editor, item, "item_cancel", version=reread(item).version)
+    assert said(answer) == ["Unscheduled. It is now: To review."]
+    assert (status(item), reread(item).approved_at, reread(item).approved_by) == ("ready", None, "")
+    assert undone(editor, answer)["Location"] == at(item, "item_page")
+    row = Publication.everywhere.get(status="scheduled")
+    assert (row.due_at, status(item), reread(item).approved_by) == (due, "scheduled", bob.email)
+
+
+def test_unscheduling_leaves_an_approval_by_hand(editor, item, stage):
+    act(editor, item, "item_approve", version=item.version)
+    approved = reread(item).approved_at
+    editor.post(at(item, "item_publish"), scheduling(item, stage))
+    assert said(act(editor, item, "item_cancel")) == ["Unscheduled. It is now: Approved."]
+    assert reread(item).approved_at == approved
+
+
+def test_approving_can_be_undone(editor, item):
+    answer = act(editor, item, "item_approve", version=item.version)
+    assert undone(editor, answer)["Location"] == at(item, "item_page")
+    assert (status(item), reread(item).approved_at, reread(item).approved_revision) == ("ready", None, None)
 
 
 def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, newsroom):

@@ -390,7 +390,7 @@ def test_the_list_says_what_each_key_is_and_hides_the_ended(owner, at, newsroom,
     ]
     text = page.content.decode()
     assert "from 203.0.113.9" in text
-    assert "by an operator" in text
+    assert "by the people who run this service" in text
     assert f"{soon.prefix}…{soon.last_four}" in text
     assert "Show 2 expired and revoked keys" in text
     assert [name for name in ("Gone", "Over", "Charlie") if name in text] == []

@@ -131,6 +131,18 @@ def test_asking_for_the_price_makes_nothing(editor, newsroom):
     assert (answer.status_code, answer.context["price"], RawItem.everywhere.count()) == (200, "1 credit", 0)
 
 
+def test_what_cant_be_made_is_told_once_with_a_line_for_each_format(editor, newsroom):
+    formats = ["Blog Article", "LinkedIn Post", "Thread"]
+    answer = editor.post(at(newsroom), form_of(newsroom, body="Fog.", engines=formats, price="0"))
+    html = answer.content.decode()
+    assert answer.context["form"].errors == {
+        "engines": ["None of these formats can be made of this. Change the text or the formats."]
+    }
+    assert "<li>Blog Article: This item has 1 word; a Blog Article rests on 100 or more.</li>" in html
+    assert [html.count(f"<li>{name}: ") for name in formats] == [1, 1, 1]
+    assert RawItem.everywhere.count() == 0
+
+
 def test_too_few_credits_are_told_in_words(editor, newsroom):
     newsroom.plan.credits_per_month = 0
     newsroom.plan.save(update_fields=["credits_per_month"])

@@ -162,7 +162,9 @@ def test_oauth_without_an_application_says_who_can_help(owner, newsroom, wall, m
     )
     text = text_of(owner.get(at(newsroom, "outlet_connect", kind="letterbox")))
     assert "secret_token" not in text
-    assert ("The operator must register an app there first." in text) or ("Connect with Letterbox" in text)
+    assert ("The people who run this service must register an app there first." in text) or (
+        "Connect with Letterbox" in text
+    )
 
 
 # --- One -------------------------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def returned(browser, address, **answer):
         (
             "invalid_scope",
             "X denies the permissions needed.",
-            "Contact your operator, who must apply for access there.",
+            "Contact the people who run this service: they must apply for access there.",
             "invalid_scope",
             True,
         ),
@@ -227,7 +227,7 @@ def returned(browser, address, **answer):
         (
             "odd",
             "X didn't grant permission.",
-            "Try again. If it fails again, contact your operator.",
+            "Try again. If it fails again, contact the people who run this service.",
             "odd",
             True,
         ),
@@ -235,7 +235,7 @@ def returned(browser, address, **answer):
         (
             "Call 0900 now",
             "X didn't grant permission.",
-            "Try again. If it fails again, contact your operator.",
+            "Try again. If it fails again, contact the people who run this service.",
             "",
             True,
         ),
@@ -299,7 +299,7 @@ def test_an_application_that_is_not_taken_is_the_operators(owner, newsroom, x):
     OAuthApp.everywhere.filter(platform="x").update(client_secret="wrong")
     failure = owner.get(back).context["failure"]
     assert (failure.advice, failure.is_for_operator) == (
-        "Contact your operator.",
+        "Contact the people who run this service.",
         True,
     )
 

@@ -95,7 +95,9 @@ def test_the_oldest_of_each_is_named_with_its_reason_and_its_call(busy, open_pag
     assert seen["failed"].oldest.why == "The model gave no words."
     assert seen["failed"].oldest.call.path == f"/v1/generated/{encode('gen', item['Unmade ferry'].pk)}/retry"
     assert (seen["late"].oldest.span, seen["late"].oldest.about) == ("1\xa0day", "Simulated")
-    assert seen["late"].oldest.why == "Starting soon. If this persists, contact your operator."
+    assert (
+        seen["late"].oldest.why == "Starting soon. If this persists, contact the people who run this service."
+    )
     text = answer.content.decode()
     for title in names.values():
         assert f'<a href="items/{encode("gen", item[title].pk)}">{title}</a>' in text

@@ -56,6 +56,7 @@ def test_lists_and_heads_mark_samples(owner, newsroom, bob):
             at(newsroom, "items_page"),
             at(newsroom, "item_page", gen=item.pk),
             at(newsroom, "review"),
+            at(newsroom, "home"),
         ],
     }
     for model, addresses in pages.items():

@@ -38,7 +38,9 @@ def add_zeppelins(workspace, place):
     return item, source, make_stage(workspace, name=f"Zeppelin stage {place}")
 
 
-def test_it_finds_items_sources_outlets_and_members_of_the_workspace_alone(newsroom, bob, vera, ask):
+def test_it_finds_items_sources_outlets_and_members_of_the_workspace_alone(
+    newsroom, bob, vera, ask, as_person
+):
     other = workspaces.create("Others")
     workspaces.whitelist(other, "operator@example.test")
     add_zeppelins(other, "Rome")
@@ -51,6 +53,8 @@ def test_it_finds_items_sources_outlets_and_members_of_the_workspace_alone(newsr
         "Sources": [("Zeppelin feed Kiel", address(newsroom, "source_page", src=source.pk))],
         "Outlets": [("Zeppelin stage Kiel", address(newsroom, "outlet_page", out=outlet.pk))],
     }
+    html = as_person(vera).get(address(newsroom, "everything"), {"q": "zeppelin"}).content.decode()
+    assert "Short Post · To review" in html
     assert ask(vera, "bob@")["Members"] == [(bob.name or bob.email, address(newsroom, "members"))]
 
 

@@ -55,6 +55,14 @@ def test_list_shows_what_came_and_what_became_of_it(as_person, alice, bridge):
     assert bridge.inbound_token in html
 
 
+def test_source_waits_for_data_until_some_has_come(as_person, alice, bridge):
+    page = at(bridge, "source_page")
+    assert "Waiting for data" in as_person(alice).get(page).content.decode()
+    receive(bridge, {"headline": "The ferry leaves earlier"})
+    html = as_person(alice).get(page).content.decode()
+    assert ["Waiting for data" in html, "Active" in html, "Last item" in html] == [False, True, True]
+
+
 def test_list_updates_itself_without_a_form_in_it(as_person, alice, bridge):
     client = as_person(alice)
     part = client.get(at(bridge, "source_deliveries"), headers={"HX-Target": "deliveries"}).content.decode()

@@ -184,7 +184,7 @@ def test_an_event_that_nobody_picks_up_is_said(owner, endpoint):
     long_ago = timezone.now() - timedelta(minutes=2)
     delivery = make_delivery(endpoint, due_at=long_ago, wake_at=long_ago)
     shown = owner.get(at(endpoint.workspace, "webhook_delivery", whe=endpoint.pk, dlv=delivery.pk))
-    assert "Delayed. Contact your operator." in shown.content.decode()
+    assert "Delayed. Contact the people who run this service." in shown.content.decode()
 
 
 # --- One delivery ----------------------------------------------------------------------------------------------------

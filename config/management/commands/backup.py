@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import backup, backup_archive
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -48,4 +49,6 @@ class Command(BaseCommand):
         if keep is not None:
             # Only now that the new one is whole.
             dropped = backup.drop_old(given, keep=keep)
-            self.stdout.write(f"{len(dropped)} older ones were deleted; the newest {keep} are kept.")
+            self.stdout.write(
+                f"{counted(len(dropped), 'older one was', 'older ones were')} deleted; the newest {keep} are kept."
+            )

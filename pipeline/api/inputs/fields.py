@@ -103,9 +103,12 @@ class EngineNamesField(BoundedListField):
         # Of the list as it was sent, before each name stands in it once.
         self.run_validators(names)
         known = _known_engines()
-        for name in names:
-            if name not in known:
-                self.fail("unknown_engine", name=name, hint=hint(name, known))
+        unknown = [name for name in dict.fromkeys(names) if name not in known]
+        if unknown:
+            said = self.error_messages["unknown_engine"]
+            raise serializers.ValidationError(
+                [said.format(name=name, hint=hint(name, known)) for name in unknown], code="unknown_engine"
+            )
         return list(dict.fromkeys(names))
 
 

@@ -295,7 +295,8 @@ def _of_age(source: Source, one: Identified, now: datetime) -> ClassifiedEntry |
         return None
     if published_at >= now - timedelta(days=source.max_age_days):
         return None
-    message = _("It is older than %(days)s days.") % {"days": source.max_age_days}
+    days = source.max_age_days
+    message = ngettext("It is older than a day.", "It is older than %(days)s days.", days) % {"days": days}
     return _judged(one, "too_old", message)
 
 
@@ -314,7 +315,11 @@ def _over(source: Source, one: Identified, allowed: int) -> ClassifiedEntry:
     if source.last_polled_at is None:
         message = _("It was there before the first poll, which took the newest %(count)s.")
         return _judged(one, "before_first_poll", message % {"count": allowed})
-    message = _("One poll brought more than %(count)s new entries; retry it to have it made.")
+    message = ngettext(
+        "One poll brought more than one new entry; retry it to have it made.",
+        "One poll brought more than %(count)s new entries; retry it to have it made.",
+        allowed,
+    )
     return _judged(one, "over_burst", message % {"count": allowed})
 
 

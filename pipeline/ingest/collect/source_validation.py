@@ -18,6 +18,7 @@ from pipeline.outlets.references import check_outlets
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source as SourceKind
 from pipeline.switches import availability
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +150,7 @@ def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
     used = Source.objects.of(workspace).polled().filter(test=test).count()
     if used >= most:
-        message = f"The plan has {most} active sources; pause or delete one, or ask for more."
+        message = f"The plan has {counted(most, 'active source')}; pause or delete one, or ask for more."
         raise SourcesExceeded(
             Detail("type", "active_sources", message, {"limit": most, "used": used, "resets_at": None})
         )

@@ -143,7 +143,9 @@ def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datet
         total=len(cards),
         is_cut=len(rows) > READ_MOST,
         late=sum(card.is_late for card in cards),
-        failed=sum(card.row["status"] == PublicationStatus.FAILED for card in cards),
+        failed=sum(
+            card.row["status"] in {PublicationStatus.FAILED, PublicationStatus.UNKNOWN} for card in cards
+        ),
         lasts=Counter(card.row["late_policy"] for card in cards if card.can_move),
     )
 

@@ -16,6 +16,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken
+from pipeline.models import PublicationStatus
 from pipeline.pages.failures.forms import ClearForm
 from pipeline.pages.failures.page import filters_of
 from pipeline.pages.failures.rows import SECTIONS
@@ -91,6 +92,8 @@ def _chosen(tokens: Sequence[str]) -> list[bulk_recovery.Chosen]:
     return [(prefix, key, version) for (prefix, key), version in found.items()]
 
 
+DISMISS: Final = "dismiss"
+"""To cancel what has failed already."""
 _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
     bulk_recovery.RETRY: (
         gettext_lazy("Retrying."),
@@ -105,6 +108,10 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
         gettext_lazy("Unscheduled."),
         gettext_lazy("%(count)d unscheduled."),
     ),
+    DISMISS: (
+        gettext_lazy("Dismissed. It won't be published there."),
+        gettext_lazy("%(count)d dismissed. They won't be published."),
+    ),
 }
 
 
@@ -113,7 +120,7 @@ def _tell(
 ) -> None:
     done = [one for one in found if one.error is None]
     if done:
-        one, several = _SAID[act]
+        one, several = _SAID[DISMISS if act == bulk_recovery.CANCEL and _had_failed(done) else act]
         said = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
         notes = [
             note_of(place, bulk_review.Decided(one.item, one.former)) for one in done if one.item is not None
@@ -131,6 +138,12 @@ def _tell(
         messages.error(request, line if len(found) == 1 else f"{count} × {line}")
     if missing:
         messages.error(request, _("Deleted rows were skipped."))
+
+
+def _had_failed(done: Sequence[bulk_recovery.Cleared]) -> bool:
+    """Whether nothing of it was still to be sent."""
+    stood = [one for cleared in done if cleared.former for one in cleared.former["stood"].values()]
+    return all(one["status"] == PublicationStatus.FAILED for one in stood)
 
 
 def _why(error: AppError) -> str:

@@ -55,6 +55,8 @@ class FailureRow:
     action: NextAction | None = None
     """Where to go to take away what it waits for."""
     call: SuggestedCall | None = None
+    cancel_said: str = ""
+    """What cancelling it is called: what has failed already isn't scheduled any more."""
 
     @property
     def can_retry(self) -> bool:
@@ -131,6 +133,7 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
         until=blocker.until if blocker is not None else None,
         token=_token("pub", row.pk, row.version) if is_scheduled else "",
         acts=_TIMED if is_scheduled else frozenset(),
+        cancel_said=_("Unschedule"),
         move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
         action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
         call=_call_late(row, blocker),
@@ -200,6 +203,7 @@ def _failed(place: Place, row: Publication) -> FailureRow:
         until=row.next_attempt_at if is_unknown else None,
         token=_token("pub", row.pk, row.version),
         acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
+        cancel_said=_("Dismiss"),
         action=_action_when_failed(place, row, whose),
         call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
     )

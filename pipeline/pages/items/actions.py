@@ -16,12 +16,13 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
-from pipeline import publish
+from pipeline import labels, publish
 from pipeline.generate import acceptance
 from pipeline.models import Publication
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
-from pipeline.review import decisions, regenerate, variants
+from pipeline.pages.review.actions import offer_undo_of
+from pipeline.review import bulk_review, decisions, regenerate, variants
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -33,9 +34,15 @@ if TYPE_CHECKING:
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
-        decisions.approve(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
+        version = version_in(request.POST)
+        given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now())
+        (done,) = bulk_review.decide(
+            bulk_review.APPROVE, [(row, row.version if version is None else version)], given
+        )
+        if done.error is not None:
+            raise done.error
         said = _("Approved. Scheduled posts will publish on time.") if row.publish_at else _("Approved.")
-        messages.success(request, said)
+        offer_undo_of(request, place, said, done)
     return redirect(place.address("item_page", gen=gen))
 
 
@@ -138,8 +145,9 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Takes every promise back."""
     row = find_item(place, gen)
     with report_errors(request):
-        publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
-        messages.success(request, _("Unscheduled."))
+        done = bulk_review.unschedule(row, now=utc_now(), expected_version=version_in(request.POST))
+        state = labels.of_item(done.item).label
+        offer_undo_of(request, place, _("Unscheduled. It is now: %(state)s.") % {"state": state}, done)
     return redirect(place.address("item_page", gen=gen))
 
 

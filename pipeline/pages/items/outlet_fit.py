@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from config.core.errors import AppError
 from pipeline import publish
 from pipeline.outlets.outlet_client import account_of, platform_of
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # That it is out there already, or under way, is said where its publications are.
 _SAID_ELSEWHERE: Final = frozenset({"already_published", "in_flight"})
 _NEARLY_FULL: Final = 90
+_SHOWN_WHOLE: Final = 600
+"""Characters; of a longer post the beginning is shown first."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class Fit:
     steps: tuple[str, ...]
     parts: tuple[str, ...]
     """The posts as they would be sent; empty where they are the item's own."""
+    preview: tuple[str, ...] = ()
+    """The posts as people read them there, whether or not they are the item's own."""
+
+    @property
+    def is_long(self) -> bool:
+        return sum(map(len, self.preview)) > _SHOWN_WHOLE
 
     @property
     def percent(self) -> int:
@@ -69,6 +78,7 @@ def fit_of(item: GeneratedItem, judged: publish.OutletVerdict) -> Fit:
         unit=length.unit,
         problems=tuple(one.message for one in judged.problems if one.code not in _SAID_ELSEWHERE),
         steps=tuple(step.message for step in judged.post.steps),
+        preview=tuple(plain_text(part, judged.post.payload.body_format) for part in parts),
         parts=parts if item.bucket in {"text", "image", "video"} and _differs(item, parts) else (),
     )
 

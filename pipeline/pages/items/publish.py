@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
-from accounts.pages.act_messages import offer_undo, show_at_fields
+from accounts.pages.act_messages import show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -22,7 +22,7 @@ from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.items import outlet_fit, summary
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
-from pipeline.pages.review.actions import note_of
+from pipeline.pages.review.actions import offer_undo_of
 from pipeline.review import bulk_review
 from pipeline.text.wall_clock import shift_of
 
@@ -128,6 +128,5 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     clock = form.cleaned_data.get("clock")
     if clock is not None:
         said = f"{said} {shift_of(clock)}".rstrip()
-    fields = {"undo": note_of(place, done), "item": encode("gen", row.pk)}
-    offer_undo(request, said, place.address("review_undo"), fields)
+    offer_undo_of(request, place, said, done)
     return redirect(place.address("item_page", gen=row.pk))

@@ -119,7 +119,9 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
         content = _content(request, place, values)
         plan = plans.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
         if not plan.engines:
-            form.add_error("body", " ".join(plan.why_not))
+            form.add_error(
+                "engines", _("None of these formats can be made of this. Change the text or the formats.")
+            )
         elif request.POST["make"] == "yes" and plan.price == values["price"]:
             pushed = push.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))

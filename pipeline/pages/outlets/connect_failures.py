@@ -43,7 +43,7 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
     if error in _OF_THE_APP:
         return ConnectFailure(
             _("%(platform)s denies the permissions needed.") % label,
-            _("Contact your operator, who must apply for access there."),
+            _("Contact the people who run this service: they must apply for access there."),
             code,
             is_for_operator=True,
             can_begin_again=False,
@@ -56,7 +56,7 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
         )
     return ConnectFailure(
         _("%(platform)s didn't grant permission.") % label,
-        _("Try again. If it fails again, contact your operator."),
+        _("Try again. If it fails again, contact the people who run this service."),
         code,
         is_for_operator=True,
     )
@@ -80,7 +80,7 @@ def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = 
     message, code = str(error), error.detail[0].code if error.detail else ""
     label = {"platform": platform.label}
     if code in _FOR_THE_OPERATOR:
-        advice = _("Contact your operator.")
+        advice = _("Contact the people who run this service.")
         return ConnectFailure(message, advice, is_for_operator=True, can_begin_again=False)
     if code == "already_connected":
         advice = _("To use another account, log in to it at %(platform)s first.")
@@ -88,5 +88,5 @@ def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = 
     if code == "another_account" and attempt is not None and attempt.outlet is not None:
         advice = _("Log in at %(platform)s with the account of %(name)s, then try again.")
         return ConnectFailure(message, advice % {**label, "name": attempt.outlet.name})
-    advice = _("Try again. If it fails again, contact your operator.")
+    advice = _("Try again. If it fails again, contact the people who run this service.")
     return ConnectFailure(message, advice, is_for_operator=True)

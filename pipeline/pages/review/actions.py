@@ -151,6 +151,12 @@ def offer(request: HttpRequest, place: Place, said: str, notes: Sequence[str], q
     offer_undo(request, said, place.address("review_undo"), {"undo": " ".join(notes), "query": query})
 
 
+def offer_undo_of(request: HttpRequest, place: Place, said: str, done: bulk_review.Decided) -> None:
+    """On the item's own page, where the undo leads back to."""
+    fields = {"undo": note_of(place, done), "item": encode("gen", done.item.pk)}
+    offer_undo(request, said, place.address("review_undo"), fields)
+
+
 def note_of(place: Place, found: bulk_review.Decided) -> str:
     """What takes it back, signed: nobody can make one up, nor use one in another workspace."""
     read = {"ws": place.workspace.public_id, "gen": encode("gen", found.item.pk), "former": found.former}

@@ -33,9 +33,10 @@ def health_of(source: Source) -> HealthBadge:
     if source.type == "brand":
         return _health_of_lane(said)
     if not kind_of(source).fetches:
-        return HealthBadge(
-            "info", "webhook", _("Waiting for data"), _("Content sent to it is imported at once.")
-        )
+        said = _("Content sent to it is imported at once.")
+        if source.last_new_at is not None:
+            return HealthBadge("good", "circle-check", _("Active"), said)
+        return HealthBadge("info", "webhook", _("Waiting for data"), said)
     if said:
         return HealthBadge("warn", "triangle-alert", _("Last poll failed"), said)
     if source.last_polled_at is None:

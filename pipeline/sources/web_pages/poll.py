@@ -25,6 +25,7 @@ from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
 from pipeline.sources.web_pages.work import PageWork
 from pipeline.text.links import canonical_url
+from pipeline.text.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,11 +211,11 @@ class PagePoll:
                 raise listing.problem
             self._notes.append(Note(listing.problem.code, listing.problem.message))
         if memory.files_waiting:
-            message = f"{len(memory.files_waiting)} further sitemap files are read at the next polls."
+            message = f"{counted(len(memory.files_waiting), 'further sitemap file is', 'further sitemap files are')} read at the next polls."
             self._notes.append(Note("sitemaps_waiting", message))
         if listing.files_left_out:
             message = (
-                f"{listing.files_left_out} sitemap files are not read: there are too many. Give the one that lists the "
+                f"{counted(listing.files_left_out, 'sitemap file is', 'sitemap files are')} not read: there are too many. Give the one that lists the "
                 "articles as `sitemap`."
             )
             self._notes.append(Note("sitemaps_left_out", message))
@@ -251,7 +252,7 @@ class PagePoll:
         memory.waiting = [link for link in memory.waiting if link not in dropped]
         older += dropped
         if older:
-            message = f"{len(older)} older pages were there before the first poll; they are not read."
+            message = f"{counted(len(older), 'older page was there before the first poll; it is', 'older pages were there before the first poll; they are')} not read."
             self._notes.append(Note("older_pages", message))
 
     def _surely_new(self, fresh: list[PageLink]) -> list[PageLink]:
@@ -356,7 +357,10 @@ class PagePoll:
             found.append(Note("licences", f"Its pages name as their licence {', '.join(memory.licences)}."))
         if memory.waiting:
             found.append(
-                Note("pages_waiting", f"{len(memory.waiting)} listed pages are read at the next polls.")
+                Note(
+                    "pages_waiting",
+                    f"{counted(len(memory.waiting), 'listed page is', 'listed pages are')} read at the next polls.",
+                )
             )
         return found
 
