@@ -75,8 +75,8 @@ def test_some_are_tried_again_and_taken_back(open_window, newsroom):
     assert statuses(first, second, third) == ["failed", "failed", "failed"]
     # One by its own button, and one by the form that the calendar has.
     row = page.get_by_role("listitem").filter(has_text=TITLES[2])
-    row.get_by_role("button", name="Unschedule").click()
-    page.get_by_text("Unscheduled.").wait_for()
+    row.get_by_role("button", name="Dismiss").click()
+    page.get_by_text("Dismissed. It won't be published there.").wait_for()
     assert statuses(third) == ["cancelled"]
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Undone.").wait_for()

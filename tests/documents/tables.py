@@ -280,8 +280,8 @@ def _what_works() -> str:
     families = [plugins.every("platforms", Platform), plugins.every("sources", Source)]
     levels = {
         "server": "**Real server**, in `make test-real`",
-        "software": "**Stand-in and software that others wrote**",
-        "documents": "**Stand-in only**, written from the vendor's documents",
+        "software": "**A stand-in server, and other projects' software**",
+        "documents": "**A stand-in server only**, written from the vendor's documents",
         "none": "**No other server involved**",
     }
     rows = [
