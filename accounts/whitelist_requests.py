@@ -27,7 +27,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
         said = f"Give at most {MESSAGE_CHARACTERS} characters."
         raise Invalid.one(field="message", code="length", message=said)
     if workspace.is_whitelisted:
-        raise Conflict.because(code="whitelisted", message="This workspace is let in already.")
+        raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
     try:
         with transaction.atomic():
             request: WhitelistRequest = WhitelistRequest.everywhere.create(

@@ -79,7 +79,7 @@ def of_workspace(workspace: Workspace, *, may_be_on_hold: bool = True) -> Iterat
         message = "The workspace is being deleted. An owner can undo that."
         yield Blocker("workspace_hold", message)
     if not workspace.is_whitelisted:
-        message = "The workspace is not whitelisted. The operator can change that."
+        message = "The workspace isn't approved yet. The people who run this service approve it."
         yield Blocker("workspace_hold", message)
     hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:

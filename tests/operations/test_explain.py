@@ -295,7 +295,7 @@ def test_an_outlet_says_until_when_it_rests(stage):
 
 def test_a_workspace_says_that_nothing_of_it_moves():
     assert told(workspaces.create("Charlie's newsroom"))[0] == (
-        "The workspace is not whitelisted. The operator can change that."
+        "The workspace isn't approved yet. The people who run this service approve it."
     )
 
 
