@@ -106,10 +106,10 @@ def check_points(draft: Draft, taken: Taken, source: SourceText) -> Check:
     """Of an excerpt: whether nothing stands in it but the source's sentences, each from its beginning."""
     faults = None
     if is_excerpt(draft):
-        foreign = [
+        foreign = (
             *_not_the_sources(draft, source),
             *(claim.text for claim in draft.claims if not begins_whole(claim.text, claim.quote)),
-        ]
+        )
         if foreign:
             faults = _promised_otherwise(foreign)
         elif not draft.claims:
