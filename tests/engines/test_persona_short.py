@@ -311,6 +311,24 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
     assert figures["6"] == pytest.approx(when["6"] - 0.05, abs=0.01)
 
 
+def test_a_figure_leaves_with_its_sentence_and_a_bare_one_never_comes():
+    passage = (
+        "Tickets are $5 for under-18s. The doors of the hall are opened by a volunteer who has done it since she was a girl. "
+        "There are 412 of them."
+    )
+    board = PLUGIN.film(draft(body=lines((1, passage))), ANN, AvailableMedia())
+
+    shown = {
+        overlay.items[0].block.lines[0].text: overlay
+        for overlay in board.overlays
+        if overlay.name == "figure"
+    }
+    (said,) = (word for card in board.captions for word in card.words if word.t == "volunteer")
+    assert "412" not in shown
+    assert shown["$5"].end < said.start
+    assert storyboard_faults(board) == outside(board) == ()
+
+
 def test_without_a_voice_the_same_film_is_read_in_silence():
     board = PLUGIN.film(draft(), ANN, AvailableMedia())
 

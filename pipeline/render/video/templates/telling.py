@@ -47,6 +47,7 @@ from pipeline.render.video.templates.parts import (
     handle_of,
     whole_frames,
 )
+from pipeline.text.sentences import sentence_ends
 from pipeline.text.verbatim_edits import too_wide
 
 if TYPE_CHECKING:
@@ -257,14 +258,19 @@ class Film(Parts):
         first = beats[0][0] if beats else span.end
         if first - begun >= _BEAT:
             yield from self._face_card((begun, first), look)
-        for place, (start, figure) in enumerate(beats):
+        for place, (start, until, figure) in enumerate(beats):
             at = round(max(start, begun), 4)
             end = beats[place + 1][0] if place + 1 < len(beats) else span.end
+            # It doesn't stand beside what is said of something else.
+            if until >= at + _BEAT and end - until >= _BEAT:
+                yield from self._face_card((until, end), look)
+                end = until
             yield from self._figure(figure, (at, end), look)
 
-    def _beats(self, span: TimedPassage) -> Iterator[tuple[float, Figure]]:
-        """The figures of a passage, each from the moment at which it is said until the next one."""
+    def _beats(self, span: TimedPassage) -> Iterator[tuple[float, float, Figure]]:
+        """The figures of a passage: each from the moment at which it is said, and when its sentence is over."""
         places = [token.start for token in tokens(span.text)]
+        ends = sentence_ends(span.text)
         last = span.start - _BEAT
         for figure in figures_in(span.text, self.language):
             number = bisect_right(places, figure.start) - 1
@@ -274,7 +280,9 @@ class Film(Parts):
             start = round(max(span.words[number].start - 0.05, span.start + 0.12), 4)
             if start - last >= _BEAT and span.end - start >= _LAST_BEAT:
                 last = start
-                yield start, figure
+                sentence_end = next((end for end in ends if end > figure.start), len(span.text))
+                final = span.words[min(bisect_right(places, sentence_end - 1), len(span.words)) - 1]
+                yield start, round(final.end + HELD, 4), figure
 
     def _kicker(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         """What the film is about, and whose it is, for whoever comes later."""
