@@ -132,7 +132,7 @@ def _said(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code
     if start > now:
         return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
     if code == "daily_cap":
-        return f"{outlet.name} takes {counted(rules.per_day, 'post')} in 24 hours; it goes out when its turn comes."
+        return f"{outlet.name} takes {counted(rules.per_day or 0, 'post')} in 24 hours; it goes out when its turn comes."
     minutes = (rules.gap or AFTER_REST).total_seconds() / 60
     every = "minute" if minutes == 1 else f"{minutes:g} minutes"
     return f"{outlet.name} takes one post every {every}; it goes out when its turn comes."
