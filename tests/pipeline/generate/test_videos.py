@@ -538,7 +538,7 @@ def test_a_portrait_that_cannot_be_shown_is_left_out_with_a_warning(workspace, f
         return made(job, folder, **given)
 
     monkeypatch.setattr(film_process, "render", render)
-    monkeypatch.setattr(videos.pictures, "portrait_of", lambda *_: (b"broken", []))
+    monkeypatch.setattr(videos.item_pictures, "portrait_of", lambda *_: (b"broken", []))
     item = make_film(workspace)
 
     assert faces == [True, False]
