@@ -177,15 +177,16 @@ class ShortPost(Engine):
                 chosen.append(wording)
                 said.append(words)
         if not chosen:
-            if brief.characters and not brief.facts:
+            title = _title_wording(brief, persona)
+            message = ""
+            if title is None:
+                message = "The source holds no sentence and no title that could stand as a post of its own."
+            elif brief.characters and not brief.facts:
                 message = (
                     "The source has no sentence that is understood by itself, and words that only repeat its title would say "
                     "nothing of it."
                 )
-                raise Refused(message, code="nothing_to_say")
-            title = _title_wording(brief, persona)
-            if title is None:
-                message = "The source holds no sentence and no title that could stand as a post of its own."
+            if title is None or message:
                 raise Refused(message, code="nothing_to_say")
             chosen.append(title)
         return tuple(_draft(wording, brief, persona) for wording in chosen[: max(1, variants)])
