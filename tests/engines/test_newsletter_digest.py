@@ -74,7 +74,9 @@ def test_suspicion_of_one_is_suspicion_of_all() -> None:
     assert brief.is_suspect
 
 
-@pytest.mark.parametrize(("count", "says"), [(0, "create a series"), (2, "this has 2"), (3, None)])
+@pytest.mark.parametrize(
+    ("count", "says"), [(0, "create a series under Calendar › Recurring"), (2, "this has 2"), (3, None)]
+)
 def test_what_is_no_digest_is_declined(count: int, says: str | None) -> None:
     why = PLUGIN.why_not(SourceText("T", "text", stories=STORIES[:count]))
     assert (why is None) is (says is None)

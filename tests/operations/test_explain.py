@@ -313,7 +313,7 @@ def test_a_delivery_and_its_endpoint_say_why_nothing_is_sent(workspace):
     assert told(endpoint) == [
         "It is switched off: its deliveries are held until somebody switches it on.",
         "3 attempts in a row failed, since 2027-03-01T12:00:00.000Z.",
-        "1 deliveries wait.",
+        "1 delivery waits.",
     ]
     change(delivery, status="failed")
     assert told(delivery)[-1] == "No task takes it up again by itself. Send it again when the receiver works."
