@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pipeline.text.boilerplate import sounds_like_boilerplate
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.verbatim_edits import collapse
-from pipeline.writers.extractive import MAX_CHARACTERS, find_facts, is_boilerplate
+from pipeline.writers.extractive import MAX_CHARACTERS, find_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ def says_more_than_its_title(source: SourceText) -> bool:
         return True
     title = collapse(source.title).rstrip(".!? ").lower()
     said = (fact.text for fact in find_facts(words))
-    return any(not is_boilerplate(one) and one.rstrip(".!? ").lower() != title for one in said)
+    return any(not sounds_like_boilerplate(one) and one.rstrip(".!? ").lower() != title for one in said)
 
 
 def _joined(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:

@@ -12,10 +12,10 @@ from pipeline.engines.base import Brief, Fact
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
+from pipeline.text.boilerplate import after_dateline, is_boilerplate, set_apart, sounds_like_boilerplate
 from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
 from pipeline.text.sentences import signature_in, statements_in
-from pipeline.text.site_talk import after_dateline, is_site_talk, set_apart
 from pipeline.text.verbatim_edits import (
     collapse,
     is_clean,
@@ -71,11 +71,6 @@ _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
 _LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
-_BOILERPLATE = re.compile(
-    r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
-    r"follow us|share this|advertisement|comments? below|terms of (?:use|service))\b",
-    re.IGNORECASE,
-)
 _STOP_WORDS = word_set(
     "a an and are as at be been but by can could did do does for from had has have he her him his how i "
     "if in into is it its just like may more most my no not of on one or our out over she so some than "
@@ -120,11 +115,6 @@ def _says_something(quote: str) -> bool:
     return len(words) >= _LEAST_WORDS and sum(not _FIGURE.search(word) for word in words) >= _LEAST_UNCOUNTED
 
 
-def is_boilerplate(quote: str) -> bool:
-    """Whether it speaks of the site ("Subscribe to our newsletter"), and not of what the source is about."""
-    return _BOILERPLATE.search(quote) is not None
-
-
 def _unit(weights: Mapping[str, float]) -> dict[str, float]:
     length = math.sqrt(sum(weight * weight for weight in weights.values()))
     return {term: weight / length for term, weight in weights.items()} if length else {}
@@ -147,7 +137,7 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int, *, l
     if leans_back(quote, language) or is_wholly_quoted(quote):
         score -= 0.2
     # A question is told without its answer.
-    if is_boilerplate(quote) or is_question(quote):
+    if sounds_like_boilerplate(quote) or is_question(quote):
         score -= 0.3
     return score
 
@@ -186,7 +176,7 @@ def _candidates(text: str, title: str) -> list[_Candidate]:
         quote = text[start:end]
         key = collapse(quote).casefold()
         # What is said twice, as teasers and captions are, counts where it stands first.
-        if key not in spans and _says_something(quote) and not is_site_talk(quote):
+        if key not in spans and _says_something(quote) and not is_boilerplate(quote):
             spans[key] = (start, end)
     counts = [Counter(_terms(key)) for key in spans]
     total = len(counts)

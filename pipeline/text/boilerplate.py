@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 # A whole sentence, with the label of who speaks it in a transcript.
-_SITE_TALK: Final = re.compile(
+_BOILERPLATE: Final = re.compile(
     r"(?:[^\W\d_][^:\n]{0,40}:\s)?(?:"
     # WordPress ends each entry of a feed with it.
     r"(?:the post|der beitrag|l['\u2019]article|la entrada|l['\u2019]articolo|het bericht|o post|artyku\u0142)\s.+?\s(?:(?:first )?appeared (?:first )?on"
@@ -31,6 +31,12 @@ _SITE_TALK: Final = re.compile(
     r")",
     re.IGNORECASE,
 )
+# Words that seldom stand in a sentence about anything else.
+_OF_SITES: Final = re.compile(
+    r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
+    r"follow us|share this|advertisement|comments? below|terms of (?:use|service))\b",
+    re.IGNORECASE,
+)
 _MAIL: Final = re.compile(
     r"^(?:On|Am|Le|El|Il|Op|Em|W dniu|Den)\s[^\n]{4,120}(?:\n[^\n]{1,80})?\s(?:wrote|schrieb|a \u00e9crit|escribi\u00f3|ha scritto|schreef|escreveu|napisa\u0142|skrev)"
     r"[^\n:]{0,60}:[^\S\n]*\n\s*(?:^>[^\n]*(?:\n|$))+",
@@ -47,9 +53,14 @@ _DATELINE: Final = re.compile(
 )
 
 
-def is_site_talk(sentence: str) -> bool:
+def is_boilerplate(sentence: str) -> bool:
     """Whether it speaks of the site, its readers or the broadcast alone: "We may earn a commission."."""
-    return _SITE_TALK.fullmatch(" ".join(sentence.split())) is not None
+    return _BOILERPLATE.fullmatch(" ".join(sentence.split())) is not None
+
+
+def sounds_like_boilerplate(sentence: str) -> bool:
+    """Whether a word in it is one of sites: it may be about its subject all the same, but is chosen last."""
+    return _OF_SITES.search(sentence) is not None
 
 
 def set_apart(text: str) -> tuple[tuple[int, int], ...]:
