@@ -38,7 +38,7 @@ _TITLES = _HONORIFICS | word_set(
 )
 # Before a number these don't end one either: what is counted in laws and books, and months.
 _BEFORE_NUMBERS = word_set(
-    "max min appr abt ref est apt rm ext bldg rte hwy ste godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "ok cca kb yak tk max min appr abt ref est apt rm ext bldg rte hwy ste godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
     "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
     "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
 )
@@ -62,6 +62,8 @@ _AMOUNT = re.compile(
     r"\s*[\"'\u2018\u201c\u00ab(\[]*[~\u2248<>\u00b1+-]?\s?"
     r"(?:[A-Z]{0,3}[$\u00a3\u00a5\u20a0-\u20cf]|(?:[A-Z]{3}\s?|(?:kr|Rs)\.?\s?)?\d)(?!\d?:\d{2}(?!\d))"
 )
+# Four words at most to the next full stop, and no number of a list: "ref. 4471/B.", not "late. 212 people have signed it.".
+_PIECE = re.compile(r"\s+(?!\d{1,2}[.)]\s+[A-Z])(?:[^\s]+\s+){0,3}?[^\s]*[.!?](?=\s|$)")
 FOOTNOTES = r"(?:\[[^\[\]\n]{1,30}\])+"
 """A pattern for the marks of notes right behind a full stop: "[1]", "[2][3]", "[citation needed]"."""
 _FOOTNOTES = re.compile(f"(?:{FOOTNOTES})?")
@@ -238,7 +240,7 @@ def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> 
 def _counts(text: str, match: re.Match[str], last: str) -> bool:
     """Whether a word before an amount and its full stop is short for what is counted: "para. 3", "Bd. 2", "est. £2", "ok. 6".
 
-    Where it can't be known of a short word in small letters, it is taken for one.
+    Where it can't be known of a short word in small letters, it is taken for one before what is too short to be a sentence.
     """
     name = last.lower()
     if name in _BEFORE_NUMBERS or name.endswith("str"):
@@ -247,4 +249,6 @@ def _counts(text: str, match: re.Match[str], last: str) -> bool:
     # "10 km. 40 people": a unit is no short form of what follows.
     if not name.isalpha() or not 2 <= len(name) <= _SHORT_WORD or before[-1:].isdigit():
         return False
-    return (last.islower() and name not in _WHOLE_WORDS) or not _VOWEL.search(name)
+    if not _VOWEL.search(name):
+        return True
+    return last.islower() and name not in _WHOLE_WORDS and _PIECE.match(text, match.end()) is not None

@@ -535,7 +535,7 @@ def test_what_can_not_be_taken_back_is_told(server: Server, monkeypatch: pytest.
         one.commit()
 
     assert unknown.value.code == "thread_unfinished"
-    assert "1 posts of the thread are public and couldn't be taken back." in unknown.value.message
+    assert "1 post of the thread is public and couldn't be taken back." in unknown.value.message
     assert len(server.posts) == 1
 
 
