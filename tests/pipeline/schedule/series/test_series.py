@@ -677,7 +677,7 @@ def test_too_few_that_are_left_make_a_failure_and_cost_nothing(rich, issue):
         purge.erase(one.raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "too_few_stories")
-    assert "A digest needs 3 stories or more; there are 2." in item.error["message"]
+    assert "A digest needs 3 stories or more; this has 2." in item.error["message"]
     assert credits.usage(rich, NOON).used == 0
 
 
