@@ -172,7 +172,9 @@ def check_share(draft: Draft, taken: Taken, source: SourceText, brief: Brief) ->
     known = fold(source.text)
     if is_excerpt(draft):
         # A sentence that somebody added isn't quoted; `check_points` names it.
-        quoted = sum(len(one) for one in {*taken.headings, *bullets(draft.body)} if fold(one) in known)
+        claimed = {collapse(claim.text) for claim in draft.claims}
+        used = {*taken.headings, *bullets(draft.body)}
+        quoted = sum(len(one) for one in used if one in claimed or fold(one) in known)
         most = quotable(len(source.text))
     else:
         quoted = sum(len(one) for one in set(quotations(taken.words)) if fold(one).rstrip(" .,…") in known)
