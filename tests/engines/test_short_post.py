@@ -276,3 +276,10 @@ def test_what_has_words_of_its_own_is_not_told_by_its_title_alone() -> None:
 
     with pytest.raises(Refused, match=r"^The source has no sentence that is understood by itself, and .*\.$"):
         PLUGIN.offline(WRITER.brief(source).brief, ANN, variants=1, seed="s")
+
+
+def test_a_post_of_one_sentence_that_is_its_title_too_is_told() -> None:
+    said = "Rye on day three: the crust cracks first."
+    source = SourceText(said, f"{said} #rye", URL)
+    (draft,) = PLUGIN.offline(WRITER.brief(source).brief, ANN, variants=1, seed="s")
+    assert said in draft.body

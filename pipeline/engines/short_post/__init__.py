@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
 _TITLE_LENGTH = 60
+_MORE_THAN_TITLE = 2
+"""Times its length: a source that is longer has something to say besides its title."""
 
 # The room that is left beside the source's address, its line break and a little for miscounting.
 _RULES = f"""\
@@ -181,7 +183,8 @@ class ShortPost(Engine):
             message = ""
             if title is None:
                 message = "The source holds no sentence and no title that could stand as a post of its own."
-            elif brief.characters and not brief.facts:
+            # A post of one sentence has it as its title too.
+            elif brief.characters > _MORE_THAN_TITLE * len(brief.title) and not brief.facts:
                 message = (
                     "The source has no sentence that is understood by itself, and words that only repeat its title would say "
                     "nothing of it."
