@@ -97,6 +97,7 @@ def test_readyz_names_a_broker_that_is_away_and_says_so_quickly(client, settings
     assert (found["database"][0], found["dispatcher"][0]) == (True, True)
 
 
+@pytest.mark.django_db
 def test_readyz_names_a_database_that_is_away_and_tells_nothing_else_of_it(client, settings, ran):
     settings.REDIS_URL = ""
     away = mock.patch.object(

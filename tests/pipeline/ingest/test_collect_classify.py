@@ -467,7 +467,7 @@ def test_log_forgets_what_nothing_was_made_of_after_90_days(rich, told, clock):
 
 
 def test_near_duplicate_is_marked_and_taken_in_all_the_same(rich, told, clock):
-    words = " ".join(f"word{number}" for number in range(400))
+    words = " ".join(f"word{number}" for number in range(400)) + ". The ferry leaves at nine from pier four."
     told.entries[FEED] = [entry(1, body=words)]
     source = poll(register(rich))
     told.entries[FEED] = [entry(3, body=f"{words} more", title="Entry 1"), entry(2), entry(1, body=words)]
