@@ -82,8 +82,8 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
-        # What a test leaves behind is mostly freed at once; looking for the rest after each 700 objects costs a tenth.
-        gc.set_threshold(50_000, 20, 50)
+        # What a test leaves behind is mostly freed at once; looking for the rest after each 700 objects costs time.
+        gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_collection_modifyitems(config, items):
