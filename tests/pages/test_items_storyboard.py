@@ -11,7 +11,7 @@ from pipeline.render.video import storyboard_edits
 from pipeline.review import decisions, storyboards
 from tests.pages.answers import errors
 from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
-from tests.pipeline.steps import NOON, claimed, make_items, make_stage, promise, reread
+from tests.pipeline.steps import NOON, OTHER_TEXT, claimed, make_items, make_stage, promise, reread
 
 __all__ = ["filmed", "folders"]
 
@@ -122,7 +122,7 @@ def test_what_is_scheduled_says_so(editor, newsroom, item):
 
 
 def test_what_has_no_film_has_no_such_page(editor, newsroom, item):
-    words = make_items(newsroom, engines=["Short Post"], title="Other", body="Another text. " * 20)[0]
+    words = make_items(newsroom, engines=["Short Post"], title="Other", body=OTHER_TEXT)[0]
     assert editor.get(at(words))["Location"] == at(words, "item_page")
     decisions.erase(item, now=NOON)
     assert editor.get(at(item)).status_code == 404

@@ -8,7 +8,7 @@ from accounts.models import Notice, NoticeDigest
 from pipeline.models import GeneratedItem
 from pipeline.review import decisions
 from pipeline.workspace import digest
-from tests.pipeline.steps import NOON, claimed, make_items
+from tests.pipeline.steps import NOON, OTHER_TEXT, claimed, make_items
 
 
 def work(workspace, now):
@@ -25,7 +25,7 @@ def digests():
 def test_it_says_how_many_wait_and_since_when(workspace, alice, charlies, clock):
     make_items(workspace)
     clock.shift(timedelta(days=1))
-    [second] = make_items(workspace, url="https://news.example/second", body="Another text. " * 30)
+    [second] = make_items(workspace, url="https://news.example/second", body=OTHER_TEXT)
     make_items(charlies)
     make_items(workspace, test=True)
     work(workspace, NOON + timedelta(days=2))
