@@ -38,7 +38,12 @@ TITLES = (
 
 def items(workspace):
     return [
-        make_items(workspace, title=title, body=f"{title}. " * 20, url=f"https://n.example/{number}")[0]
+        make_items(
+            workspace,
+            title=title,
+            body=f"The council heard of {title} on Monday evening. " * 6,
+            url=f"https://n.example/{number}",
+        )[0]
         for number, title in enumerate(TITLES)
     ]
 

@@ -28,7 +28,12 @@ TITLES = (
 
 def refused(workspace, number):
     title = TITLES[number]
-    (item,) = make_items(workspace, title=title, body=f"{title}. " * 20, url=f"https://n.example/{number}")
+    (item,) = make_items(
+        workspace,
+        title=title,
+        body=f"The council heard of {title} on Monday evening. " * 6,
+        url=f"https://n.example/{number}",
+    )
     outlet = make_stage(workspace, "reject", name=f"Stage {number + 1}")
     row = send(promise(item, outlet))
     assert row.status == "failed"
@@ -37,7 +42,12 @@ def refused(workspace, number):
 
 def overdue(workspace, number):
     title = TITLES[number]
-    (item,) = make_items(workspace, title=title, body=f"{title}. " * 20, url=f"https://n.example/{number}")
+    (item,) = make_items(
+        workspace,
+        title=title,
+        body=f"The council heard of {title} on Monday evening. " * 6,
+        url=f"https://n.example/{number}",
+    )
     outlet = make_stage(workspace, name=f"Stage {number + 1}")
     row = promise(item, outlet, publish_at=timezone.now() + timedelta(hours=2))
     due_at = timezone.now() - timedelta(hours=3)
@@ -116,7 +126,12 @@ def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsro
     overdue(newsroom, 3)
     workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
     error = {"code": "x", "message": "The writer gave up after three tries: the source says too little."}
-    broken = make_items(newsroom, title="Fog", body="Fog on the river. " * 20, url="https://n.example/fog")[0]
+    broken = make_items(
+        newsroom,
+        title="Fog",
+        body="The fog on the river stays until noon today. " * 20,
+        url="https://n.example/fog",
+    )[0]
     GeneratedItem.everywhere.filter(pk=broken.pk).update(status="failed", error=error)
     Source.everywhere.create(
         workspace=newsroom, name="Harbour news", type="rss", status="gone", failing_since=timezone.now(),

@@ -20,7 +20,12 @@ pytestmark = [
 
 def items(workspace, *titles):
     return [
-        make_items(workspace, title=title, body=f"{title}. " * 20, url=f"https://n.example/{number}")[0]
+        make_items(
+            workspace,
+            title=title,
+            body=f"The council heard of {title} on Monday evening. " * 6,
+            url=f"https://n.example/{number}",
+        )[0]
         for number, title in enumerate(titles)
     ]
 

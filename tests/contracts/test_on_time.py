@@ -90,7 +90,7 @@ def test_a_pace_is_shown_on_the_publication(alice):
     Outlet.everywhere.filter(pk=ids.decode("out", alice.simulated)).update(gap_minutes=30)
     alice.publish(alice.ready(), {"outlets": [alice.simulated]})
     second = alice.ready(
-        url="https://news.example/2", body="Other news of the day, long enough to be some. " * 5
+        url="https://news.example/2", body="The other road is closed for a week from Monday on. " * 5
     )
     shown = alice.publish(second, {"outlets": [alice.simulated]})["publications"][0]
     assert (shown["status"], shown["waits_for"]["code"]) == ("scheduled", "gap")

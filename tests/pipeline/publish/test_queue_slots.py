@@ -346,7 +346,7 @@ def test_a_time_on_a_clock_follows_the_rules_of_its_zone(workspace, ready, stage
     clock = WallClock(wall("2027-07-01T09:00"), "Europe/Berlin")
     row = promise(ready, stage, feed, publish_at=moment_of(clock), clock=clock)
     other = promise(
-        make_items(workspace, body="Something else entirely. " * 9, url="https://n.example/x")[0],
+        make_items(workspace, body="The other road is closed for a week. " * 9, url="https://n.example/x")[0],
         stage,
         publish_at=row.due_at,
     )

@@ -119,7 +119,8 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
         )
     ]
     other = promise(
-        make_items(workspace, body="Other news altogether. " * 9, url="https://n.example/2")[0], stage
+        make_items(workspace, body="The other road is closed for a week. " * 9, url="https://n.example/2")[0],
+        stage,
     )
     with pytest.raises(Conflict) as refused:
         publish.remove(other, now=NOON)

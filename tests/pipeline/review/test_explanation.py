@@ -273,7 +273,9 @@ def _cancel(workspace, item, row, dice):
 
 
 def _another(workspace, item, row, dice):
-    made = make_items(workspace, body="Other news of the same day. " * 9, url="https://n.example/other")[0]
+    made = make_items(
+        workspace, body="The other road is closed on the same day. " * 9, url="https://n.example/other"
+    )[0]
     other = promise(made, row.outlet)
     if dice.random() < 0.5:
         send(other)

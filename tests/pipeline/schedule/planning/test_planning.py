@@ -200,7 +200,10 @@ def test_each_line_that_changed_meanwhile_is_refused_by_itself(workspace, feed):
     decisions.reject(ready[1], reason="", by="bob", now=NOON)
     taken = by_item[ready[2].pk].slot.moment
     other = make_items(
-        workspace, title="Breaking", body="Breaking news of the hour. " * 6, url="https://n.example/b"
+        workspace,
+        title="Breaking",
+        body="The bridge was closed within the hour. " * 6,
+        url="https://n.example/b",
     )[0]
     promise(other, feed, publish_at=taken)
     done = commit(workspace, found.entries)
