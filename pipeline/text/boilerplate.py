@@ -18,6 +18,8 @@ _BOILERPLATE: Final = re.compile(
     r"|(?:wir|ich) (?:erhalten|erhalte|bekommen|bekomme)\b.{0,60}\bprovision\b.*|nous (?:pouvons (?:toucher|percevoir)|touchons|percevons) une commission\b.*"
     r"|(?:podemos (?:recibir|ganar)|recibimos|ganamos) una comisi\u00f3n\b.*|(?:potremmo ricevere|riceviamo) una commissione\b.*"
     r"|(?:wij|we) (?:ontvangen|krijgen)\b.{0,40}\bcommissie\b.*"
+    # At the end of press releases.
+    r"|forward[- ]looking statements?\b.*|(?:this|the) (?:press |news )?release (?:may )?contains? (?:certain )?(?:forward-looking )?statements\b.*"
     # To readers and listeners.
     r"|(?:please |and |so |don['\u2019]t forget to )?(?:subscribe|sign up)\b.{0,40}\b(?:newsletter|channel|podcast|mailing list)\b.{0,40}"
     r"|(?:abonnieren sie|abonniere|melden sie sich|jetzt)\b.{0,40}\bnewsletter\b.{0,40}|(?:abonnez-vous|inscrivez-vous)\b.{0,30}\b(?:newsletter|lettre)\b.{0,30}"

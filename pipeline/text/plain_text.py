@@ -75,6 +75,10 @@ def plain_text(body: str, body_format: str) -> str:
     return tidy(strip_invisible(body))
 
 
+# "week[^1]" as Markdown refers to a note; the note itself begins a line. Code keeps what it has.
+_NOTE_MARK: Final = re.compile(r"(`[^`\n]*`)|(?<=[^\s\[])\[\^[^\]\s]{1,40}\](?!:)")
+
+
 def seen_text(body: str, body_format: str) -> str:
     """What a body from outside says to a person who sees it: see `read_body`."""
     return read_body(body, body_format).seen
@@ -91,7 +95,7 @@ def read_body(body: str, body_format: str) -> HtmlText:
         return read_html(body, marks_blocks=True)
     if body_format == "markdown" and len(body) <= MAX_MARKDOWN_CHARS:
         try:
-            return read_html(_source_renderer().render(body), marks_blocks=True)
+            return read_html(_source_renderer().render(_NOTE_MARK.sub(r"\1", body)), marks_blocks=True)
         except (RecursionError, ValueError, IndexError):
             # The renderer chokes on a few malformed inputs; Markdown is readable as it is written.
             pass

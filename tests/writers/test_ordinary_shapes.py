@@ -201,6 +201,13 @@ def test_the_marks_of_notes_are_in_no_fact():
     ]
 
 
+def test_marks_of_notes_in_markdown_are_no_words():
+    body = "The lake rose by two metres[^1] and fell again in May.[^b]\n\nAn array is `x[^1]`.\n\n[^1]: Says the board."
+    seen = seen_text(body, "markdown")
+    assert "rose by two metres and fell again in May.\n" in seen
+    assert "x[^1]" in seen
+
+
 LIBRARY = (
     "市立図書館は来月から延長する。町が二千人の住民に聞いた。駐車場（北側）は午後10時15分まで使える。館長は仕事の帰りに寄ってほしいと話した。図書館は1964年に開いた。"
     "蔵書は約12万冊ある。来年の春には新しい児童室も開く予定だ。工事の費用は約3億円で、県が半分を負担する。市民からは歓迎の声が上がっている。"
@@ -227,6 +234,7 @@ NEWS = "The old mill by the weir opens to visitors again after nine years of wor
     [
         "The post Storm takes roof off bandstand appeared first on Ashby News.",
         "We may earn a commission.",
+        "Forward-looking statements: This release contains statements that involve risks and uncertainties.",
         "If you buy something through our links, we may earn a small commission.",
         "Subscribe to our newsletter!",
         "MAYA: We'll be right back after this.",
