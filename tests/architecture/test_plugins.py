@@ -34,7 +34,7 @@ def test_nobody_compares_the_name_of_a_platform():
         if not module.path.startswith("pipeline/platforms/")
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Compare)
-        and "platform" in ast.unparse(node)
         and kinds & {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+        and "platform" in ast.unparse(node)
     ]
     assert named == []
