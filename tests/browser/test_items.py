@@ -103,7 +103,11 @@ def test_from_the_list_to_the_sentence_of_the_source(open_window, newsroom, stag
     item = made(newsroom)
     change(item, outlets=[encode("out", stage.pk)])
     others = [
-        made(newsroom, f"The harbour has {n} new boats", body=f"The harbour has {n} new boats. " * 8)
+        made(
+            newsroom,
+            f"The harbour has {n} new boats",
+            body=f"The council bought {n} new boats on Monday. " * 8,
+        )
         for n in range(3)
     ]
     keep_picture(others[0], "boats.jpg", "Boats")
