@@ -9,8 +9,10 @@ import pytest
 from accounts.models import Workspace
 from config.core import ids, task_runner
 from pipeline import plugins
+from pipeline.api.inputs.sources import SourceInput
 from pipeline.engines.base import Engine
 from pipeline.ingest import collect
+from pipeline.ingest.collect.source_validation import BESIDE_CONFIG
 from pipeline.models import HostSlot, RawItem, Source, SourceEntry
 from pipeline.sources.base import Source as SourceKind
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem
@@ -759,3 +761,7 @@ def test_topics_beside_config_are_not_told_a_form_that_would_be_refused(alice):
     assert unavailable[:2] == ("config.topics", "source_unavailable")
     assert "leave `topics` out" in unavailable[2]
     assert alice.api.post("/sources", {"type": "brand"}).status_code == 201
+
+
+def test_the_fields_that_stand_beside_config_are_those_of_the_body():
+    assert set(SourceInput().fields) - {"type", "config"} == BESIDE_CONFIG

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.allow_list import title_of
+from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
 from pipeline.engines.quote_graphic.quotation import (
     BEST,
@@ -21,7 +22,6 @@ from pipeline.engines.quote_graphic.quotation import (
     quotation_body,
     quotation_in,
 )
-from pipeline.engines.quote_graphic.speakers import find_speaker, is_same_person
 from pipeline.engines.shared.picture_parts import (
     caption_fault,
     check_glyphs,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.engines.quote_graphic.speakers import NamedSpeaker
+    from pipeline.engines.quote_graphic.attribution import NamedSpeaker
 
 _LIKENESS: Final = 0.4
 _NEAR: Final = 400

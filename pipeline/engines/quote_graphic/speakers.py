@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding import PAIRED, fold
+from pipeline.grounding import PAIRED
 from pipeline.text.full_stops import SAYS_IN_CHINESE, TITLE
-from pipeline.text.sentences import is_title, signature_in, split_sentences
+from pipeline.text.sentences import is_title, signature_in
 from pipeline.text.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SAYS: Final = (
+SAYS: Final = (
     r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"
     r"|commented|stated|insisted|insists|replied|remarked|joked|concluded|declared"
     r"|sagte|sagt|erklärte|erklärt|meinte|meint|schrieb|schreibt|so|erzählte|erzählt|betonte|betont|ergänzte|ergänzt"
@@ -50,10 +49,10 @@ _WHEN: Final = (
     r"|(?:el|este)\s(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\s|(?:today|yesterday|heute|gestern|dziś|wczoraj|dnes|včera|ayer|hoy|ieri|oggi)\s)?"
     r"(?:[οη]\s(?=[Α-ΩΆ-Ώ]))?"
 )
-_VERB_THEN_NAME: Final = re.compile(rf"[\s,\u2013\u2014-]*(?:{_SAYS})\s+{_WHEN}(?P<name>\S.*)$", re.DOTALL)
-_NAME_THEN_VERB: Final = re.compile(rf"[\s,\u2013\u2014-]*(?P<name>\S.*?)\s+(?:{_SAYS})\b")
+_VERB_THEN_NAME: Final = re.compile(rf"[\s,\u2013\u2014-]*(?:{SAYS})\s+{_WHEN}(?P<name>\S.*)$", re.DOTALL)
+_NAME_THEN_VERB: Final = re.compile(rf"[\s,\u2013\u2014-]*(?P<name>\S.*?)\s+(?:{SAYS})\b")
 _BEFORE_SPEECH: Final = re.compile(
-    rf"^(?P<name>\S.*?)\s+(?:{_SAYS})\b[^\u201c\u201e\u00ab\"]{{0,40}}$", re.DOTALL
+    rf"^(?P<name>\S.*?)\s+(?:{SAYS})\b[^\u201c\u201e\u00ab\"]{{0,40}}$", re.DOTALL
 )
 # Scripts without capital letters say by their verbs and particles where a name ends.
 _AFTER_SPEECH_ELSEWHERE: Final = re.compile(
@@ -105,7 +104,7 @@ _ONE_OF_THEM: Final = re.compile(
 )
 # Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
 _WITHIN: Final = re.compile(
-    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
+    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
 _LONGEST_SPEAKER: Final = 60
@@ -163,21 +162,11 @@ _WITH_OFFICE: Final = tuple(
     )
 )
 _ITS_OWNER: Final = re.compile(r"(?:['\u2019]s|s['\u2019])$")
-_QUOTES: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]")
-_SAYS_WORD: Final = re.compile(rf"\b(?:{_SAYS})\b")
 # "Ruth Calloway: ...": two words at least, since one may be a place or a heading.
-_LABEL: Final = re.compile(
+LABEL: Final = re.compile(
     r"[^\w\n]*(?P<name>[^\W\d_a-z][^\s:,]*(?: (?:[^\W\d_a-z][^\s:,]*|van|von|de|der|den|del|di|da|la|le|al|bin)){1,4})(?:, [^:\n]{2,50})?\s?:\s"
 )
-_PARTED: Final = re.compile(r"\n[^\S\n]*\n")
-_WORDS: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
-_ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
-_FORMS: Final = word_set(
-    "mr mrs ms mx miss dr prof professor sir dame lord lady rev st president minister mayor senator governor captain judge coach chief "
-    "herr frau doktor bürgermeister bürgermeisterin minister ministerin präsident präsidentin "
-    "monsieur madame mme mlle docteur maire ministre président présidente don doña señor señora sr sra alcalde alcaldesa ministro ministra "
-    "presidente presidenta doctor doctora signor signora dott dottor dottoressa sindaco sindaca"
-)
+ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
 _LONGEST_NAME: Final = 6
 """Words, with what stands before a name: "Mayor Ellen van der Berg"."""
 
@@ -206,7 +195,7 @@ def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
             words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
         else:
             before, after = sentence[: match.start()], sentence[match.end() :]
-            label = _LABEL.fullmatch(before) if not after.strip() else None
+            label = LABEL.fullmatch(before) if not after.strip() else None
             speaker = _speaker(before, after) or (
                 _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
             )
@@ -249,7 +238,7 @@ def _speaker(before: str, after: str) -> str:
 
 def _with_office(words: str) -> str:
     """Who speaks where whose and what they are comes before the name; empty for anything else."""
-    if words.split(maxsplit=1)[0].casefold() in _OPENS_NO_NAME - _ARTICLES:
+    if words.split(maxsplit=1)[0].casefold() in _OPENS_NO_NAME - ARTICLES:
         return ""
     found = (pattern.match(words) for pattern in _WITH_OFFICE)
     return next((match["name"] for match in found if match), "")
@@ -318,122 +307,3 @@ def _name(words: str, *, is_whole: bool) -> str:
         if is_whole and len(taken) < len(tokens) and len(tokens) - len(taken) > _LONGEST_NAME
         else " ".join(taken)
     )
-
-
-@dataclass(frozen=True)
-class NamedSpeaker:
-    """Whom a text names as the speaker of some words; `is_plain` where a clause with a verb has a name alone."""
-
-    speaker: str
-    is_plain: bool
-
-
-@lru_cache(maxsize=32)
-def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
-    """Whom the text names for these words, wherever it has them.
-
-    That is the sentence that holds them; where nothing but the speech stands there, the one before that ends with a
-    colon, the one after that tells no other speech, or the speech that it goes on from.
-    """
-    wanted = _comparable(words)
-    if not wanted:
-        return ()
-    spans = split_sentences(text)
-    found: list[NamedSpeaker] = []
-    for place, (start, end) in enumerate(spans):
-        if not _has(text[start:end], wanted):
-            continue
-        before = text[slice(*spans[place - 1])] if place else ""
-        after = text[slice(*spans[place + 1])] if place + 1 < len(spans) else ""
-        is_parted = place > 0 and _PARTED.search(text, spans[place - 1][1], start) is not None
-        found += _readings(wanted, text[start:end], before, after, is_parted=is_parted)
-    return tuple(dict.fromkeys(found))
-
-
-def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted: bool) -> list[NamedSpeaker]:
-    named = _named_for(wanted, sentence)
-    if named:
-        return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in named]
-    label = _LABEL.match(sentence)
-    if label is not None and _has(sentence[label.end() :], wanted):
-        return [NamedSpeaker(label["name"], is_plain=False)]
-    if not PAIRED.fullmatch(without_gershayim(sentence.strip())):
-        return []
-    if before.rstrip().endswith(":"):
-        label = _LABEL.fullmatch(f"{before.strip()} ")
-        if label is not None:
-            return [NamedSpeaker(label["name"], is_plain=False)]
-        return [
-            NamedSpeaker(name, is_plain=name[0].isupper())
-            for name in _named_for(wanted, f"{before} {sentence}")
-        ]
-    if _SAYS_WORD.search(after) and not _QUOTES.search(after):
-        named = _named_for(wanted, f"{sentence} {after}")
-        if named:
-            return [NamedSpeaker(name, is_plain=False) for name in named]
-    if is_parted:
-        return []
-    return [
-        NamedSpeaker(one.speaker, is_plain=False)
-        for one in speech_in(collapse(before))
-        if not _is_role(one.speaker)
-    ][-1:]
-
-
-def _named_for(wanted: str, sentence: str) -> list[str]:
-    """Speakers of the sentence's speech that holds the words, or is most of them."""
-    return [
-        one.speaker
-        for one in speech_in(collapse(sentence))
-        if wanted in (said := _comparable(one.words)) or (said in wanted and 2 * len(said) >= len(wanted))
-        if not _is_role(one.speaker)
-    ]
-
-
-def _is_role(speaker: str) -> bool:
-    """Whether it is only what somebody is: "die Bürgermeisterin", "the party's leader"."""
-    words = speaker.split()
-    return words[0] in _ARTICLES and (len(words) == 2 or words[-1][0].islower())
-
-
-def _has(sentence: str, wanted: str) -> bool:
-    return wanted in _comparable(sentence)
-
-
-def _comparable(words: str) -> str:
-    return fold(words).casefold().strip(" .,;:!?\u2026\"'")
-
-
-def is_same_person(one: str, other: str, text: str) -> bool:
-    """Whether two names may be one person's: a surname, a title before it, or what the text has in one run."""
-    ours, theirs = (_name_words(name) for name in (one, other))
-    if not ours or not theirs:
-        return True
-    if not any(sign.isupper() for sign in one + other):
-        # Scripts without capital letters, some of which write a name and what it belongs to as one.
-        bare = [collapse(name).replace(" ", "") for name in (one, other)]
-        return bare[0] in bare[1] or bare[1] in bare[0] or bool(set(ours) & set(theirs))
-    if set(ours) <= set(theirs) or set(theirs) <= set(ours):
-        return True
-    if re.search(rf"{re.escape(f'{one}, {other}')}(?:[.,;]|$)", text):
-        # What somebody is, and who.
-        return True
-    if ours[-1] != theirs[-1]:
-        return False
-    both = set(ours) | set(theirs)
-    run = rf"(?:(?:{'|'.join(map(re.escape, sorted(both)))})\b\.?\s*){{{len(both)}}}"
-    return any(
-        set(_WORDS.findall(match.group().casefold())) == both
-        for match in re.finditer(rf"(?<!\w){run}", text, re.IGNORECASE)
-    )
-
-
-def _name_words(name: str) -> list[str]:
-    """The words of a name in small letters, without forms of address, and without what is said after a comma."""
-    words = _WORDS.findall(name.split(",", maxsplit=1)[0])
-    is_cased = any(word[0].isupper() for word in words)
-    return [
-        word.casefold()
-        for word in words
-        if word.casefold() not in _FORMS and (word[0].isupper() or not is_cased)
-    ]

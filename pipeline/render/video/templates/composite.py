@@ -16,7 +16,7 @@ from pipeline.render.typography.phrases import joined
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
 from pipeline.render.video.templates import clipped, telling
-from pipeline.render.video.templates.parts import WIPE, whole_frames
+from pipeline.render.video.templates.parts import WIPE, TimedPassage, whole_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -234,7 +234,7 @@ class _Film(telling.Film):
             return
         words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
         risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = telling.TimedPassage(joined(word.t for word in words), words, risen, piece.end)
+        said = TimedPassage(joined(word.t for word in words), words, risen, piece.end)
         yield from self._passage(said, self._of_passage(place))
 
 

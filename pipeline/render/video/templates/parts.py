@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.render.typography.layout_types import Block
-    from pipeline.render.video.storyboard import Item
+    from pipeline.render.video.storyboard import Item, Word
+
+
+@dataclass(frozen=True)
+class TimedPassage:
+    """A passage on the screen, and the words that are said of it; a hook that is too long isn't said."""
+
+    text: str
+    words: tuple[Word, ...]
+    start: float
+    end: float
 
 
 @dataclass(frozen=True)

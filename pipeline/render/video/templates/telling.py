@@ -44,6 +44,7 @@ from pipeline.render.video.templates.parts import (
     Cast,
     Parts,
     TextBox,
+    TimedPassage,
     handle_of,
     whole_frames,
 )
@@ -122,16 +123,6 @@ def plan(
     can't be said.
     """
     return Film(telling, cast, language, heard).board(alt_text)
-
-
-@dataclass(frozen=True)
-class TimedPassage:
-    """A passage on the screen, and the words that are said of it; a hook that is too long isn't said."""
-
-    text: str
-    words: tuple[Word, ...]
-    start: float
-    end: float
 
 
 class Film(Parts):
