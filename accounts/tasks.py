@@ -7,14 +7,14 @@ from typing import Final
 
 from django.conf import settings
 
-from accounts import erasure, notices, samples
+from accounts import notices, samples, workspace_deletion
 from accounts.models import Notice, NoticeMessage
 from config.core.jobs import BatchJob, RowJob, register
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
 
-register(BatchJob(name="housekeeping.erase_workspaces", work=erasure.erase_some, every_seconds=60))
+register(BatchJob(name="housekeeping.erase_workspaces", work=workspace_deletion.erase_some, every_seconds=60))
 register(BatchJob(name="housekeeping.remove_samples", work=samples.remove_some, waits=samples.TO_REMOVE))
 register(
     RowJob(

@@ -234,7 +234,7 @@ CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.
 _guards: dict[str, Any] = {
-    "BACKEND": f"accounts.access.attempt_counters.{'InDatabase' if IS_POSTGRES else 'InMemory'}"
+    "BACKEND": f"accounts.access.counter_caches.{'InDatabase' if IS_POSTGRES else 'InMemory'}"
 }
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
@@ -487,7 +487,7 @@ WORKSPACE_ERASERS = [
     "analytics.workspace_parts.erase",
     "webhooks.workspace_parts.erase",
     "pipeline.workspace.purge.erase",
-    "accounts.erasure.erase",
+    "accounts.workspace_deletion.erase",
 ]
 # What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
 SAMPLE_REMOVERS = [

@@ -52,7 +52,7 @@ class RateBucket(models.Model):
 
 
 class GuardCount(models.Model):
-    """An entry of the cache in `accounts/access/attempt_counters.py`; nothing but its time ends it."""
+    """An entry of the cache in `accounts/access/counter_caches.py`; nothing but its time ends it."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.TextField()

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from accounts import limits
-from accounts.access import attempt_counters
+from accounts.access import counter_caches
 from accounts.access.authentication import sender
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _is_too_much(request: HttpRequest, person: str, size: int) -> bool:
     """Counted in this order, so that who is over their own bound uses up nobody else's."""
     within = limits.TYPED_KEPT_FOR
     return (
-        attempt_counters.one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
-        or attempt_counters.one_more(f"typed:{sender(request)}", within=within) > limits.TYPED_KEPT_OF_ADDRESS
-        or attempt_counters.one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
+        counter_caches.one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
+        or counter_caches.one_more(f"typed:{sender(request)}", within=within) > limits.TYPED_KEPT_OF_ADDRESS
+        or counter_caches.one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
     )
 
 

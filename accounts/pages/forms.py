@@ -14,7 +14,7 @@ from django.template import engines
 from django.utils.translation import gettext_lazy as _
 
 from accounts import limits
-from accounts.access import attempt_counters
+from accounts.access import counter_caches
 from config.core import limits as core_limits
 
 if TYPE_CHECKING:
@@ -76,4 +76,4 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
 
 
 def _are_too_many() -> bool:
-    return attempt_counters.one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS
+    return counter_caches.one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from accounts import limits
-from accounts.access import attempt_counters
+from accounts.access import counter_caches
 from accounts.access.authentication import sender
 from accounts.pages import form_recovery
 from config.core.middleware import pages_only
@@ -67,9 +67,9 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
         return None
     within = limits.STRANGERS_SESSION_KEPT
     if (
-        attempt_counters.one_more(f"sessions:{sender(request)}", within=within)
+        counter_caches.one_more(f"sessions:{sender(request)}", within=within)
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
-        or attempt_counters.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
+        or counter_caches.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
         said = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{said}\n", status=429, content_type="text/plain; charset=utf-8")

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import erasure, export, limits, samples, whitelist_requests, workspaces
+from accounts import export, limits, samples, whitelist_requests, workspace_deletion, workspaces
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
@@ -170,7 +170,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            erasure.ask(place.workspace, form.cleaned_data["name"], by=place.user)
+            workspace_deletion.ask(place.workspace, form.cleaned_data["name"], by=place.user)
             return redirect(place.address("workspace"))
     context = {"form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
     return render(request, "pages/workspace/delete.html", context)
@@ -179,7 +179,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage", methods=("POST",))
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
     """The deletion undone."""
-    if erasure.undo(place.workspace, actor=place.user.email):
+    if workspace_deletion.undo(place.workspace, actor=place.user.email):
         said = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
         messages.success(request, said)
     return redirect(place.address("workspace"))

@@ -14,7 +14,7 @@ from analytics.pages import charts
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
 from analytics.reports.number_format import number, seconds_said
 from analytics.reports.page_report import report
-from analytics.reports.pipeline_stats import doing
+from analytics.reports.punctuality_and_top_posts import doing
 from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
 

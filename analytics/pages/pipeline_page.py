@@ -21,7 +21,7 @@ from analytics import queries
 from analytics.pages.stages import flow
 from analytics.periods import Period
 from analytics.reports.number_format import seconds_said
-from analytics.reports.pipeline_stats import punctuality
+from analytics.reports.punctuality_and_top_posts import punctuality
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:

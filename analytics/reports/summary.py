@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics import queries
 from analytics.periods import Period, local_midnight
 from analytics.reports.number_format import number, seconds_said
-from analytics.reports.pipeline_stats import Doing, doing
+from analytics.reports.punctuality_and_top_posts import Doing, doing
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:

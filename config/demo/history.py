@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
 from pipeline import publish
-from pipeline.ingest import collect, push, raw_content
+from pipeline.ingest import collect, raw_content, store_raw_item
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -222,7 +222,7 @@ def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[
     if source is None:
         raise samples.Stopped
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
-    return push.push(workspace, source, content, defaults=defaults).raw_item
+    return store_raw_item.push(workspace, source, content, defaults=defaults).raw_item
 
 
 def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: datetime | None) -> None:

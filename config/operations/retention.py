@@ -13,7 +13,7 @@ from django.contrib.sessions.models import Session
 
 from accounts import limits as accounts_limits
 from accounts import notices, workspaces
-from accounts.access import attempt_counters, idempotency
+from accounts.access import counter_caches, idempotency
 from analytics import rollup
 from config.core import jobs, limits
 from config.core.clock import utc_now
@@ -77,7 +77,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
         "until their span ends",
-        attempt_counters.forget_ended,
+        counter_caches.forget_ended,
     ),
     RetentionRule(
         "content of events (the row stays for the counts)",

@@ -32,7 +32,7 @@ from pipeline.api import response_schemas
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import acceptance, read_outcomes
-from pipeline.ingest import plans, purge, push, raw_content, replan
+from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -154,9 +154,9 @@ class RawItemView(PipelineResource):
                 entries.append({"index": index, "status": status, "raw_item": _shown(pushed)})
         return Response({"data": entries}, status=207)
 
-    def _push(self, given: Mapping[str, Any], defaults: WorkspaceDefaults) -> push.Pushed:
+    def _push(self, given: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.Pushed:
         source, content = _content(self, given, defaults)
-        return push.push(self.caller.workspace, source, content, defaults=defaults)
+        return store_raw_item.push(self.caller.workspace, source, content, defaults=defaults)
 
     @extend_schema(
         operation_id="raw_retrieve",
@@ -311,7 +311,7 @@ def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> raw_co
     )
 
 
-def _shown(pushed: push.Pushed) -> dict[str, Any]:
+def _shown(pushed: store_raw_item.Pushed) -> dict[str, Any]:
     return {
         **pushed.as_json(),
         "duplicate": pushed.outcome == "duplicate",

@@ -22,7 +22,7 @@ from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_answers import answered
 from pipeline.api.inputs.fields import OpenObjectField
 from pipeline.models import GeneratedItem
-from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
+from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.review import storyboards
 
 if TYPE_CHECKING:
@@ -157,6 +157,6 @@ def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, 
             }
             for place, scene in enumerate(board.scenes)
         ],
-        "fixed": storyboard_timing.why_fixed(board) or None,
+        "fixed": storyboard_rearrange.why_fixed(board) or None,
         "storyboard": storyboard_json.as_json(board),
     }

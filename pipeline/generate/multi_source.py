@@ -11,7 +11,7 @@ from pipeline.generate.checkpoint import brief_from, store, text_of, try_to_stor
 from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
 from pipeline.writers.base import Usage
-from pipeline.writers.combined_briefs import SourcePart, combine
+from pipeline.writers.topic_and_story_briefs import SourcePart, combine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

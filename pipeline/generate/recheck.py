@@ -29,7 +29,7 @@ from pipeline.media import footage, item_pictures
 from pipeline.models import BrandPick, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
-from pipeline.writers.combined_briefs import SourcePart, brief_of, combine
+from pipeline.writers.topic_and_story_briefs import SourcePart, brief_of, combine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

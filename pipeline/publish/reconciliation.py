@@ -22,8 +22,8 @@ from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.publish.announcements import record_publication_event, serialize_failure
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
-from pipeline.publish.one_call_client import LONGEST
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
+from pipeline.publish.publish_http_client import LONGEST
 from pipeline.publish.results import LEASE, next_wake_at, record_failure, record_success, write_scheduled
 
 if TYPE_CHECKING:

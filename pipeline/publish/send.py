@@ -25,8 +25,8 @@ from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish.blockers import IS_ON_HOLD, held_back
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import request_manual_post
-from pipeline.publish.one_call_client import LONGEST, OneCall
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
+from pipeline.publish.publish_http_client import LONGEST, OneCall
 from pipeline.publish.results import (
     LEASE,
     keep_late_answer,

@@ -21,7 +21,7 @@ from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, missing
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
+from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import rerender
 from pipeline.states import EDITABLE
@@ -173,7 +173,7 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
     if not (before.audio.voice or before.audio.takes):
         return
     if _moments(board) != _moments(before):
-        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_timing.why_fixed(before))
+        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.why_fixed(before))
     if [(card.start, card.end) for card in board.captions] != [
         (card.start, card.end) for card in before.captions
     ]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts.erasure import Waits
+from accounts.workspace_deletion import Waits
 from pipeline.media import files, media_folder, uploads
 from pipeline.models import (
     BrandSlot,

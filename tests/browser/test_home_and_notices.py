@@ -10,7 +10,7 @@ from accounts import notices, workspaces
 from accounts.models import NoticeChoice, NoticeMessage
 from config.admin_site import mails
 from config.core import task_runner
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import Outlet, Source, WorkspaceDefaults
 from tests.browser.people import violations
 from tests.factories import UserFactory
@@ -39,7 +39,7 @@ def busy(newsroom):
     for title in ("Ferries every ten minutes", "A tram to the northern depot"):
         body = f"{title}. The city announced it on Tuesday. Work begins in April and employs 40 people."
         content = raw_content.RawContent(title=title, body=body, engines=["Short Post"])
-        push.push(newsroom, defaults.push_source, content, defaults=defaults)
+        store_raw_item.push(newsroom, defaults.push_source, content, defaults=defaults)
     task_runner.work_all_due("generate.run_item")
     Outlet.everywhere.filter(workspace=newsroom, platform="simulated").update(
         name="Social", status="needs_reconnect", last_error={"message": "The token was revoked."}

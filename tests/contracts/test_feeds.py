@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import feedparser
 import pytest
 
-from accounts import erasure
+from accounts import workspace_deletion
 from config.core import ids, task_runner
 from config.core.http_client import Client, ConnectFailed
 from pipeline.models import Asset, Outlet, Publication
@@ -190,7 +190,7 @@ def test_feed_and_files_of_a_deleted_workspace_are_gone_before_its_rows(alice, s
     alice.workspace.save(update_fields=["deletes_at"])
     # For the week in which it rests, what is published stays readable.
     assert [_get(feed).status_code, _get(file).status_code] == [200, 200]
-    assert erasure.erase_some() == 1
+    assert workspace_deletion.erase_some() == 1
     assert [_get(feed).status_code, _get(file).status_code] == [404, 404]
     assert Outlet.everywhere.filter(workspace=alice.workspace).exists()
     assert Asset.everywhere.filter(workspace=alice.workspace).exists()

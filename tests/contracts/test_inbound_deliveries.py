@@ -11,7 +11,7 @@ from accounts.models import IdempotencyKey
 from config.core.ids import decode
 from config.operations import retention
 from pipeline import limits
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, store_raw_item
 from pipeline.ingest.inbound_deliveries import receive, replay
 from pipeline.ingest.inbound_deliveries import receive as forgetting
 from pipeline.models import GeneratedItem, InboundDelivery, InboundSecret, RawItem, Source
@@ -313,7 +313,7 @@ def test_broken_push_leaves_nothing(alice, bridge, monkeypatch):
     def broken(*_arguments, **_options):
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(push, "push", broken)
+    monkeypatch.setattr(store_raw_item, "push", broken)
     with pytest.raises(RuntimeError):
         receive.receive(source, receive.IncomingDelivery(b'{"title": "x"}', {}), now=timezone.now())
     assert InboundDelivery.everywhere.count() == 0

@@ -16,8 +16,8 @@ from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.newsletter_sections import from_content
 from pipeline.writers.claude import Claude
-from pipeline.writers.combined_briefs import FACTS_MOST, SourcePart, combine
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
+from pipeline.writers.topic_and_story_briefs import FACTS_MOST, SourcePart, combine
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, PLAIN
 from tests.writers.messages_server import MessagesServer, ok
 

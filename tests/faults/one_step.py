@@ -54,7 +54,7 @@ from pipeline import limits, outlets, plugins
 from pipeline.events import TYPES
 from pipeline.generate.model import batches
 from pipeline.generate.model.account import BRIEF_AWAITED
-from pipeline.ingest import collect, push, raw_content, websub
+from pipeline.ingest import collect, raw_content, store_raw_item, websub
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.media import uploads, videos
 from pipeline.models import (
@@ -616,7 +616,7 @@ def seed(count, what, receiver=""):
     pushed = raw_content.RawContent(
         external_id="first", title="Tram line approved", body=TEXT, engines=ENGINES
     )
-    push.push(many, defaults.push_source, pushed, defaults=defaults)
+    store_raw_item.push(many, defaults.push_source, pushed, defaults=defaults)
     if what == "publications":
         task_runner.work_all_due("generate.run_item")
     with transaction.atomic():

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts import erasure, workspaces
+from accounts import workspace_deletion, workspaces
 from accounts.models import Workspace
 from config.core import limits
 from config.operations import backup, backup_archive, doctor, media_sweep, metrics, needs_attention
@@ -31,7 +31,7 @@ def _fresh(monkeypatch, settings, tmp_path):
     settings.REDIS_URL = ""
     monkeypatch.setattr(media_sweep, "_round", {})
     monkeypatch.setitem(media_sweep._refused_until, "at", 0.0)
-    monkeypatch.setitem(erasure._waits_until, "at", 0.0)
+    monkeypatch.setitem(workspace_deletion._waits_until, "at", 0.0)
 
 
 @pytest.fixture
@@ -179,13 +179,13 @@ def test_erasing_waits_for_the_right_folder(item, root, monkeypatch):
     Workspace.everywhere.filter(pk=workspace.pk).update(deletes_at=NOW)
     right = media_folder.own_id()
     use_other_database()
-    while erasure.erase_some(now=NOW):
+    while workspace_deletion.erase_some(now=NOW):
         pass
     assert Workspace.everywhere.get().erased_at is None
     assert (Asset.everywhere.count(), len(whole(root))) == (2, 2)
     MediaFolder.everywhere.update(instance=right)
-    monkeypatch.setitem(erasure._waits_until, "at", 0.0)
-    while erasure.erase_some(now=NOW):
+    monkeypatch.setitem(workspace_deletion._waits_until, "at", 0.0)
+    while workspace_deletion.erase_some(now=NOW):
         pass
     assert (Workspace.everywhere.get().erased_at, Asset.everywhere.count(), whole(root)) == (NOW, 0, set())
 
@@ -250,7 +250,7 @@ def test_what_is_erased_goes_out_of_the_trash_too(thrown, root):
     other = put(root, f"{thrown.item_id.hex}/replaced.png")
     files.throw_away(other, now=NOW)
     Workspace.everywhere.update(deletes_at=NOW)
-    while erasure.erase_some(now=NOW):
+    while workspace_deletion.erase_some(now=NOW):
         pass
     assert (whole(root), resting(root)) == (set(), set())
 

@@ -17,7 +17,7 @@ from accounts.models import CreditBalance
 from config.core import task_runner
 from config.core.ids import encode, uuid7
 from pipeline.dashboard import counts as overview
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
 from pipeline.publish import workspace_hold
 from pipeline.switches import kill_switch
@@ -34,7 +34,7 @@ def make(workspace, title, *, test=False):
     )
     source = defaults.test_push_source if test else defaults.push_source
     content = raw_content.RawContent(title=title, body=TEXT.format(title), engines=["Short Post"])
-    raw = push.push(workspace, source, content, defaults=defaults).raw_item
+    raw = store_raw_item.push(workspace, source, content, defaults=defaults).raw_item
     task_runner.work_all_due("generate.run_item")
     return GeneratedItem.everywhere.get(raw_item=raw)
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts import limits, workspaces
-from accounts.access import attempt_counters
+from accounts.access import counter_caches
 from accounts.models import GuardCount, User
 from accounts.pages import form_recovery as typed
 from accounts.pages import session_middleware
@@ -180,7 +180,7 @@ def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
 @pytest.fixture(params=["InMemory", "InDatabase"])
 def guards(request, settings, db):
     """Where several processes count, and where one does."""
-    backend = {"BACKEND": f"accounts.access.attempt_counters.{request.param}"}
+    backend = {"BACKEND": f"accounts.access.counter_caches.{request.param}"}
     settings.CACHES = {
         name: {**backend, "LOCATION": f"{request.node.name} {name}"}
         for name in ("default", "counts", "marks")
@@ -205,8 +205,8 @@ def test_a_lock_outlasts_whatever_a_stranger_sends(person, rf):
 
 
 def test_where_the_memory_is_full_what_has_ended_goes_first_and_a_lock_last(monkeypatch):
-    monkeypatch.setattr(attempt_counters, "ENTRIES_IN_MEMORY", 30)
-    memory = attempt_counters.InMemory("full", {})
+    monkeypatch.setattr(counter_caches, "ENTRIES_IN_MEMORY", 30)
+    memory = counter_caches.InMemory("full", {})
     memory.set("ended", [1.0] * 9, 1)
     memory.set("lock", [1.0] * 5, 300)
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=2)):
@@ -238,21 +238,21 @@ def test_counts_end_by_their_time_alone(guards):
 
 
 def test_what_has_ended_is_forgotten(settings, db, monkeypatch):
-    monkeypatch.setattr(attempt_counters, "_FORGOTTEN_AT_ONCE", 2)
-    table = attempt_counters.InDatabase("", {})
+    monkeypatch.setattr(counter_caches, "_FORGOTTEN_AT_ONCE", 2)
+    table = counter_caches.InDatabase("", {})
     for number in range(3):
         table.set(f"ended{number}", 1, 10)
     table.set("lasts", 1, 1000)
     later = datetime.now(UTC) + timedelta(seconds=11)
-    assert [attempt_counters.forget_ended(later) for _ in range(3)] == [2, 1, 0]
+    assert [counter_caches.forget_ended(later) for _ in range(3)] == [2, 1, 0]
     assert table.get("lasts") == 1
     # What a browser sent is a name too.
     assert [table.add("a\0b" * 200, 1, 10) for _ in range(2)] == [True, False]
-    assert attempt_counters.forget_ended in {kept.forget for kept in retention.TABLE}
+    assert counter_caches.forget_ended in {kept.forget for kept in retention.TABLE}
 
 
 def test_log_ins_are_not_counted_where_redis_could_drop_them(settings):
-    assert settings.CACHES["default"]["BACKEND"].startswith("accounts.access.attempt_counters.")
+    assert settings.CACHES["default"]["BACKEND"].startswith("accounts.access.counter_caches.")
     assert {"default", "counts", "marks"} == set(settings.CACHES)
     places = [(one["BACKEND"], one.get("LOCATION")) for one in settings.CACHES.values()]
     assert settings.CACHES["default"] not in [settings.CACHES["counts"], settings.CACHES["marks"]], places

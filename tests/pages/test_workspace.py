@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core import mail
 
-from accounts import erasure, export, workspaces
+from accounts import export, workspace_deletion, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
 from config.core import task_runner
 from pipeline.models import Outlet, Source
@@ -303,12 +303,12 @@ def test_asking_twice_keeps_the_first_day(ending, owner):
 
 
 def test_once_its_time_is_over_nobody_can_undo_it(ending, alice):
-    erasure.erase_some(now=reread(ending).deletes_at)
-    assert erasure.undo(reread(ending), actor="test") is False
+    workspace_deletion.erase_some(now=reread(ending).deletes_at)
+    assert workspace_deletion.undo(reread(ending), actor="test") is False
     assert reread(ending).deleted_at is not None
 
 
 def test_before_its_time_nothing_is_erased(ending):
-    assert erasure.erase_some(now=reread(ending).deletes_at - timedelta(seconds=1)) == 0
+    assert workspace_deletion.erase_some(now=reread(ending).deletes_at - timedelta(seconds=1)) == 0
     assert task_runner.work_all_due("housekeeping.erase_workspaces") == 0
     assert Membership.everywhere.filter(workspace=ending).count() == 1

@@ -11,7 +11,7 @@ from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.generate import brief, lifecycle, rendering, run, save
 from pipeline.generate.topics import topic_run
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import (
     Attempt,
     Event,
@@ -86,11 +86,13 @@ def content(**changes: Any) -> raw_content.RawContent:
     return raw_content.RawContent(**given)
 
 
-def push_raw(workspace: Workspace, *, test: bool = False, source: Any = None, **changes: Any) -> push.Pushed:
+def push_raw(
+    workspace: Workspace, *, test: bool = False, source: Any = None, **changes: Any
+) -> store_raw_item.Pushed:
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     pushed_to = source or (defaults.test_push_source if test else defaults.push_source)
     options = {name: changes.pop(name) for name in ("when_short", "skip", "now") if name in changes}
-    return push.push(workspace, pushed_to, content(**changes), defaults=defaults, **options)
+    return store_raw_item.push(workspace, pushed_to, content(**changes), defaults=defaults, **options)
 
 
 def run_generations(raw: RawItem) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.audio.audio_io import decode, encode_aac
-from pipeline.render.audio.filters import SAMPLE_RATE, run_filters, silence
+from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, run_filters, silence
 from pipeline.render.audio.loudness import (
     CEILING,
     PEAK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.render.audio.filters import SAMPLE_RATE, silence
+from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, silence
 from pipeline.render.audio.mix import even, mix
 from pipeline.render.video.storyboard import Audio
 from tests.render.meters import loudness_of

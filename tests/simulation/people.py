@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -132,7 +132,7 @@ class People:
         content = raw_content.RawContent(title=f"Story {number}", body=words, external_id=str(number))
         before = credits.usage(workspace, utc_now())
         try:
-            return push.push(workspace, defaults.push_source, content, defaults=defaults).outcome
+            return store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults).outcome
         except credits.QuotaExceeded:
             if before.available >= 1 and not self.world.has_faults:
                 self.world.broken(f"a push was refused though {before.available} credits were left")

@@ -17,9 +17,9 @@ from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body
 from pipeline.text.prompt_injection import carried_out, gives_orders, orders_in, shows_signs
 from pipeline.writers.claude import Claude
-from pipeline.writers.combined_briefs import Subject, brief_of
 from pipeline.writers.extractive import Extractive
 from pipeline.writers.screen import screened
+from pipeline.writers.topic_and_story_briefs import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES
 from tests.writers.messages_server import MessagesServer, ok

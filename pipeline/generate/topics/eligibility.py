@@ -15,8 +15,8 @@ from pipeline.models import Persona, Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
-from pipeline.writers.combined_briefs import brief_of
 from pipeline.writers.extractive import lane_drafts
+from pipeline.writers.topic_and_story_briefs import brief_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from config.core.ids import decode
 from pipeline import limits
 from pipeline.models import BrandPick, Topic
 from pipeline.sources.brand import is_in_season
-from pipeline.writers.combined_briefs import Subject
+from pipeline.writers.topic_and_story_briefs import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -29,7 +29,7 @@ from pipeline.models import (
 from pipeline.plugins import Refused
 from pipeline.writers.approved_line_drafts import REPETITION
 from pipeline.writers.base import Usage
-from pipeline.writers.combined_briefs import brief_of
+from pipeline.writers.topic_and_story_briefs import brief_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

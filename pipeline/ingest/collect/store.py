@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import credits as credit_account
 from config.core.crash_points import crash_point
 from pipeline.holds import source_changes
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.models import SourceEntry, SourceEntryDecision, WorkspaceDefaults
@@ -78,10 +78,10 @@ def _store(
     if defaults is None:
         return
     wanted = [raw_content.Wanted(one.content, one.skip) for one in portion if one.content is not None]
-    prepared = push.prepare(workspace, source, wanted, defaults=defaults, now=now)
+    prepared = store_raw_item.prepare(workspace, source, wanted, defaults=defaults, now=now)
     try:
         with transaction.atomic():
-            push.push_portion(
+            store_raw_item.push_portion(
                 workspace,
                 source,
                 prepared,
@@ -108,7 +108,7 @@ def _store_alone(
         said = one if outcome == "new" else _met_meanwhile(one)
         entry_log.write(source, [(said, raw_item_id)], now=now)
 
-    push.push(
+    store_raw_item.push(
         workspace,
         source,
         one.content,
@@ -144,7 +144,9 @@ def _follow_up(source: Source, workspace: Workspace, one: ClassifiedEntry, now: 
             if outcome == "revised":
                 entry_log.write(source, [(one, raw_item_id)], now=now)
 
-        push.push(workspace, source, one.content, defaults=defaults, when_short="wait", beside=note, now=now)
+        store_raw_item.push(
+            workspace, source, one.content, defaults=defaults, when_short="wait", beside=note, now=now
+        )
         crash_point("collect.committed")
 
 

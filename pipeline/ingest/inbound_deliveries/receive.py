@@ -18,7 +18,7 @@ from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
 from pipeline import limits
-from pipeline.ingest import push, raw_content
+from pipeline.ingest import raw_content, store_raw_item
 from pipeline.ingest.inbound_deliveries import body_formats, secrets
 from pipeline.models import (
     InboundDelivery,
@@ -169,7 +169,7 @@ def process_delivery(
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     try:
-        pushed = push.push(
+        pushed = store_raw_item.push(
             workspace, source, content_of(reading.entry), defaults=defaults, when_short="wait", now=now
         )
     except AppError as problem:

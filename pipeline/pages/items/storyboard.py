@@ -19,7 +19,7 @@ from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.pages.items.storyboard_form import StoryboardForm
-from pipeline.render.video import storyboard_timing
+from pipeline.render.video import storyboard_rearrange
 from pipeline.review import storyboards
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fixed": storyboard_timing.why_fixed(kept.board),
+        "fixed": storyboard_rearrange.why_fixed(kept.board),
         "scenes": form.scenes(scenes_of(kept)),
         "duration": kept.board.duration,
     }

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.pages.items.summary import scene_name
 from pipeline.render.typography.phrases import joined
-from pipeline.render.video import storyboard_edits, storyboard_timing
+from pipeline.render.video import storyboard_edits, storyboard_rearrange
 from pipeline.render.video.storyboard import LONGEST
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class StoryboardForm(VersionedForm):
         self._order: list[int] = list(range(len(board.scenes)))
         self._made: Storyboard | None = None
         super().__init__(*args, **kwargs)
-        if not storyboard_timing.why_fixed(board):
+        if not storyboard_rearrange.why_fixed(board):
             self._add_scenes()
         self._add_words()
         self.initial["version"] = version
@@ -66,7 +66,7 @@ class StoryboardForm(VersionedForm):
         for place, scene in enumerate(self._board.scenes):
             self.fields[f"seconds_{place}"] = forms.FloatField(
                 label=_("Seconds"),
-                min_value=storyboard_timing.SHORTEST,
+                min_value=storyboard_rearrange.SHORTEST,
                 max_value=LONGEST,
                 widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
             )
@@ -170,7 +170,7 @@ class StoryboardForm(VersionedForm):
             if f"seconds_{place}" in self.changed_data
         }
         try:
-            return storyboard_timing.arranged(made, self._order, seconds)
+            return storyboard_rearrange.arranged(made, self._order, seconds)
         except storyboard_edits.Unfit as unfit:
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None

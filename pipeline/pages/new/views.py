@@ -20,7 +20,7 @@ from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline import limits
-from pipeline.ingest import pasted_address, plans, push, raw_content
+from pipeline.ingest import pasted_address, plans, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.pages import choices
@@ -123,7 +123,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
                 "engines", _("None of these formats can be made of this. Change the text or the formats.")
             )
         elif request.POST["make"] == "yes" and plan.price == values["price"]:
-            pushed = push.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
+            pushed = store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))
     return _show(request, place, form)
 

@@ -15,7 +15,14 @@ import av
 import numpy as np
 
 from pipeline.render.audio.audio_io import AAC_BITS, decode, encode_aac
-from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run_filters, silence, to_decibels
+from pipeline.render.audio.ffmpeg_filters import (
+    SAMPLE_RATE,
+    Sound,
+    from_decibels,
+    run_filters,
+    silence,
+    to_decibels,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run_filters, silence, to_decibels
+from pipeline.render.audio.ffmpeg_filters import (
+    SAMPLE_RATE,
+    Sound,
+    from_decibels,
+    run_filters,
+    silence,
+    to_decibels,
+)
 from pipeline.render.audio.loudness import master, measure, pad_or_cut
 from pipeline.render.video.footage import heard
 from pipeline.render.video.storyboard import Audio

@@ -15,7 +15,7 @@ from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import acceptance, read_outcomes, retry_rules
 from pipeline.generate.acceptance import Acceptance
-from pipeline.ingest import purge, push, raw_content, replan
+from pipeline.ingest import purge, raw_content, replan, store_raw_item
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
 from pipeline.review import decisions, regenerate
@@ -240,7 +240,7 @@ def test_killed_push_leaves_all_outcomes_or_nothing(workspace, monkeypatch, poin
             raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(push, "crash_point", die)
+        patch.setattr(store_raw_item, "crash_point", die)
         with pytest.raises(SystemExit):
             push_raw(workspace, external_id="1", engines=["Short Post", "Blog Article"])
     assert [counts(raw) for raw in RawItem.everywhere.all()] == (

@@ -17,7 +17,7 @@ from config.core import states
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import limits
-from pipeline.ingest import collect, push, replan
+from pipeline.ingest import collect, replan, store_raw_item
 from pipeline.ingest.collect import store
 from pipeline.models import (
     Event,
@@ -265,7 +265,7 @@ def test_first_poll_takes_what_was_asked_for(workspace, register, news, clock, f
 def test_first_poll_that_was_killed_goes_on_as_a_first_poll(register, news, monkeypatch):
     news.entries = [entry(number) for number in range(1, 8)]
     source = register(first_poll={"newest": 3})
-    real, count = push.push_portion, []
+    real, count = store_raw_item.push_portion, []
 
     def dies(*args, **options):
         count.append(1)
@@ -275,7 +275,7 @@ def test_first_poll_that_was_killed_goes_on_as_a_first_poll(register, news, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "PORTION", 1)
-        patch.setattr(push, "push_portion", dies)
+        patch.setattr(store_raw_item, "push_portion", dies)
         with pytest.raises(SystemExit):
             collect.poll(claimed(source))
     assert (RawItem.everywhere.count(), SourceEntry.everywhere.count()) == (5, 5)

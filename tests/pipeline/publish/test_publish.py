@@ -18,7 +18,7 @@ from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
-from pipeline.publish import one_call_client
+from pipeline.publish import publish_http_client
 from pipeline.publish import send as sending
 from pipeline.review import decisions
 from pipeline.workspace import defaults
@@ -525,7 +525,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
         [],
     )
     clock.move_to(look)
-    ends = NOON + one_call_client.LONGEST
+    ends = NOON + publish_http_client.LONGEST
     assert state(send(publication), "status", "wake_at") == {"status": "unknown", "wake_at": ends}
     clock.move_to(ends)
     publication = send(publication)
@@ -553,7 +553,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
 def test_look_up_says_what_is_public(workspace, ready, clock, monkeypatch, absent, code, message):
     publication = send(promise(ready, make_stage(workspace, "error")))
     monkeypatch.setattr(Simulated, "reconcile", lambda *_, **__: absent)
-    clock.move_to(NOON + one_call_client.LONGEST)
+    clock.move_to(NOON + publish_http_client.LONGEST)
     publication = send(publication)
     told_of = {name: publication.error[name] for name in ("code", "message", "retryable")}
     assert (publication.status, told_of) == (
@@ -627,7 +627,7 @@ def test_unknown_outcomes_use_the_same_schedule(workspace, ready, clock):
     waits = []
     for _ in range(3):
         row = send(publication)
-        looked = timezone.now() + one_call_client.LONGEST
+        looked = timezone.now() + publish_http_client.LONGEST
         clock.move_to(looked)
         row = send(publication)
         waits.append(row.next_attempt_at - looked)

@@ -20,7 +20,7 @@ from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, TryLater
-from pipeline.publish import one_call_client, reconciliation, results
+from pipeline.publish import publish_http_client, reconciliation, results
 from pipeline.publish import send as sending
 from pipeline.review import decisions
 from tests import claims
@@ -70,7 +70,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
     """By a real wait: the call takes longer than its lease, and another hand looks meanwhile."""
     for module in (results, sending, reconciliation):
         monkeypatch.setattr(module, "LEASE", timedelta(seconds=0.5))
-    for module in (one_call_client, sending, reconciliation):
+    for module in (publish_http_client, sending, reconciliation):
         monkeypatch.setattr(module, "LONGEST", timedelta(seconds=4))
     monkeypatch.setattr(Simulated, "settles", timedelta(0))
     monkeypatch.setattr(limits, "PUBLISH_RETRIES", (timedelta(0),) * 4)
@@ -240,7 +240,7 @@ def test_each_request_has_what_is_left_of_the_whole_calls_time(workspace, ready,
 
 
 def test_the_call_is_shorter_than_its_lease():
-    assert one_call_client.LONGEST < results.LEASE
+    assert publish_http_client.LONGEST < results.LEASE
 
 
 def test_the_simulated_platform_keeps_its_caller_no_longer_than_it_waits(workspace, ready, settings):

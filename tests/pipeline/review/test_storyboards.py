@@ -12,7 +12,7 @@ from config.core.states import Overtaken
 from pipeline import generate, limits
 from pipeline.media import files
 from pipeline.models import Asset, Generation, ModelCall, Revision
-from pipeline.render.video import film_process, storyboard_edits, storyboard_timing
+from pipeline.render.video import film_process, storyboard_edits, storyboard_rearrange
 from pipeline.render.video.film_process import RenderFailed
 from pipeline.render.video.storyboard import Audio
 from pipeline.render.video.storyboard_json import as_json
@@ -99,7 +99,7 @@ def test_a_number_that_the_source_does_not_say_is_told(item):
 
 def test_scenes_go_change_places_and_last_longer(item, filmed):
     lines = item.body.splitlines()
-    board = storyboard_timing.arranged(board_of(item), [0, 3, 1, 4], {3: 5.0})
+    board = storyboard_rearrange.arranged(board_of(item), [0, 3, 1, 4], {3: 5.0})
     changed = edit(item, board)
     assert changed.body.splitlines() == [lines[0], lines[3], lines[1], lines[4]]
     again = film(item)
@@ -109,7 +109,7 @@ def test_scenes_go_change_places_and_last_longer(item, filmed):
 
 
 def test_longer_scenes_leave_the_words_alone(item):
-    changed = edit(item, storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}))
+    changed = edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     assert (changed.body, changed.revision, changed.checks_revision) == (item.body, 2, 2)
     by_code = {one["code"]: one for one in changed.checks}
     assert by_code == {one["code"]: one for one in item.checks}
@@ -122,7 +122,7 @@ def test_nothing_changed_writes_nothing(item):
 
 def test_an_approval_of_before_holds_it(item):
     decisions.approve(item, by="vera", now=NOON)
-    changed = edit(reread(item), storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}))
+    changed = edit(reread(item), storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     assert changed.held == "approval_stale"
 
 
@@ -132,7 +132,7 @@ def test_whoever_was_overtaken_is_told(item):
     with pytest.raises(Overtaken):
         edit(
             item,
-            storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}),
+            storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}),
             expected_version=item.version,
         )
     assert reread(item).revision == 1
@@ -145,7 +145,7 @@ def test_what_is_scheduled_or_failed_is_cancelled_first(workspace, item, status)
         send(publication)
     assert reread(item).status == status
     with pytest.raises(Conflict) as caught:
-        edit(reread(item), storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}))
+        edit(reread(item), storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     assert [one.code for one in caught.value.detail] == ["drawn_words"]
 
 
@@ -229,7 +229,7 @@ def test_an_item_without_a_film_has_none(workspace, item):
 
 @pytest.mark.parametrize("point", ["generate.claimed", "generate.rendered", "generate.written"])
 def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed, monkeypatch, point):
-    edit(item, storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}))
+    edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     money = balance(workspace)
 
     class Killed(BaseException):
@@ -252,7 +252,7 @@ def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed,
 
 
 def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, monkeypatch):
-    board = storyboard_timing.arranged(board_of(item), range(5), {1: 6.0})
+    board = storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0})
     edit(item, board)
     made = film_process.render
 
@@ -269,7 +269,7 @@ def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, m
 def test_what_people_wrote_for_the_files_stays(item):
     film_row = Asset.everywhere.get(item=item, role="video")
     Asset.everywhere.filter(pk=film_row.pk).update(alt_text="Boats at a quay.")
-    edit(item, storyboard_timing.arranged(board_of(item), range(5), {1: 6.0}))
+    edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     film(item)
     assert Asset.everywhere.get(item=item, role="video", revoked_at=None).alt_text == "Boats at a quay."
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.apps import apps
 
-from accounts import credits, erasure, members, workspaces
+from accounts import credits, members, workspace_deletion, workspaces
 from accounts.models import AuditEntry, Workspace
 from config.core import task_runner
 from pipeline.mailing import queue_of
@@ -84,14 +84,14 @@ def people(db, tmp_path, settings):
 @pytest.fixture
 def newsroom(people):
     made = fill("Newsroom", people[0])
-    erasure.ask(made, "Newsroom", by=people[0])
+    workspace_deletion.ask(made, "Newsroom", by=people[0])
     Workspace.everywhere.filter(pk=made.pk).update(deletes_at=NOW)
     return made
 
 
 def erase_all():
     steps = 0
-    while erasure.erase_some(now=NOW):
+    while workspace_deletion.erase_some(now=NOW):
         steps += 1
         assert steps < 500
     return steps
@@ -131,16 +131,16 @@ def test_another_workspace_loses_nothing(newsroom, people):
 
 
 def test_it_goes_in_small_steps(newsroom, monkeypatch):
-    monkeypatch.setattr(erasure, "ROWS", 1)
+    monkeypatch.setattr(workspace_deletion, "ROWS", 1)
     sizes = Counter()
-    while done := erasure.erase_some(now=NOW):
+    while done := workspace_deletion.erase_some(now=NOW):
         sizes[done] += 1
     assert set(sizes) == {1}
     assert set(held(newsroom)) <= set(STAYS)
 
 
 def test_the_first_step_shuts_the_doors(newsroom, people):
-    erasure.erase_some(now=NOW)
+    workspace_deletion.erase_some(now=NOW)
     assert workspaces.memberships_of(people[0]) == []
     assert held(newsroom)["accounts.Membership"] == 1
     with pytest.raises(members.Conflict):

@@ -9,7 +9,7 @@ import pytest
 from pipeline.render.video import storyboard_edits
 from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, outside, storyboard_faults
 from pipeline.render.video.storyboard_edits import Unfit, plain, recaptioned, retyped, texts
-from pipeline.render.video.storyboard_timing import arranged, why_fixed
+from pipeline.render.video.storyboard_rearrange import arranged, why_fixed
 from pipeline.render.video.templates.points import Cast, Values, plan
 
 VALUES = Values(

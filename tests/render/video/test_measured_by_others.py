@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from pipeline.render.audio.audio_io import decode
-from pipeline.render.audio.filters import SAMPLE_RATE
+from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE
 from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
 from pipeline.render.audio.mix import mix
 from pipeline.render.captions import cards

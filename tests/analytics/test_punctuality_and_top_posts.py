@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics.reports import pipeline_stats as module
-from analytics.reports.pipeline_stats import Lateness, doing
+from analytics.reports import punctuality_and_top_posts as module
+from analytics.reports.punctuality_and_top_posts import Lateness, doing
 from pipeline.models import GeneratedItem, Publication
 from tests.analytics.factories import NOON, after, make_outlet, make_publication
 from tests.analytics.test_report import question

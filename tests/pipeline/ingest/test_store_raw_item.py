@@ -13,7 +13,7 @@ from accounts.models import CreditBalance, LedgerEntry, Notice
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate, publish
-from pipeline.ingest import plans, purge, push, raw_content, replan
+from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, OTHER_TEXT, TEXT, claimed, facts, make_items, push_raw, reread, told
@@ -161,7 +161,9 @@ def test_push_takes_ten_statements(workspace, defaults):
     with CaptureQueriesContext(
         connection,
     ) as captured:
-        push.push(workspace, defaults.push_source, steps.content(external_id="counted"), defaults=defaults)
+        store_raw_item.push(
+            workspace, defaults.push_source, steps.content(external_id="counted"), defaults=defaults
+        )
     statements = [
         query["sql"]
         for query in captured

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from accounts.access import attempt_counters
+from accounts.access import counter_caches
 
 
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_are_each_counted(in_threads):
     def guess(_number):
-        table = attempt_counters.InDatabase("", {})
+        table = counter_caches.InDatabase("", {})
         return table.add("guesses", 0, 60), table.incr("guesses")
 
     answers = in_threads(40, guess, threads=8)
