@@ -1,6 +1,7 @@
-"""Items by words of their title and text, best first: PostgreSQL's text search and SQLite's FTS5 behind one function.
+"""Finds items, raw items and sources by words, best first: PostgreSQL's text search and SQLite's FTS5 behind one function.
 
-Triggers of the database keep `generated_item_words` as the items are: migration 0002.
+Triggers of the database keep `generated_item_words` and `raw_item_words` as the rows are: migrations 0002 and 0003.
+Sources are few: their names and addresses are read.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from config.core.database.search_words import query_words
+from config.core.database.search_words import query_words, search_words
 from pipeline import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from django.db.models import QuerySet
 
@@ -70,6 +71,55 @@ def find_items(
 
     `among` narrows them. Of more than `SEARCH_CANDIDATES` the newest are ranked.
     """
+    return _find("generated_item_words", workspace, text, test=test, among=among, most=most)
+
+
+def find_raw_items(
+    workspace: UUID,
+    text: str,
+    *,
+    test: bool = False,
+    among: QuerySet[Any] | None = None,
+    most: int = limits.SEARCH_RESULTS,
+) -> list[UUID]:
+    """The same of raw items, by the title and text that they have now."""
+    return _find("raw_item_words", workspace, text, test=test, among=among, most=most)
+
+
+def find_sources(rows: QuerySet[Any], text: str, *, most: int = limits.SEARCH_RESULTS) -> list[UUID]:
+    """Ids of the sources with every word in name or address, the last of them as a beginning too; best first.
+
+    Who has all of them in the name comes before who has them in the address. Of more than `SEARCH_CANDIDATES` the
+    newest are looked at.
+    """
+    words, beginnings = query_words(text)
+    if not words and not beginnings:
+        return []
+    found = []
+    read = rows.order_by("-id").values_list("id", "name", "config")[: limits.SEARCH_CANDIDATES]
+    for key, name, config in read:
+        named, told = (set(search_words(one).split()) for one in (name, f"{name} {' '.join(_texts(config))}"))
+        if _has(told, words, beginnings):
+            found.append((not _has(named, words, beginnings), name.casefold(), key))
+    return [key for _, _, key in sorted(found)[:most]]
+
+
+def _has(told: set[str], words: Sequence[str], beginnings: Sequence[str]) -> bool:
+    return told.issuperset(words) and all(any(one.startswith(begun) for one in told) for begun in beginnings)
+
+
+def _texts(config: Any) -> Iterator[str]:
+    """Every text of a source's settings: its address, its hosts, what it is narrowed to."""
+    if isinstance(config, str):
+        yield config
+    elif isinstance(config, dict | list):
+        for one in config.values() if isinstance(config, dict) else config:
+            yield from _texts(one)
+
+
+def _find(
+    table: str, workspace: UUID, text: str, *, test: bool, among: QuerySet[Any] | None, most: int
+) -> list[UUID]:
     words, beginnings = query_words(text)
     if not words and not beginnings:
         return []
@@ -78,7 +128,7 @@ def find_items(
     narrowed, parameters = (
         ("", ()) if among is None else among.order_by().values("id").query.sql_with_params()
     )
-    statement, values = find(scope, words, beginnings, narrowed, parameters)
+    statement, values = find(table, scope, (words, beginnings), narrowed, parameters)
     with connection.cursor() as cursor:
         cursor.execute(statement, [*values, most])
         rows = cursor.fetchall()
@@ -86,8 +136,13 @@ def find_items(
 
 
 def _find_on_postgres(
-    scope: str, words: Sequence[str], beginnings: Sequence[str], narrowed: str, parameters: Sequence[Any]
+    table: str,
+    scope: str,
+    query: tuple[Sequence[str], Sequence[str]],
+    narrowed: str,
+    parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
+    words, beginnings = query
     whole = " & ".join(map(_quoted, [*words, *beginnings]))
     begun = " & ".join([*map(_quoted, words), *(f"{_quoted(one)}:*" for one in beginnings)])
     stems = " || ".join(
@@ -101,7 +156,7 @@ def _find_on_postgres(
     # Only texts of ours are put together here.
     statement = f"""
         SELECT item_id FROM (
-            SELECT item_id, words FROM generated_item_words{join}
+            SELECT item_id, words FROM {table}{join}
             WHERE words @@ (%s::tsquery && (({stems}) || to_tsquery('simple', %s))) {same}
             ORDER BY item_id DESC LIMIT {limits.SEARCH_CANDIDATES}
         ) AS found
@@ -117,8 +172,13 @@ def _quoted(word: str) -> str:
 
 
 def _find_on_sqlite(
-    scope: str, words: Sequence[str], beginnings: Sequence[str], narrowed: str, parameters: Sequence[Any]
+    table: str,
+    scope: str,
+    query: tuple[Sequence[str], Sequence[str]],
+    narrowed: str,
+    parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
+    words, beginnings = query
     asked = " AND ".join([*(f'"{word}"' for word in words), *(f'"{word}"*' for word in beginnings)])
     join, same = (
         (f" CROSS JOIN ({narrowed}) AS among", "AND among.id = substr(words.item_id, 2, 32)")
@@ -128,9 +188,9 @@ def _find_on_sqlite(
     # Only texts of ours are put together here.
     statement = f"""
         SELECT item FROM (
-            SELECT substr(words.item_id, 2, 32) AS item, bm25(generated_item_words, 0, 0, 10, 1) AS score
-            FROM generated_item_words AS words{join}
-            WHERE generated_item_words MATCH %s {same}
+            SELECT substr(words.item_id, 2, 32) AS item, bm25({table}, 0, 0, 10, 1) AS score
+            FROM {table} AS words{join}
+            WHERE {table} MATCH %s {same}
             ORDER BY words.rowid DESC LIMIT {limits.SEARCH_CANDIDATES}
         )
         ORDER BY score, item DESC

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import payloads, publish, search
-from pipeline.api import item_search_params, response_schemas
+from pipeline.api import response_schemas, search_params
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
     COLUMNS,
@@ -102,7 +103,7 @@ def _variant_group() -> Parameter:
 
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
-    "q": item_search_params.words(),
+    "q": search_params.words(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),
@@ -181,40 +182,21 @@ class GeneratedItemView(PipelineResource):
         runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
         narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
         rows = item_rows(**narrowed)
-        positions: dict[UUID, int] = {}
-
-        def find_keys(among: Any) -> list[UUID]:
-            return search.find_items(caller.workspace.pk, query["q"], test=caller.test, among=among)
-
-        def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
-            if "q" not in query:
-                return item_page(
-                    **narrowed, after=after, most=most, is_ascending=is_ascending, include=include
-                )
-            keys = sorted(find_keys(rows if filters else None), reverse=not is_ascending)
-            if isinstance(after, UUID):
-                keys = [key for key in keys if (key > after if is_ascending else key < after)]
-            return items_by_key(rows, keys[:most], include=include)
-
-        def ask_best(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
-            del is_ascending
-            asked_at, place = item_search_params.read_place(after)
-            # What came after the first page would move the others.
-            earlier = rows.filter(created_at__lte=asked_at) if place else rows
-            keys = find_keys(earlier if place or filters else None)[place : place + most]
-            positions.update(
-                (key, item_search_params.place_after(asked_at, place + number))
-                for number, key in enumerate(keys, 1)
+        if "q" in query:
+            found = search_params.page_found(
+                request,
+                query,
+                rows,
+                is_narrowed=bool(filters),
+                find=lambda among: search.find_items(
+                    caller.workspace.pk, query["q"], test=caller.test, among=among
+                ),
+                read=lambda rows, keys: items_by_key(rows, keys, include=include),
             )
-            return items_by_key(rows, keys, include=include)
-
-        is_ranked = "q" in query and "order" not in query
-        found = page_by(
-            request,
-            ask_best if is_ranked else ask,
-            query,
-            key_of=lambda row: positions[row["id"]] if is_ranked else row["id"],
-        )
+        else:
+            found = page_by(
+                request, partial(item_page, **narrowed, include=include), query, key_of=lambda row: row["id"]
+            )
         now = utc_now()
         keys = [row["id"] for row in found.rows]
         publications, assets = publications_by_item(keys), assets_by_item(keys)

@@ -169,9 +169,9 @@ _ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def item_page(**asked: Any) -> list[dict[str, Any]]:
+def item_page(after: UUID | int | None, most: int, **asked: Any) -> list[dict[str, Any]]:
     """The rows of a page of items, one more than it shows."""
-    return _PAGE.ask(**asked)
+    return _PAGE.ask(after=after, most=most, **asked)
 
 
 def publications_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:

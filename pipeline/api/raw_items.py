@@ -27,8 +27,8 @@ from config.core.api.query_params import (
 from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, payloads, search
+from pipeline.api import response_schemas, search_params
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import acceptance, read_outcomes
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
+    "q": search_params.words(),
     "source": public_id("src"),
     "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
@@ -103,7 +104,20 @@ class RawItemView(PipelineResource):
             rows = rows.filter(created_at__gte=query["created_after"])
         if "created_before" in query:
             rows = rows.filter(created_at__lt=query["created_before"])
-        found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
+        if "q" in query:
+            caller = self.caller
+            found = search_params.page_found(
+                request,
+                query,
+                rows,
+                is_narrowed=not query.keys() <= {*PAGING, "q"},
+                find=lambda among: search.find_raw_items(
+                    caller.workspace.pk, query["q"], test=caller.test, among=among
+                ),
+                read=search_params.read_values(payloads.RAW_ITEM_FIELDS),
+            )
+        else:
+            found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
         return found.respond(request, read_outcomes.serialize_raw_items(self.caller.workspace, found.rows))
 
     @extend_schema(

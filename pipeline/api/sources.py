@@ -19,8 +19,8 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
-from pipeline import payloads
-from pipeline.api import response_schemas
+from pipeline import payloads, search
+from pipeline.api import response_schemas, search_params
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
     from pipeline.sources.base import Entry
 
-FILTERS = {**PAGING, "type": choice(*SOURCE_TYPES), "status": choices(*SourceStatus.values)}
+FILTERS = {
+    **PAGING,
+    "q": search_params.words("name and address"),
+    "type": choice(*SOURCE_TYPES),
+    "status": choices(*SourceStatus.values),
+}
 EXCERPT_CHARACTERS: Final = 300
 ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
 
@@ -126,7 +131,17 @@ class SourceView(PipelineResource):
             rows = rows.filter(type=query["type"])
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
-        found = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
+        if "q" in query:
+            found = search_params.page_found(
+                request,
+                query,
+                rows,
+                is_narrowed=True,
+                find=lambda among: search.find_sources(rows if among is None else among, query["q"]),
+                read=search_params.read_values(payloads.SOURCE_FIELDS),
+            )
+        else:
+            found = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
         return found.respond(request, [payloads.source(row) for row in found.rows])
 
     @extend_schema(

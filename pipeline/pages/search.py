@@ -117,9 +117,12 @@ def _state_of(row: GeneratedItem) -> str:
 
 
 def _sources(place: Place, text: str) -> list[Found]:
-    rows = Source.objects.of(place.workspace).filter(test=Value(False), deleted_at=None, name__icontains=text)  # noqa: FBT003
-    found = rows.order_by("name", "id").values_list("id", "name", "type")[:MOST]
-    return [Found(name, place.address("source_page", src=key), "rss", kind) for key, name, kind in found]
+    rows = Source.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
+    keys = search.find_sources(rows, text, most=MOST)
+    found = rows.in_bulk(keys)
+    return [
+        Found(found[key].name, place.address("source_page", src=key), "rss", found[key].type) for key in keys
+    ]
 
 
 def _outlets(place: Place, text: str) -> list[Found]:

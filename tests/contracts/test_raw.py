@@ -434,6 +434,29 @@ def test_raw_items_are_filtered(alice):
     assert found("created_before=2020-01-01T00:00:00%2B02:00") == []
 
 
+def test_raw_items_are_found_by_words_best_first(alice, charlie):
+    charlie.push(title="A zeppelin of somebody else")
+    source = alice.source()
+    body = alice.push(title="Lands", body="The long zeppelin lands on the field behind the harbour.")
+    title = alice.push(title="The zeppelin", source=source["id"])
+    alice.push(title="Other")
+
+    def found(query):
+        return [row["id"] for row in alice.api.read(f"/raw?{query}")["data"]]
+
+    assert found("q=zeppelin") == found("q=ZEPP") == [title["id"], body["id"]]
+    assert found("q=zeppelin&order=asc") == [body["id"], title["id"]]
+    assert found(f"q=zeppelin&source={source['id']}") == [title["id"]]
+    assert found("q=zeppelin&status=failed") == []
+    page = alice.api.read("/raw?q=zeppelin&limit=1")
+    assert [row["id"] for row in page["data"]] == [title["id"]]
+    assert found(f"q=zeppelin&limit=1&cursor={page['next_cursor']}") == [body["id"]]
+    alice.api.delete(f"/raw/{title['id']}")
+    assert found("q=zeppelin") == [body["id"]]
+    status, error, (detail,) = refusal(alice.api.get("/raw?q=%3F"))
+    assert (status, error, detail[0]) == (400, "invalid_request", "q")
+
+
 def test_created_range_is_half_open(alice):
     raw = alice.push()
     RawItem.everywhere.update(created_at="2026-05-01T10:00:00.000Z")

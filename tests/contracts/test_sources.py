@@ -296,6 +296,23 @@ def test_sources_are_filtered_by_type_and_status(alice):
     assert found("type=rss&status=paused") == []
 
 
+def test_sources_are_found_by_name_and_address(alice, charlie):
+    charlie.source(name="Harbour of somebody else")
+    feed = alice.source(name="Old paper", type="rss", config={"url": "https://harbour.example.test/feed"})
+    named = alice.source(name="Harbour news")
+    alice.source(name="Other")
+
+    def found(query):
+        return [one["id"] for one in alice.api.read(f"/sources?{query}")["data"]]
+
+    assert found("q=harbour") == found("q=HARB") == [named["id"], feed["id"]]
+    assert found("q=harbour&order=asc") == [feed["id"], named["id"]]
+    assert found("q=harbour&type=rss") == [feed["id"]]
+    page = alice.api.read("/sources?q=harbour&limit=1")
+    assert found(f"q=harbour&limit=1&cursor={page['next_cursor']}") == [feed["id"]]
+    assert found("q=zeppelin") == []
+
+
 def test_sources_refuse_a_wrong_filter(api):
     answer = api.get("/sources?type=rs&status=actve")
     assert (answer.status_code, answer.json()) == (

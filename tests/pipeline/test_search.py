@@ -1,21 +1,25 @@
-"""Items are found by words of title and text: the right one first, in the languages of the items, and no one else's."""
+"""Items and sources are found by their words: the right one first, in the languages of the items, and no one else's."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from copy import copy
 from random import Random
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
 from django.db import connection
 
-from accounts import workspaces
+from accounts import credits, workspaces
 from config.core.clock import utc_now
 from config.core.ids import uuid7
 from pipeline import search
-from pipeline.models import GeneratedItem
+from pipeline.ingest import purge
+from pipeline.models import GeneratedItem, RawItem, Source
 from pipeline.review import decisions
-from tests.pipeline.steps import make_items
+from tests.pipeline.steps import make_items, push_raw
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -203,14 +207,16 @@ def test_the_words_go_with_the_row(workspace, made):
     assert stored() == 1
 
 
-def test_the_database_keeps_the_words(db):
+@pytest.mark.parametrize(("table", "triggers"), [("generated_item", 3), ("raw_item", 2), ("raw_body", 1)])
+def test_the_database_keeps_the_words(db, table, triggers):
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM information_schema.triggers WHERE event_object_table = 'generated_item'"
+            "SELECT count(*) FROM information_schema.triggers WHERE event_object_table = %s"
             if connection.vendor == "postgresql"
-            else "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'generated_item'"
+            else "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s",
+            [table],
         )
-        assert cursor.fetchone()[0] == 3
+        assert cursor.fetchone()[0] == triggers
 
 
 def test_what_is_filtered_is_searched_alone(workspace, made):
@@ -221,7 +227,102 @@ def test_what_is_filtered_is_searched_alone(workspace, made):
     assert titles(workspace, "ferry", among=rows, most=1) == ["Second ferry"]
 
 
-def stored() -> int:
+def stored(table: str = "generated_item_words") -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM generated_item_words")
+        cursor.execute(f"SELECT count(*) FROM {table}")
         return cursor.fetchone()[0]
+
+
+def pushed(workspace, title, body, **given):
+    return push_raw(workspace, title=title, body=body, external_id=given.pop("external_id", title), **given)
+
+
+def raw_titles(workspace, text, **options):
+    found = search.find_raw_items(workspace.pk, text, **options)
+    there = RawItem.everywhere.in_bulk(found)
+    return [there[key].title for key in found]
+
+
+def test_the_right_raw_item_is_the_first(workspace):
+    credits.adjust(workspace, 1000, "for the tests", "operator", now=utc_now())
+    for language, told in STORIES.items():
+        for title, body in told.items():
+            pushed(workspace, title, body, language=language)
+    firsts = [(text, (raw_titles(workspace, text) or [""])[0], meant) for text, meant in QUERIES]
+    missed = [one for one in firsts if one[1] != one[2]]
+    assert len(QUERIES) - len(missed) >= 19, missed
+
+
+def test_raw_items_of_nobody_else_and_none_of_tests(workspace):
+    other = workspaces.create("Others")
+    pushed(other, "Secret ferry", "It crosses.")
+    pushed(workspace, "Test ferry", "It crosses.", test=True)
+    pushed(workspace, "Own ferry", "It crosses.")
+    assert raw_titles(workspace, "ferry") == ["Own ferry"]
+    assert raw_titles(workspace, "ferry", test=True) == ["Test ferry"]
+
+
+def test_a_raw_item_is_found_by_what_it_says_now(workspace):
+    pushed(workspace, "A zeppelin lands", "It is long.", external_id="1")
+    pushed(workspace, "A balloon lands", "It is round.", external_id="1")
+    assert raw_titles(workspace, "zeppelin") == raw_titles(workspace, "long") == []
+    assert raw_titles(workspace, "balloon round") == ["A balloon lands"]
+    assert stored("raw_item_words") == 1
+
+
+def test_nothing_of_an_erased_raw_item_stays(workspace):
+    row = pushed(workspace, "A zeppelin lands", "It is long.").raw_item
+    purge.erase(row, now=utc_now())
+    assert raw_titles(workspace, "zeppelin") == []
+    assert stored("raw_item_words") == 0
+
+
+def test_a_change_of_anything_else_writes_no_words(workspace):
+    row = pushed(workspace, "A zeppelin lands", "It is long.").raw_item
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM raw_item_words")
+    row.author = "Somebody"
+    row.save()
+    assert stored("raw_item_words") == 0
+
+
+def test_a_second_filling_changes_nothing(workspace):
+    """A migration that was killed begins again."""
+    pushed(workspace, "A zeppelin lands", "It is long.")
+    pushed(workspace, "A balloon lands", "It is round.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM raw_item_words WHERE item_id IN (SELECT item_id FROM raw_item_words ORDER BY item_id LIMIT 1)"
+        )
+    fill = importlib.import_module("pipeline.migrations.0003_raw_item_words").fill
+    for _ in range(2):
+        fill(apps, SimpleNamespace(connection=connection))
+        assert sorted(raw_titles(workspace, "lands")) == ["A balloon lands", "A zeppelin lands"]
+        assert stored("raw_item_words") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("harbour", ["Harbour news", "Old paper"]),
+        ("harb", ["Harbour news", "Old paper"]),
+        ("NEWS harbour", ["Harbour news"]),
+        ("cafe", ["Café blog"]),
+        ("example.org", ["Café blog", "Harbour news", "Old paper"]),
+        ("harbour.example.org", ["Harbour news", "Old paper"]),
+        ("paper feed", ["Old paper"]),
+        ("arbour", []),
+        ("?", []),
+    ],
+)
+def test_sources_are_found_by_name_and_address(workspace, text, names):
+    for name, url in {
+        "Old paper": "https://harbour.example.org/feed",
+        "Harbour news": "https://news.example.org/rss",
+        "Café blog": "https://blog.example.org/rss",
+    }.items():
+        Source.everywhere.create(workspace=workspace, name=name, type="rss", config={"url": url})
+    rows = Source.objects.of(workspace)
+    found = search.find_sources(rows, text)
+    there = rows.in_bulk(found)
+    assert [there[key].name for key in found] == names
