@@ -181,6 +181,8 @@ PLATFORM_SETTLES: Final = timedelta(minutes=1)
 """How long a platform that declares no time of its own may still work on a call after the call's deadline, as web servers
 do whose caller has gone; only then does it prove anything that the platform doesn't have the post.
 """
+REMOVAL_RETRIES: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
+"""Waits before further tries to take a post back; it may be asked for any number of times."""
 RECONCILE_EVERY: Final = (
     timedelta(seconds=5),
     timedelta(seconds=30),

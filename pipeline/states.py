@@ -1,4 +1,4 @@
-"""The moves of each thing with a status, as data; whose turn it is; derive_status().
+"""For each thing with a status: the moves that it may make and named groups of its statuses, as data; derive_status().
 
 Statuses of a generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from
 its publications.

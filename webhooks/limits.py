@@ -21,7 +21,7 @@ WEBHOOK_SCHEDULE: Final = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""Waits before each of the ten attempts: 75 h 35 min in all."""
+"""Waits before each of the ten attempts: 75 h 35 min 5 s in all."""
 WEBHOOK_JITTER: Final = 0.2
 """By how much of itself a wait may grow at random, so that retries don't come in step."""
 WEBHOOK_TIMEOUT_SECONDS: Final = 15

@@ -184,9 +184,12 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule("a workspace's place in its rate limit", "one row for each workspace"),
     RetentionRule(
         "a deleted workspace",
-        "7 days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
+        f"{accounts_limits.WORKSPACE_DELETED_AFTER.days} days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
     ),
-    RetentionRule("invitations", "until their workspace is erased; a link works for 7 days"),
+    RetentionRule(
+        "invitations",
+        f"until their workspace is erased; a link works for {accounts_limits.INVITATION_KEPT.days} days",
+    ),
     RetentionRule("ledger, audit log, measurements and their sums, calls to a model", "for good"),
 )
 

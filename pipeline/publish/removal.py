@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 from django.db import transaction
@@ -13,6 +13,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict
 from config.core.middleware import request_id
+from pipeline import limits
 from pipeline.models import Publication, PublicationStatus, PublicationStep
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import connect, platform_of
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection
 
 log = structlog.get_logger(__name__)
-
-WAITS: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
-"""Before further tries to take a post back; it may be asked for any number of times."""
 
 
 def remove(publication: Publication, *, now: datetime) -> Publication:
@@ -105,8 +103,8 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
     """It stays published, and says why it couldn't be taken back."""
     now = utc_now()
     tries = int(row.step_state.get("remove_tries", 0)) + 1
-    is_over = tries > len(WAITS) or not isinstance(error, TryLater | OutcomeUnknown)
-    wait = None if is_over else (getattr(error, "after", None) or WAITS[tries - 1])
+    is_over = tries > len(limits.REMOVAL_RETRIES) or not isinstance(error, TryLater | OutcomeUnknown)
+    wait = None if is_over else (getattr(error, "after", None) or limits.REMOVAL_RETRIES[tries - 1])
     look_at = None if wait is None else now + min(wait, timedelta(days=1))
     with transaction.atomic():
         item = lock_item(row.item)

@@ -23,7 +23,7 @@ NOT_IMPORTED = {"psycopg", "pytest-django"}
 PACKAGES = rows(section(read("README.md"), "## Where each package is used"))
 
 
-@pytest.mark.parametrize(("name", "most"), [("README.md", 120), ("CONTRIBUTING.md", 80), ("SECURITY.md", 60)])
+@pytest.mark.parametrize(("name", "most"), [("README.md", 120), ("CONTRIBUTING.md", 90), ("SECURITY.md", 60)])
 def test_it_can_be_read_in_one_go(name, most):
     assert len(read(name).splitlines()) <= most
 

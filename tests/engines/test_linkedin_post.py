@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import Check, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.linkedin_post import HARD_MOST, LEAST, MOST, PLUGIN, SEEN
+from pipeline.platforms.linkedin import TEXT_LIMIT
 from pipeline.plugins import Refused
 from pipeline.text.sentences import split_sentences
 from pipeline.writers.extractive import PLUGIN as WRITER
@@ -240,3 +241,7 @@ def test_whatever_the_source_holds_offline_posts_pass_every_check(text: str, url
 
     checks = [check for draft in drafts for check in PLUGIN.check(draft, brief, source, ANN)]
     assert [check for check in checks if check.outcome != "passed"] == []
+
+
+def test_its_longest_is_what_the_platform_takes():
+    assert HARD_MOST == TEXT_LIMIT

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Engine, Fact, PersonaCard, SourceText, TopicBrief
 
 PROMPT_VERSION = "claude-5"
-"""Rises with every change of a text or schema here: it stands on every item and in every call's record."""
+"""Rises with every change of a text or schema here: it stands on every item and in every call's record.
+
+Where an engine changes its own `rules()`, its `version` rises instead.
+"""
 BRIEF_TOKENS = 6_000
 MAX_FACTS = 24
 QUOTE_CHARACTERS = 600

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from config.core.errors import Conflict
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import SimulatedPost
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
@@ -61,7 +61,7 @@ def test_what_may_work_later_is_tried_some_times_and_stays_published(ready, out,
     monkeypatch.setattr(Simulated, "remove", fail)
     publish.remove(out, now=NOON)
     looks = []
-    for wait in (*removal.WAITS, None):
+    for wait in (*limits.REMOVAL_RETRIES, None):
         row = send(out)
         looks.append(row.next_attempt_at)
         assert (row.status, row.error["code"], row.error["retryable"]) == (
