@@ -10,7 +10,7 @@ from django.forms import BooleanField, CharField, DecimalField, ModelForm, Passw
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from accounts import workspaces
+from accounts import model_keys, timezones
 from accounts.credits import plan_limits
 from accounts.models import Plan, Workspace
 from config.core.errors import AppError
@@ -79,7 +79,7 @@ class WorkspaceAdminForm(ModelFormBase):
         key: str = self.cleaned_data["new_model_key"]
         if key:
             try:
-                workspaces.refuse_unless_model_key(key)
+                model_keys.refuse_unless_model_key(key)
             except AppError as error:
                 raise ValidationError(str(error)) from error
         return key
@@ -91,7 +91,7 @@ class WorkspaceAdminForm(ModelFormBase):
     def clean_timezone(self) -> str:
         name: str = self.cleaned_data["timezone"]
         try:
-            workspaces.refuse_unknown_timezone(name)
+            timezones.refuse_unknown_timezone(name)
         except AppError as error:
             raise ValidationError(str(error)) from error
         return name

@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from accounts import model_keys, plans, workspaces
 from accounts import whitelist_requests as whitelisting
-from accounts import workspaces
 from accounts.access import tokens
 from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
 from accounts.admin.forms import PlanForm, WorkspaceAdminForm, table_of_limits
@@ -123,9 +123,9 @@ class WorkspaceAdmin(WorkspaceSearch):
         else:
             workspaces.establish(obj, actor=actor_of(request))
         if form.cleaned_data["new_model_key"]:
-            workspaces.set_model_key(obj, form.cleaned_data["new_model_key"], actor_of(request))
+            model_keys.set_model_key(obj, form.cleaned_data["new_model_key"], actor_of(request))
         elif form.cleaned_data["is_key_removed"]:
-            workspaces.remove_model_key(obj, actor_of(request))
+            model_keys.remove_model_key(obj, actor_of(request))
 
     @admin.action(description=_("Approve for the API"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
@@ -254,7 +254,7 @@ class PlanAdmin(ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Plan, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
-        workspaces.keep_plan(obj, written_fields(form), actor_of(request))
+        plans.keep_plan(obj, written_fields(form), actor_of(request))
 
     @admin.action(description=_("Use for new workspaces"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:
@@ -262,7 +262,7 @@ class PlanAdmin(ModelAdmin):
         if len(chosen) != 1:
             self.message_user(request, _("Choose one plan: new workspaces get one."), messages.ERROR)
             return
-        workspaces.make_default(chosen[0], actor_of(request))
+        plans.make_default(chosen[0], actor_of(request))
         self.message_user(request, _("New workspaces now get this plan."), messages.SUCCESS)
 
 

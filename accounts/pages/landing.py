@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts import workspaces
+from accounts import timezones, workspaces
 from accounts.pages import context_processors, form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.workspace_view import last_workspace, person_page
@@ -64,7 +64,7 @@ class NewWorkspaceForm(forms.Form):
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy("Schedules and reports use it."),
-        choices=workspaces.timezone_choices,
+        choices=timezones.timezone_choices,
         initial="UTC",
     )
 

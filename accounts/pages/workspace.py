@@ -13,7 +13,16 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import export, limits, samples, whitelist_requests, workspace_deletion, workspaces
+from accounts import (
+    export,
+    limits,
+    model_keys,
+    samples,
+    timezones,
+    whitelist_requests,
+    workspace_deletion,
+    workspaces,
+)
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
@@ -25,7 +34,6 @@ from config.core.clock import utc_now
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
-
 
 MICRO: Final = 1_000_000
 
@@ -39,7 +47,7 @@ class WorkspaceSettingsForm(forms.Form):
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy("Schedules and reports use it."),
-        choices=workspaces.timezone_choices,
+        choices=timezones.timezone_choices,
     )
     requires_approval = forms.BooleanField(
         label=gettext_lazy("Approval"),
@@ -111,7 +119,7 @@ def model_key(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, ModelKeyForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
+            model_keys.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
             messages.success(request, _("Key saved."))
             return redirect(place.address("workspace"))
     return render(request, "pages/workspace/key.html", {"form": form})
@@ -121,7 +129,7 @@ def model_key(request: HttpRequest, place: Place) -> HttpResponse:
 def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        if workspaces.remove_model_key(place.workspace, place.user.email):
+        if model_keys.remove_model_key(place.workspace, place.user.email):
             messages.success(request, _("Key removed."))
         return redirect(place.address("workspace"))
     return render(request, "pages/workspace/key_remove.html", {"form": form})

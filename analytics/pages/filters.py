@@ -11,7 +11,7 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import workspaces
+from accounts import timezones
 from analytics import limits
 from analytics.aggregate import METRICS
 from analytics.models import Attribution
@@ -87,7 +87,7 @@ class AnalyticsFilter(forms.Form):
         choices=[("", gettext_lazy("Auto")), *INTERVALS.items()],
     )
     tz = forms.ChoiceField(
-        label=gettext_lazy("Time zone"), required=False, choices=lazy(workspaces.timezone_choices, list)
+        label=gettext_lazy("Time zone"), required=False, choices=lazy(timezones.timezone_choices, list)
     )
     attribution = forms.ChoiceField(
         label=gettext_lazy("Attribute to"), required=False, choices=Attribution.choices

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts import credits, workspaces
+from accounts import credits, people, plans, workspaces
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Membership, Plan, Workspace
 from config.core.errors import Invalid
 from tests.factories import PlanFactory, UserFactory, WorkspaceFactory
@@ -88,17 +88,17 @@ def test_create_refuses_what_makes_no_workspace(name, zone, field, code):
 
 
 def test_default_plan_is_made_once_and_then_found():
-    first = workspaces.default_plan()
-    assert (first.name, first.is_default, workspaces.default_plan()) == ("Standard", True, first)
+    first = plans.default_plan()
+    assert (first.name, first.is_default, plans.default_plan()) == ("Standard", True, first)
     other = PlanFactory(name="Other")
-    assert [workspaces.make_default(other, "operator") for _ in range(2)] == [True, False]
-    assert workspaces.default_plan() == other
+    assert [plans.make_default(other, "operator") for _ in range(2)] == [True, False]
+    assert plans.default_plan() == other
     assert Plan.objects.filter(is_default=True).count() == 1
 
 
 def test_plan_of_that_name_serves_where_none_is_default():
     plan = PlanFactory(name="Standard", is_default=False)
-    assert workspaces.default_plan() == plan
+    assert plans.default_plan() == plan
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_another_allowance_in_a_month_that_nobody_has_turned_is_given_once():
 
 def test_keep_plan_stores_new_and_named_fields():
     plan = Plan(name="New", credits_per_month=5)
-    workspaces.keep_plan(plan, ["name", "credits_per_month"], "operator")
+    plans.keep_plan(plan, ["name", "credits_per_month"], "operator")
     plan.credits_per_month, plan.active_sources_most = 6, 99
-    workspaces.keep_plan(plan, ["credits_per_month"], "operator")
+    plans.keep_plan(plan, ["credits_per_month"], "operator")
     row = Plan.objects.get(pk=plan.pk)
     assert (row.credits_per_month, row.active_sources_most) == (6, 20)
     assert [(action, details) for action, _, _, details in notes()] == [
@@ -202,7 +202,7 @@ def test_keep_user_notes_no_password():
     user = UserFactory(email="bob@example.test", password="correct horse")
     user.name = "Bob"
     user.set_password("battery staple")
-    workspaces.keep_user(user, ["name", "password"], "operator")
+    people.keep_user(user, ["name", "password"], "operator")
     user.refresh_from_db()
     assert (user.name, user.check_password("battery staple")) == ("Bob", True)
     assert notes() == [("user.changed", None, "operator", {"name": "Bob"})]

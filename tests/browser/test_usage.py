@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from accounts import credits, workspaces
+from accounts import credits, model_keys
 from pipeline.models import Generation, ModelCall, WorkspaceDefaults
 from tests.browser.people import log_in, look_over
 from tests.factories import PlanFactory
@@ -36,7 +36,7 @@ def test_usage_from_empty_to_used_up(page, newsroom):
     use(newsroom, "persona_tweet", 230)
     for _ in range(14):
         use(newsroom, "short_post", 1)
-    workspaces.set_model_key(newsroom, KEY, "test")
+    model_keys.set_model_key(newsroom, KEY, "test")
     ModelCall.everywhere.create(
         workspace=newsroom,
         stage="draft",

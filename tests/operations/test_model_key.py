@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts import workspaces
+from accounts import model_keys, plans, workspaces
 from accounts.models import AuditEntry, Workspace
 from config.core.encrypted_fields import Sealed
 from config.core.errors import Invalid
@@ -64,7 +64,7 @@ def test_a_key_is_set_replaced_and_removed(browser, workspace, settings):
 
 
 def test_saving_the_page_without_a_key_keeps_it(browser, workspace):
-    workspaces.set_model_key(workspace, KEY, "op")
+    model_keys.set_model_key(workspace, KEY, "op")
     assert save(browser, workspace, name="Renamed").status_code == 302
     assert key_of_a_run(workspace) == KEY
     assert [note[1] for note in notes()] == ["workspace.model_key_set"]
@@ -80,7 +80,7 @@ def test_what_can_be_no_key_is_refused(browser, workspace, wrong):
     }
     assert wrong not in answer.content.decode()
     with pytest.raises(Invalid):
-        workspaces.set_model_key(workspace, wrong, "op")
+        model_keys.set_model_key(workspace, wrong, "op")
     assert Workspace.everywhere.get(pk=workspace.pk).model_key is None
 
 
@@ -106,7 +106,7 @@ def test_the_cap_is_given_in_dollars(browser, workspace, given, kept):
 
 
 def test_a_new_workspace_can_have_both_at_once(browser):
-    plan = workspaces.default_plan()
+    plan = plans.default_plan()
     given = {"name": "New", "timezone": "UTC", "plan": plan.pk, "model_cap_usd": "3", "new_model_key": KEY}
     assert browser.post(reverse("admin:accounts_workspace_add"), given).status_code == 302
     made = Workspace.everywhere.get(name="New")
@@ -144,7 +144,7 @@ def test_the_key_is_told_nowhere(browser, client, workspace, caplog, capfd):
 
 
 def test_what_is_stored_is_sealed(workspace):
-    workspaces.set_model_key(workspace, KEY, "op")
+    model_keys.set_model_key(workspace, KEY, "op")
     with connection.cursor() as cursor:
         cursor.execute("SELECT model_key FROM workspace WHERE model_key IS NOT NULL")
         stored = cursor.fetchone()[0]
@@ -158,7 +158,7 @@ def test_what_is_stored_is_sealed(workspace):
 
 def test_what_reads_workspaces_does_not_open_their_keys(browser, workspace, settings):
     """With a key that nothing can open, only the run that needs it fails."""
-    workspaces.set_model_key(workspace, KEY, "op")
+    model_keys.set_model_key(workspace, KEY, "op")
     with CaptureQueriesContext(connection), connection.cursor() as cursor:
         cursor.execute("UPDATE workspace SET model_key = 'gone:x'")
     kill_switch.stop("publishing", workspace=workspace, reason="Trial", actor="op")

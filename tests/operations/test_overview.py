@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts import whitelist_requests, workspaces
+from accounts import model_keys, whitelist_requests, workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken, Workspace
 from analytics.models import Outcome
@@ -157,7 +157,7 @@ def test_endpoints_tell_their_backlog(browser, workspace, charlies):
 def test_secrets_stay_where_they_are(browser, workspace):
     token = TokenFactory(workspace=workspace)
     endpoint = make_endpoint(workspace)
-    workspaces.set_model_key(workspace, "sk-ant-api03-A1b2C3d4E5f6-wxyz", "op")
+    model_keys.set_model_key(workspace, "sk-ant-api03-A1b2C3d4E5f6-wxyz", "op")
     Outlet.everywhere.filter(workspace=workspace, platform="feed").update(
         credentials={"password": "hunter22"}
     )

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from accounts import workspaces
+from accounts import model_keys, workspaces
 from config.core.encrypted_fields import SealedTextField
 from config.operations import rotate_keys
 from pipeline.models import Outlet
@@ -29,7 +29,7 @@ def newsroom(db, settings):
     alice = UserFactory(email="alice@example.test")
     workspace = workspaces.create("Newsroom", owner=alice)
     workspaces.whitelist(workspace, "operator@example.test")
-    workspaces.set_model_key(workspace, "sk-ant-1234567890123456", "alice")
+    model_keys.set_model_key(workspace, "sk-ant-1234567890123456", "alice")
     make_endpoint(workspace, url="http://127.0.0.1:9/hook")
     workspace.alice = alice
     return workspace

@@ -20,7 +20,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from accounts import export, members, notices, workspaces
+from accounts import export, members, model_keys, notices
 from accounts.access import tokens
 from accounts.models import AuditEntry
 from config.core import task_runner
@@ -62,7 +62,7 @@ def canaries(newsroom, alice, bob, vera, django_capture_on_commit_callbacks, cap
     source = secrets.register(newsroom, given).source
     endpoint = make_endpoint(newsroom, url="http://127.0.0.1:9/hook")
     type(endpoint).everywhere.filter(pk=endpoint.pk).update(secret="whsec_Y2FuYXJ5LWNhbmFyeS1jYW5hcnkh")
-    workspaces.set_model_key(newsroom, "sk-ant-canary-of-the-model", "alice@example.test")
+    model_keys.set_model_key(newsroom, "sk-ant-canary-of-the-model", "alice@example.test")
     feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
     notices.save_choices(
         newsroom,

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts import credits, workspaces
+from accounts import credits, model_keys, workspaces
 from accounts.models import LedgerEntry, Workspace
 from pipeline.generate.model import account
 from pipeline.models import Generation, ModelCall
@@ -142,7 +142,7 @@ def test_what_the_model_cost_is_told_beside_its_cap(owner, newsroom, charlie):
     call(newsroom, 1_234_567, own=True)
     call(newsroom, 500_000, own=False)
     call(newsroom, 7_000_000, own=True, at=month_start() - timedelta(seconds=1))
-    workspaces.set_model_key(newsroom, "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz", "test")
+    model_keys.set_model_key(newsroom, "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz", "test")
     Workspace.everywhere.filter(pk=newsroom.pk).update(model_cap_micro_usd=1_700_000)
     answer = owner.get(at(newsroom, "usage"))
     told = {name: str(answer.context[name]) for name in ("own_cost", "total_cost", "cap", "cap_reached")}

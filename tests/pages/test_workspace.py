@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core import mail
 
-from accounts import export, workspace_deletion, workspaces
+from accounts import export, model_keys, workspace_deletion, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
 from config.core import task_runner
 from pipeline.models import Outlet, Source
@@ -164,7 +164,7 @@ def test_an_export_holds_everything_of_this_workspace_and_no_secret(
     theirs = workspaces.memberships_of(charlie)[0].workspace
     make_items(theirs, title="Charlie's own")
     items = make_items(newsroom)
-    workspaces.set_model_key(newsroom, KEY, "alice@example.test")
+    model_keys.set_model_key(newsroom, KEY, "alice@example.test")
     token = TokenFactory(workspace=newsroom)
     added = endpoints.add(newsroom, "https://hooks.example/in", actor="test")
     outlet = Outlet.everywhere.get(workspace=newsroom, platform="feed")

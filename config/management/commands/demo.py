@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import samples, workspaces
+from accounts import people, samples, workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken, User, Workspace
 from config import sample
@@ -98,7 +98,7 @@ def _make_workspace() -> Workspace:
         if owner is None:
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
             owner.set_unusable_password()
-            workspaces.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
+            people.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
             owner.vouch_for_email()
         found: Workspace | None = (
             Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import workspaces
+from accounts import timezones
 from config.core.ids import decode, encode
 from pipeline.models import Outlet, OverlapChoice, PublishQueue, SlotGapChoice
 from pipeline.outlets.outlet_client import platform_of
@@ -81,7 +81,7 @@ class QueueForm(forms.Form):
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         zone = queue.timezone if queue else workspace.timezone
-        known = workspaces.timezone_choices()
+        known = timezones.timezone_choices()
         fields["timezone"].choices = known if zone in dict(known) else [(zone, zone), *known]
         for weekday, label in WEEKDAYS.items():
             fields[f"{_DAY}{weekday}"] = forms.CharField(

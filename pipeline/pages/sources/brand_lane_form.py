@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import workspaces
+from accounts import timezones
 from accounts.pages.act_messages import first_part
 from config.core.ids import encode
 from pipeline.models import Topic
@@ -83,7 +83,7 @@ class LaneForm(BasicsForm):
         fields["scope"].choices = self._scopes()
         fields["rhythm"].choices = self._rhythms()
         zone = _cadence(self.kept).get("timezone")
-        known = list(workspaces.timezone_choices())
+        known = list(timezones.timezone_choices())
         if zone and zone not in dict(known):
             known.insert(0, (zone, zone))
         own = _("Default: %(zone)s") % {"zone": workspace.timezone}

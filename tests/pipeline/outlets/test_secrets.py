@@ -20,7 +20,7 @@ from django.db import connection as database
 from django.test import Client
 from django.urls import reverse
 
-from accounts import export, workspaces
+from accounts import export, model_keys
 from accounts.access import tokens
 from accounts.models import Membership, Workspace
 from analytics import measure
@@ -103,7 +103,7 @@ def failed(workspace, outlet, wall, caplog, clock):
         for number in range(len(FAILING))
     ]
     # After the items were made, because no test asks a model.
-    workspaces.set_model_key(workspace, CANARY, "alice")
+    model_keys.set_model_key(workspace, CANARY, "alice")
     for item, (status, words) in zip(items, FAILING, strict=True):
         Outlet.everywhere.filter(pk=outlet.pk).update(status="ok", last_error=None, rests_until=None)
         publication = promise(item, outlet)

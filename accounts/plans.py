@@ -1,0 +1,42 @@
+"""Plans are stored here, and one is the default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from accounts import audit
+from accounts.audited_changes import details_of, save_fields
+from accounts.models import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DEFAULT_PLAN: Final = "Standard"
+
+
+def default_plan() -> Plan:
+    plan = Plan.objects.filter(is_default=True).first()
+    if plan is None:
+        plan, _ = Plan.objects.get_or_create(name=_DEFAULT_PLAN, defaults={"is_default": True})
+    return plan
+
+
+def keep_plan(plan: Plan, fields: Iterable[str], actor: str) -> None:
+    """Store a new plan, or the named fields of one; its workspaces get other credits with their next month."""
+    with transaction.atomic():
+        save_fields(plan, fields)
+        audit.note("plan.changed", actor=actor, subject=plan.name, details=details_of(plan, fields))
+
+
+def make_default(plan: Plan, actor: str) -> bool:
+    """New workspaces get this plan; the former default gives way. False where it is the default already."""
+    with transaction.atomic():
+        # The constraint allows one at a time, so the former goes first.
+        Plan.objects.filter(is_default=True).exclude(pk=plan.pk).update(is_default=False)
+        if not Plan.objects.filter(pk=plan.pk, is_default=False).update(is_default=True):
+            return False
+        plan.is_default = True
+        audit.note("plan.made_default", actor=actor, subject=plan.name)
+    return True
