@@ -106,14 +106,14 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # The API needs no session, no CSRF token and no messages: these pass its requests by.
     "config.core.middleware.Csp",
-    "accounts.pages.session_middleware.Session",
+    "accounts.pages.bounded_sessions.Session",
     "config.core.middleware.Common",
     "config.core.middleware.BodyLimit",
     "config.core.middleware.Csrf",
     "config.core.middleware.Authentication",
     "config.core.middleware.Message",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.pages.session_middleware.SecondFactor",
+    "accounts.pages.admin_second_factor.SecondFactor",
     "config.core.middleware.XFrameOptions",
 ]
 TEMPLATES = [

@@ -1,17 +1,13 @@
-"""What browsers in which nobody is logged in may leave here, and the second factor that the admin asks for."""
+"""What browsers in which nobody is logged in may leave here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
-from allauth.mfa.utils import is_mfa_enabled
-from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from accounts import limits
@@ -21,14 +17,8 @@ from accounts.pages import form_recovery
 from config.core.middleware import pages_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from django.contrib.sessions.backends.base import SessionBase
     from django.http import HttpRequest
-    from django.http.response import HttpResponseBase
-
-    GetResponse = Callable[[HttpRequest], HttpResponseBase]
-
 
 _STRANGERS_SECONDS: Final = int(limits.STRANGERS_SESSION_KEPT.total_seconds())
 
@@ -74,22 +64,3 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
         said = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{said}\n", status=429, content_type="text/plain; charset=utf-8")
     return None
-
-
-class SecondFactor:
-    """`ADMIN_REQUIRES_MFA`: staff without a second factor are led to the page that sets one up."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self._next = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if (
-            settings.ADMIN_REQUIRES_MFA
-            and request.path_info.startswith("/admin/")
-            and request.user.is_authenticated
-            and request.user.is_staff
-            and not is_mfa_enabled(request.user)
-        ):
-            messages.warning(request, _("Operator pages need two-factor authentication. Set it up first."))
-            return redirect("mfa_index")
-        return self._next(request)

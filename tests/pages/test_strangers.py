@@ -16,8 +16,8 @@ from django.urls import reverse
 from accounts import limits, people
 from accounts.access import counter_caches
 from accounts.models import GuardCount, User
+from accounts.pages import bounded_sessions
 from accounts.pages import form_recovery as typed
-from accounts.pages import session_middleware
 from config.core import limits as core_limits
 from config.operations import retention
 from tests.factories import MembershipFactory, UserFactory
@@ -324,5 +324,5 @@ def test_whoever_invites_learns_nothing(alice, newsroom, bob, charlie, as_person
 
 
 def test_the_middleware_is_the_one_of_the_settings(settings):
-    assert "accounts.pages.session_middleware.Session" in settings.MIDDLEWARE
-    assert issubclass(session_middleware.Session, session_middleware.BoundedSessions)
+    assert "accounts.pages.bounded_sessions.Session" in settings.MIDDLEWARE
+    assert issubclass(bounded_sessions.Session, bounded_sessions.BoundedSessions)
