@@ -143,7 +143,7 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": ["'self'"],
     },
 }
-FORM_RENDERER = "accounts.pages.forms.PageRenderer"
+FORM_RENDERER = "accounts.pages.form_renderer.PageRenderer"
 CSRF_FAILURE_VIEW = "accounts.pages.landing.csrf_failure"
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
@@ -307,7 +307,7 @@ ACCOUNT_RATE_LIMITS = {
     "reset_password": "20/m/ip,60/h/ip,5/m/key,20/h/key",
     "request_login_code": "20/m/ip,120/h/ip,3/m/key,20/h/key",
 }
-ACCOUNT_FORMS = {"signup": "accounts.pages.forms.SignupForm"}
+ACCOUNT_FORMS = {"signup": "accounts.pages.signup_form.SignupForm"}
 MFA_ADAPTER = "accounts.pages.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = SITE_NAME

@@ -1,4 +1,4 @@
-"""How forms look on the pages, and the forms of allauth that ask for more than its own."""
+"""The form of a sign-up, which asks for more than allauth's own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from allauth.account.forms import SignupForm as AllauthSignupForm
 from allauth.core import context
 from django import forms
 from django.contrib.auth.hashers import make_password
-from django.forms.renderers import DjangoTemplates
-from django.template import engines
 from django.utils.translation import gettext_lazy as _
 
 from accounts import limits
@@ -19,18 +17,6 @@ from config.core import limits as core_limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
-
-
-class PageRenderer(DjangoTemplates):
-    """Labels, help and errors in the frame of `templates/forms`; the widgets stay Django's, which the admin uses."""
-
-    form_template_name = "forms/form.html"
-    field_template_name = "forms/field.html"
-
-    def get_template(self, template_name: str) -> Any:
-        if template_name.startswith("forms/"):
-            return engines["django"].get_template(template_name)
-        return super().get_template(template_name)
 
 
 class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
