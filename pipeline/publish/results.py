@@ -22,18 +22,17 @@ from pipeline.outlets import health
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.announcements import (
+from pipeline.publish.events_and_notices import notify_of_late_answer, record_publication_event
+from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
+from pipeline.publish.stored_answers import (
     answer_of,
     late_answer_of,
-    notify_of_late_answer,
     posted_after_all,
     posted_twice,
-    record_publication_event,
     serialize_failure,
     storable,
 )
-from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.middleware import request_id
 from pipeline.models import Publication
-from pipeline.publish.announcements import record_publication_event
 from pipeline.publish.blockers import is_too_late
+from pipeline.publish.events_and_notices import record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
