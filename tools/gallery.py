@@ -26,7 +26,7 @@ from tools import gallery_footage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.render.image import RenderedAsset
+    from pipeline.render.rendered_asset import RenderedAsset
 
 
 class Sample(NamedTuple):

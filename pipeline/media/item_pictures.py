@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft, Engine, PersonaCard
     from pipeline.models import GeneratedItem, RawItem
-    from pipeline.render.image import RenderedAsset
+    from pipeline.render.rendered_asset import RenderedAsset
 
 INITIALS_INSTEAD: Final = "Initials are drawn in its place."
 COLOUR_INSTEAD: Final = "The persona's colour is the ground in its place."

@@ -1,13 +1,7 @@
-"""Pictures drawn from a layout, as JPEG in sRGB or bound to a PDF: the same bytes each time.
-
-The file follows ISO 32000-1 (PDF 1.7): one image object for each page, a structure tree with one figure for each, and
-no date, so that the same pictures make the same bytes.
-"""
+"""Pictures are drawn from a layout as JPEG in sRGB: the same bytes each time."""
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
@@ -15,22 +9,14 @@ from typing import TYPE_CHECKING, Final
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
+from pipeline.render.pdf import bind
 from pipeline.render.picture_plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
+from pipeline.render.rendered_asset import RenderedAsset, rendered
 from pipeline.render.typography.text_layout import draw_block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pipeline.render.picture_plan import DrawnText, Layout, PicturePlan
-
-_POINTS: Final = 0.5
-"""Of a pixel: a page of 1080 by 1350 pixels is 7.5 by 9.4 inches, at 144 pixels an inch."""
-_HEADER: Final = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
-_CATALOG, _PAGES, _INFO, _TREE, _PARENTS, _WHOLE, _FIRST = 1, 2, 3, 4, 5, 6, 7
-"""The numbers of its objects; each page has four from `_FIRST` on: page, content, image, figure."""
-_EACH: Final = 4
-__all__ = ["QUALITY", "RenderedAsset", "draw_picture", "render"]
 
 QUALITY: Final = 92
 _FULL_COLOUR: Final = 0
@@ -42,119 +28,6 @@ _SHADOW_SPREAD: Final = 64
 _SHADOW_DROP: Final = 16
 _SHADOW_STRENGTH: Final = 0.24
 _DATE_OF_PROFILE: Final = slice(24, 36)
-
-
-@dataclass(frozen=True)
-class RenderedAsset:
-    """`sha256` in hexadecimal; `width` and `height` in pixels."""
-
-    name: str
-    mime_type: str
-    width: int
-    height: int
-    bytes: bytes
-    sha256: str
-    alt_text: str
-    role: str
-
-
-def rendered(
-    data: bytes, *, name: str, mime_type: str, size: tuple[int, int], alt_text: str, role: str
-) -> RenderedAsset:
-    """The bytes as a file, with their hash."""
-    digest = hashlib.sha256(data).hexdigest()
-    return RenderedAsset(name, mime_type, *size, data, digest, alt_text, role)
-
-
-def bind(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: str) -> RenderedAsset:
-    """A PDF of JPEGs, in their order; its own alt text is all of theirs."""
-    objects: list[bytes] = [*_frame(len(pictures), title, language)]
-    for index, picture in enumerate(pictures):
-        objects += _page(index, picture)
-    first = pictures[0]
-    return rendered(
-        _file(objects),
-        name=name,
-        mime_type="application/pdf",
-        size=(first.width, first.height),
-        alt_text="\n".join(picture.alt_text for picture in pictures),
-        role="document",
-    )
-
-
-def _frame(count: int, title: str, language: str) -> list[bytes]:
-    pages = [_FIRST + _EACH * index for index in range(count)]
-    numbers = " ".join(f"{index} [{page + 3} 0 R]" for index, page in enumerate(pages))
-    spoken = f" /Lang {_text(language)}" if language else ""
-    return [
-        (
-            f"<< /Type /Catalog /Pages {_PAGES} 0 R /MarkInfo << /Marked true >> /StructTreeRoot {_TREE} 0 R"
-            f" /ViewerPreferences << /DisplayDocTitle true >>{spoken} >>"
-        ).encode(),
-        f"<< /Type /Pages /Count {count} /Kids [{_references(pages)}] >>".encode(),
-        f"<< /Title {_text(title)} >>".encode(),
-        (
-            f"<< /Type /StructTreeRoot /K {_WHOLE} 0 R /ParentTree {_PARENTS} 0 R"
-            f" /ParentTreeNextKey {count} >>"
-        ).encode(),
-        f"<< /Nums [{numbers}] >>".encode(),
-        (
-            f"<< /Type /StructElem /S /Document /P {_TREE} 0 R"
-            f" /K [{_references([page + 3 for page in pages])}] >>"
-        ).encode(),
-    ]
-
-
-def _page(index: int, picture: RenderedAsset) -> list[bytes]:
-    page = _FIRST + _EACH * index
-    width, height = picture.width * _POINTS, picture.height * _POINTS
-    content = f"/Figure << /MCID 0 >> BDC q {width:g} 0 0 {height:g} 0 0 cm /Im0 Do Q EMC".encode()
-    return [
-        (
-            f"<< /Type /Page /Parent {_PAGES} 0 R /MediaBox [0 0 {width:g} {height:g}] /StructParents {index}"
-            f" /Resources << /XObject << /Im0 {page + 2} 0 R >> >> /Contents {page + 1} 0 R >>"
-        ).encode(),
-        _stream("", content),
-        _stream(
-            f"/Type /XObject /Subtype /Image /Width {picture.width} /Height {picture.height}"
-            " /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode ",
-            picture.bytes,
-        ),
-        (
-            f"<< /Type /StructElem /S /Figure /P {_WHOLE} 0 R /Pg {page} 0 R /K 0"
-            f" /Alt {_text(picture.alt_text)} >>"
-        ).encode(),
-    ]
-
-
-def _references(numbers: Sequence[int]) -> str:
-    return " ".join(f"{number} 0 R" for number in numbers)
-
-
-def _text(words: str) -> str:
-    """A text string in UTF-16, which holds any script."""
-    return f"<{(chr(0xFEFF) + words).encode('utf-16-be', 'replace').hex()}>"
-
-
-def _stream(entries: str, data: bytes) -> bytes:
-    head = f"<< {entries}/Length {len(data)} >>\nstream\n".encode()
-    return head + data + b"\nendstream"
-
-
-def _file(objects: Sequence[bytes]) -> bytes:
-    made = bytearray(_HEADER)
-    places = []
-    for number, content in enumerate(objects, start=1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n".encode() + content + b"\nendobj\n"
-    table = len(made)
-    made += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
-    made += b"".join(f"{place:010d} 00000 n \n".encode() for place in places)
-    made += (
-        f"trailer\n<< /Size {len(objects) + 1} /Root {_CATALOG} 0 R /Info {_INFO} 0 R >>\n"
-        f"startxref\n{table}\n%%EOF\n"
-    ).encode()
-    return bytes(made)
 
 
 def render(

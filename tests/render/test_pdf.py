@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from pipeline.render.image import RenderedAsset, bind, render, rendered
+from pipeline.render.image import render
+from pipeline.render.pdf import bind
 from pipeline.render.picture_plan import Layout, PicturePlan, Wash
+from pipeline.render.rendered_asset import RenderedAsset, rendered
 
 
 class Read(NamedTuple):
