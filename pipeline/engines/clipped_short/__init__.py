@@ -24,16 +24,8 @@ from pipeline.engines.clipped_short.spans import (
     weighed,
 )
 from pipeline.engines.clipped_short.title import TITLE_MOST, verbatim_title
-from pipeline.engines.shared.fixed_words import (
-    TAGS_MOST,
-    caption_of,
-    check_content,
-    clips_in,
-    credit_of,
-    is_span,
-    judge_glyphs,
-    tags_of,
-)
+from pipeline.engines.shared.film_checks import TAGS_MOST, check_content, clips_in, is_span, judge_glyphs
+from pipeline.engines.shared.film_parts import caption_of, credit_of, tags_of
 from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.material import VideoSpan

@@ -9,15 +9,8 @@ from pipeline.engines.base import ANGLES, Check, Draft, Engine, judged
 from pipeline.engines.composite_short.footage import LEAST, chosen, fault_in, moments, spans_in, things_in
 from pipeline.engines.persona_short import HOW_TO_TELL, PersonaShort
 from pipeline.engines.persona_short.lines import SENTENCE_MOST, WORDS, tellable_words, telling_of
-from pipeline.engines.shared import fixed_words
-from pipeline.engines.shared.fixed_words import (
-    alt_text_of,
-    cast_of,
-    check_content,
-    clips_in,
-    credit_of,
-    judge_glyphs,
-)
+from pipeline.engines.shared.film_checks import check_content, check_fits, clips_in, judge_glyphs
+from pipeline.engines.shared.film_parts import alt_text_of, cast_of, credit_of
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.typography.typeset import typeset
@@ -263,7 +256,7 @@ def _check_credits(draft: Draft, source: SourceText) -> Check:
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
-    return fixed_words.check_fits(
+    return check_fits(
         lambda: composite.plan(
             telling_of(draft),
             cast_of(persona, has_portrait=False),

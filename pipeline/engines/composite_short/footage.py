@@ -10,7 +10,7 @@ from bisect import bisect_right
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pipeline.engines.shared.fixed_words import is_span
+from pipeline.engines.shared.film_checks import is_span
 from pipeline.render.audio.spoken_words import tokens
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut

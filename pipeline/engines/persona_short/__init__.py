@@ -18,18 +18,17 @@ from pipeline.engines.persona_short.lines import (
     telling_of,
     usable_sentences,
 )
-from pipeline.engines.shared import fixed_words
-from pipeline.engines.shared.fixed_words import (
+from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
+    TAGS_MOST,
     TITLE_MOST,
-    alt_text_of,
-    cast_of,
     check_content,
     check_film_links,
+    check_fits,
     check_glyphs,
-    end_of,
-    known_words,
 )
+from pipeline.engines.shared.film_parts import alt_text_of, caption_of, captioned, cast_of, end_of, tags_of
+from pipeline.engines.shared.fixed_words import known_words
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
@@ -59,7 +58,7 @@ HOW_TO_TELL: Final = f"""\
 - All that is spoken together: {WORDS[0] + 5} to {WORDS[1] - 5} words.
 - “I” and “we” only where the persona has written the source; it tells what others did otherwise.
 - The description: one or two sentences for the text under the film.
-- At most {fixed_words.TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
+- At most {TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
 - Write no link and no address, mention no account, use no emoji and no markup.
 - The end card names the source; it is added.
 """
@@ -150,8 +149,8 @@ class PersonaShort(Engine):
         made = _as_draft(
             told,
             brief,
-            caption=fixed_words.caption_of(answer),
-            tags=fixed_words.tags_of(answer),
+            caption=caption_of(answer),
+            tags=tags_of(answer),
             language=language,
         )
         refusals = {"call": fault} if fault is not None else {}
@@ -211,7 +210,7 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[Fact
     made = _as_draft(
         told,
         brief,
-        caption=fixed_words.captioned(title, "\n".join(told.passages), persona),
+        caption=captioned(title, "\n".join(told.passages), persona),
         tags=[],
         language=brief.language,
     )
@@ -280,7 +279,7 @@ def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
-    return fixed_words.check_fits(
+    return check_fits(
         lambda: telling.plan(
             telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language
         ),

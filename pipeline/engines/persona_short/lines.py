@@ -8,9 +8,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.checks.persona_rules import first_person_in
-from pipeline.engines.shared.fixed_words import (
-    title_from,
-)
+from pipeline.engines.shared.film_parts import title_from
 from pipeline.engines.shared.source_sentences import FactSentence, polished, standing_alone
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.allow_list import is_allowed
-from pipeline.engines.shared.fixed_words import (
+from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
     TAGS_MOST,
     TITLE_MOST,
-    alt_text_of,
-    caption_of,
-    captioned,
-    cast_of,
     check_content,
     check_film_links,
     check_fits,
     check_glyphs,
+)
+from pipeline.engines.shared.film_parts import (
+    alt_text_of,
+    caption_of,
+    captioned,
+    cast_of,
     end_of,
     tags_of,
     title_from,
