@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
@@ -13,20 +11,9 @@ from rest_framework.response import Response
 from accounts.api.base import answers, documented
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
-from config.core.api.pagination import PAGING, page_by
-from config.core.api.query_params import (
-    LEAVES_DAY_OUT,
-    Parameter,
-    choice,
-    choices,
-    moment_or_date,
-    plain_text,
-    public_id,
-    read_query,
-)
+from config.core.api.pagination import page_by
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE
-from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import payloads, publish, search
 from pipeline.api import response_schemas, search_params
@@ -47,6 +34,7 @@ from pipeline.api.generated_answers import (
     serialize_rehearsal,
     serialize_whole,
 )
+from pipeline.api.generated_filters import ELSEWHERE, FILTERS, in_full
 from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
     PublishInput,
@@ -56,12 +44,7 @@ from pipeline.api.inputs.generated_items import (
     refuse_unless_schedulable,
 )
 from pipeline.generate import acceptance, retry_rules
-from pipeline.models import (
-    Bucket,
-    GeneratedItem,
-    GeneratedItemStatus,
-    runs_telling,
-)
+from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_telling
 from pipeline.publish import Wish
 from pipeline.review import decisions, explanation, regenerate
 
@@ -69,77 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rest_framework.request import Request
-
-
-def _include() -> Parameter:
-    known = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
-
-    def read(text: str) -> list[str]:
-        names = text.split(",")
-        for name in names:
-            if name not in known:
-                message = f"Name some of: {', '.join(known)}, with commas between them."
-                raise ValueError(message)
-        return names
-
-    pattern = f"^({'|'.join(known)})(,({'|'.join(known)}))*$"
-    return Parameter(
-        read,
-        description=f"Long fields to show, with commas between them: {', '.join(known)}.",
-        schema={"type": "string", "pattern": pattern},
-    )
-
-
-def _variant_group() -> Parameter:
-    def read(text: str) -> UUID:
-        # UUID() alone takes braces, hyphens and the digits of every script.
-        if not re.fullmatch(r"[0-9a-f]{32}", text):
-            message = "Give a variant's group, 32 hexadecimal digits."
-            raise ValueError(message)
-        return UUID(hex=text)
-
-    return Parameter(read, schema={"type": "string", "pattern": "^[0-9a-f]{32}$"})
-
-
-FILTERS: Final[Mapping[str, Parameter]] = {
-    **PAGING,
-    "q": search_params.words(),
-    "source": public_id("src"),
-    "status": choices(*GeneratedItemStatus.values),
-    "bucket": choice(*Bucket.values),
-    "engine_output": plain_text(60),
-    "raw_item": public_id("raw"),
-    "persona": public_id("per"),
-    "outlet": public_id("out"),
-    "variant_group": _variant_group(),
-    "created_after": moment_or_date(),
-    "created_before": moment_or_date(LEAVES_DAY_OUT),
-    "from": moment_or_date(),
-    "to": moment_or_date(LEAVES_DAY_OUT),
-    "updated_after": moment_or_date(),
-    "updated_before": moment_or_date(LEAVES_DAY_OUT),
-    "publish_after": moment_or_date(),
-    "publish_before": moment_or_date(LEAVES_DAY_OUT),
-    "include": _include(),
-}
-_SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
-"""As `GET /analytics` says it."""
-_ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
-"""Filters by what other tables know of an item."""
-
-
-def _in_full(query: dict[str, Any]) -> dict[str, Any]:
-    """The same filters by their long names; raises `Invalid` where one is given by both."""
-    start, end = query.get("from"), query.get("to")
-    if start is not None and end is not None and start >= end:
-        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE)
-    for short, name in _SHORT.items():
-        if short in query:
-            if name in query:
-                message = f"Give {short} or {name}: they mean the same."
-                raise Invalid.one(field=short, code="conflict", message=message)
-            query[name] = query.pop(short)
-    return query
 
 
 class GeneratedItemView(PipelineResource):
@@ -173,9 +85,9 @@ class GeneratedItemView(PipelineResource):
         ),
     )
     def list(self, request: Request) -> Response:
-        query = _in_full(read_query(request, FILTERS))
+        query = in_full(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
-        filters = {name: value for name, value in query.items() if name in COLUMNS or name in _ELSEWHERE}
+        filters = {name: value for name, value in query.items() if name in COLUMNS or name in ELSEWHERE}
 
         caller = self.caller
         raw_item = filters.get("raw_item")
