@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F
 from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
 from accounts import audit, notices
+from accounts.credit_months import month_of, next_month
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert
@@ -23,6 +22,7 @@ from config.core.ids import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date, datetime
     from uuid import UUID
 
 Kind = LedgerEntry.Kind
@@ -53,27 +53,6 @@ class PlanLimits:
     credits_per_month: int
     active_sources_most: int
     poll_interval_minutes_least: int
-
-
-@dataclass(frozen=True)
-class UsageReport:
-    """The calendar month (UTC) so far, in credits. `available` may be below zero: an unlimited workspace, a charge."""
-
-    limit: int
-    used: int
-    reserved: int
-    available: int
-    resets_at: datetime
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """A sum of the ledger that isn't what the balance says; `balance` is None where there is no balance row."""
-
-    workspace_id: UUID
-    what: str
-    ledger: int
-    balance: int | None
 
 
 def plan_limits(workspace: Workspace) -> PlanLimits:
@@ -276,61 +255,7 @@ def adjust(
         )
 
 
-def usage(workspace: Workspace, now: datetime) -> UsageReport:
-    """Where the month stands; a month that nobody has turned yet is told as if it were, without writing."""
-    balance: CreditBalance = CreditBalance.everywhere.get(workspace_id=workspace.pk)
-    month = month_of(now)
-    if balance.period_start < month:
-        granted = plan_limits(workspace).credits_per_month
-        return UsageReport(granted, 0, balance.reserved, granted, next_month(month))
-    return UsageReport(
-        limit=balance.granted,
-        used=balance.used,
-        reserved=balance.reserved,
-        available=balance.available,
-        resets_at=next_month(balance.period_start),
-    )
-
-
-def is_used_up(workspace: Workspace) -> bool:
-    """Whether nothing is left of this month; asks the database only where the balance wasn't read with the workspace."""
-    if workspace.is_unlimited:
-        return False
-    balance: CreditBalance | None = getattr(workspace, "credits", None)
-    if balance is None or balance.period_start < month_of(utc_now()):
-        return False
-    return balance.available <= 0
-
-
-def check() -> list[Mismatch]:
-    """Every sum that doesn't agree, in one statement, so that entries written meanwhile can't look like one."""
-    rows = Workspace.everywhere.order_by("pk").values_list(
-        "pk",
-        "credits__available",
-        "credits__reserved",
-        "credits__used",
-        Coalesce(Sum("ledger__amount"), 0),
-        Coalesce(Sum("ledger__reserved_change"), 0),
-        Coalesce(Sum("ledger__used_change"), 0),
-    )
-    return [
-        Mismatch(pk, what, summed, kept)
-        for pk, *sums in rows
-        for what, kept, summed in zip(("available", "reserved", "used"), sums[:3], sums[3:], strict=True)
-        if kept != summed
-    ]
-
-
 # --- Months ----------------------------------------------------------------------------------------------------------
-
-
-def month_of(now: datetime) -> date:
-    return now.astimezone(UTC).date().replace(day=1)
-
-
-def next_month(month: date) -> datetime:
-    year, zero_based = divmod(month.year * 12 + month.month, 12)
-    return datetime(year, zero_based + 1, 1, tzinfo=UTC)
 
 
 def turn_month_if_over(workspace_id: UUID, now: datetime) -> None:

@@ -74,7 +74,7 @@ SIMULATED = {
     ),
     "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/slots_in_use.py
         config/core/work_queue.py""",
-    "credits": "accounts/credits.py",
+    "credits": "accounts/credit_months.py accounts/credit_reports.py accounts/credits.py",
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",
 }

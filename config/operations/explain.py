@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.apps import apps
 from django.db.models import Q
 
-from accounts import credits
+from accounts import credit_reports
 from accounts.models import Workspace
 from config.core import jobs, slots_in_use
 from config.core.datetimes import as_z
@@ -205,7 +205,7 @@ def _of_run(run: Generation, now: datetime) -> Iterator[str]:
 
 def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
     if row.wake_at is not None:
-        usage = credits.usage(row.workspace, now)
+        usage = credit_reports.usage(row.workspace, now)
         yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
     items = GeneratedItem.everywhere.filter(made_of(row.pk), deleted_at=None).order_by("pk")
     yield from _below(items.in_making(), now)
@@ -243,7 +243,7 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
 def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
     yield from _blockers(blockers.of_workspace(workspace))
     yield from _blockers(blockers.of_switches(workspace.pk, platform))
-    if credits.is_used_up(workspace):
+    if credit_reports.is_used_up(workspace):
         yield "Its credits of this month are used up."
 
 

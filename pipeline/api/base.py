@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from django.db.models import Value
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
+from accounts import credit_months, credit_reports
 from accounts import credits as credit_account
 from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
@@ -41,7 +42,6 @@ def path_id(prefix: str) -> OpenApiParameter:
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="The ETag that was read; 412 where it has changed."
 )
-
 
 _DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
     lambda workspace, test: WorkspaceDefaults.objects.of(workspace).select_related(
@@ -78,11 +78,11 @@ class PipelineResource(WorkspaceResource):
             workspace, now = self.caller.workspace, utc_now()
             if self.caller.test or workspace.is_unlimited:
                 raise
-            report = credit_account.usage(workspace, now)
+            report = credit_reports.usage(workspace, now)
             if price <= report.available:
                 raise
             balance = CreditBalance(
-                period_start=credit_account.month_of(now),
+                period_start=credit_months.month_of(now),
                 granted=report.limit,
                 used=report.used,
                 reserved=report.reserved,

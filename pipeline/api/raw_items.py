@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, e
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts import credits as credit_account
+from accounts import credit_reports
 from accounts.api.base import answers, documented
 from config.core import limits as core_limits
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
@@ -34,15 +34,7 @@ from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemI
 from pipeline.generate import acceptance, read_outcomes
 from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
 from pipeline.media import uploads
-from pipeline.models import (
-    GeneratedItem,
-    Generation,
-    Persona,
-    RawItem,
-    RawItemStatus,
-    Source,
-    made_of,
-)
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
 from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
@@ -252,7 +244,7 @@ class EstimateView(PipelineResource):
             content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
             estimate = plans.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
-        usage = credit_account.usage(self.caller.workspace, now)
+        usage = credit_reports.usage(self.caller.workspace, now)
         return Response(
             {
                 "credits": 0 if self.caller.test else plan.price,

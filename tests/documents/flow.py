@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from PIL import Image
 
-from accounts import credits, workspaces
+from accounts import credit_reports, credits, workspaces
 from accounts.access import tokens
 from accounts.models import User
 from config.core import task_runner
@@ -411,7 +411,7 @@ class Flow:
         self.call("DELETE", f"/generated/{item}/publish", expect=200)
 
     def _run_out_of_credits(self) -> None:
-        left = credits.usage(self.workspace, datetime.now(UTC)).available
+        left = credit_reports.usage(self.workspace, datetime.now(UTC)).available
         credits.adjust(self.workspace, -left, "for the example", "docs")
         self.call(
             "POST", "/raw", {**SECOND, "external_id": "too much"}, expect=402, name="error-quota_exceeded"
