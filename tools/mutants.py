@@ -46,7 +46,7 @@ TESTS = {
         pages/test_manual_publish.py pages/test_failures.py pages/test_calendar.py""",
     "generate": """pipeline/generate/test_generate*.py pipeline/generate/test_autopilot_checks.py pipeline/generate/test_repetition.py pipeline/generate/test_shared_brief.py
         pipeline/generate/test_model_failures.py pipeline/generate/test_long_words.py pipeline/generate/test_pictures.py pipeline/review/test_storyboards.py
-        pipeline/review/test_decisions.py pipeline/ingest/test_push.py pipeline/generate/test_videos.py pipeline/generate/test_narration.py pipeline/generate/test_paid_once.py
+        pipeline/review/test_decisions.py pipeline/ingest/test_store_raw_item.py pipeline/generate/test_videos.py pipeline/generate/test_narration.py pipeline/generate/test_paid_once.py
         pipeline/generate/test_composites.py pipeline/generate/test_clips.py pipeline/personas/test_lane*.py pipeline/personas/test_select_topic.py
         pipeline/generate/batches pipeline/schedule/series contracts/test_generated_*.py contracts/test_raw.py pages/test_items_storyboard.py""",
     "review": """pipeline/review/test_decisions.py pipeline/publish/test_p*.py pipeline/review/test_storyboards.py pipeline/generate/test_pictures.py
