@@ -35,7 +35,7 @@ if not apps.apps_ready:
 
 from config import connection_limits, in_process_broker
 from config.connection_limits import connections_of, forks, slots_of
-from config.core import dispatcher, jobs, slots_in_use, task_runner, work_queue
+from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 from config.operations import health, metric_counters, unfinished_restore
 from config.task_watch import Running, TaskWatch
 
@@ -146,7 +146,7 @@ for _job in jobs.jobs().values():
 class _Broker:
     """What both brokers have in common: a message for each lease."""
 
-    def send(self, job: jobs.Job, lease: slots_in_use.QueuedTask) -> None:
+    def send(self, job: jobs.Job, lease: work_leases.QueuedTask) -> None:
         shown = {"workspace": str(lease.owner)} if lease.owner else {}
         app.send_task(
             job.name,
@@ -321,12 +321,12 @@ class Heartbeat(bootsteps.StartStopStep):
         self.stop(worker)
 
     def _run(self, worker: Any) -> None:
-        next_beat = time.monotonic() + slots_in_use.SEEN_EVERY_SECONDS
+        next_beat = time.monotonic() + work_leases.SEEN_EVERY_SECONDS
         while not self._ends.wait(WAKE_EVERY_SECONDS):
             self._wake(worker)
             task_runner.do_every_second()
             if time.monotonic() >= next_beat or task_runner.is_stopping():
-                next_beat = time.monotonic() + slots_in_use.SEEN_EVERY_SECONDS
+                next_beat = time.monotonic() + work_leases.SEEN_EVERY_SECONDS
                 self._beat(worker)
             work_queue.release_connections()
 
@@ -338,7 +338,7 @@ class Heartbeat(bootsteps.StartStopStep):
         try:
             # One that stops takes nothing any more.
             slots = {} if task_runner.is_stopping() else slots_of(worker)
-            slots_in_use.note_worker(worker.hostname, slots, connections=self._connections)
+            work_leases.note_worker(worker.hostname, slots, connections=self._connections)
             self._watch.look(running_tasks())
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
@@ -363,7 +363,7 @@ def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
 @signals.worker_init.connect
 def _start_worker(**_: Any) -> None:
     # Before the pool forks: its children are part of this worker.
-    slots_in_use.start_worker()
+    work_leases.start_worker()
     task_runner.start()
 
 
@@ -378,7 +378,7 @@ def _begin_nothing_more(**_: Any) -> None:
 
 def _end_now() -> None:
     metric_counters.write()
-    slots_in_use.end_worker()
+    work_leases.end_worker()
     os._exit(0)
 
 
@@ -392,4 +392,4 @@ def _end_worker(sender: Any, **_: Any) -> None:
     # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
         metric_counters.write()
-        slots_in_use.end_worker()
+        work_leases.end_worker()

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
-from config.core import slots_in_use, work_queue
+from config.core import work_leases, work_queue
 from pipeline.models import Worker
 
 OF_FORKED: Final = 2
@@ -31,7 +31,7 @@ def opened_at_most() -> tuple[int, int]:
 
     Of web the processes of one machine are known.
     """
-    living = Worker.everywhere.filter(seen_at__gt=work_queue.database_now() - slots_in_use.ALIVE)
+    living = Worker.everywhere.filter(seen_at__gt=work_queue.database_now() - work_leases.ALIVE)
     workers = list(living.values_list("name", "connections"))
     processes = 1 if EMBEDDED in dict(workers) else settings.WEB_PROCESSES
     return processes * settings.WEB_CONNECTIONS + sum(most for _, most in workers), len(workers)

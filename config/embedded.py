@@ -12,7 +12,7 @@ from celery.worker import WorkController, state
 from django.conf import settings
 
 from config import celery, connection_limits, in_process_broker
-from config.core import slots_in_use, task_runner
+from config.core import task_runner, work_leases
 from config.operations import metric_counters
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class EmbeddedInstance:
             settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + connection_limits.BESIDE_TASKS
         )
         state.should_stop = None
-        slots_in_use.start_worker()
+        work_leases.start_worker()
         task_runner.start()
         in_process_broker.allow_waits(is_allowed=True)
         for thread in self._threads:
@@ -64,7 +64,7 @@ class EmbeddedInstance:
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         in_process_broker.allow_waits(is_allowed=False)
         metric_counters.write()
-        slots_in_use.end_worker()
+        work_leases.end_worker()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))
         return has_rested and not any(thread.is_alive() for thread in self._threads)

@@ -493,7 +493,7 @@ WORKSPACE_ERASERS = [
 SAMPLE_REMOVERS = [
     "analytics.workspace_parts.remove_samples",
     "webhooks.workspace_parts.remove_samples",
-    "pipeline.workspace.samples.remove",
+    "pipeline.workspace.remove_samples.remove",
     "accounts.samples.remove_members",
     "analytics.workspace_parts.add_up_again",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from config.core import counters, jobs, slots_in_use, work_queue
+from config.core import counters, jobs, work_leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +39,7 @@ class TaskWatch:
         self._told: set[tuple[UUID, int]] = set()
 
     def look(self, running: Collection[Running]) -> None:
-        slots_in_use.end_lost({(one.subject, one.token) for one in running}, now=work_queue.database_now())
+        work_leases.end_lost({(one.subject, one.token) for one in running}, now=work_queue.database_now())
         for one in running:
             self._look_at(one)
         still = {(one.subject, one.token) for one in running}

@@ -57,22 +57,11 @@ TESTS = {
 }
 # What whole histories look at, for --simulate.
 SIMULATED = {
-    "publish": " ".join(
-        f"pipeline/publish/{name}.py"
-        for name in (
-            "asking",
-            "item_status",
-            "looking_up",
-            "one_call",
-            "pacing",
-            "recording",
-            "removing",
-            "sending",
-            "settling",
-            "standing",
-        )
-    ),
-    "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/slots_in_use.py
+    "publish": """pipeline/publish/blockers.py pipeline/publish/item_status.py pipeline/publish/publish_http_client.py
+        pipeline/publish/reconciliation.py pipeline/publish/removal.py pipeline/publish/requests.py
+        pipeline/publish/results.py pipeline/publish/send.py pipeline/publish/steps.py
+        pipeline/publish/timing/rate_caps.py""",
+    "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/work_leases.py
         config/core/work_queue.py""",
     "credits": "accounts/credit_months.py accounts/credit_reports.py accounts/credits.py",
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py

@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 
 from accounts import limits
 from accounts.models import NoticeDigest, NoticeKind, NoticeMessage, NoticeMessageStatus
-from accounts.notices.choices import choices_of
 from accounts.notices.kinds import DAILY
+from accounts.notices.preferences import choices_of
 from accounts.notices.record import record
 from config.core import states
 from config.core.clock import utc_now
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accounts.models import Workspace
-    from accounts.notices.choices import NoticePreferences
+    from accounts.notices.preferences import NoticePreferences
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
-from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
+from accounts.notices.preferences import choice_of, choices_of
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import User, Workspace
-    from accounts.notices.choices import NoticePreferences
+    from accounts.notices.preferences import NoticePreferences
 
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 2000

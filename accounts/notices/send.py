@@ -18,8 +18,8 @@ from django.core import signing
 
 from accounts import limits, mail_sending
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
-from accounts.notices.choices import choice_of, save_choices
 from accounts.notices.kinds import KINDS, NOW, OFF
+from accounts.notices.preferences import choice_of, save_choices
 from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from accounts.notices.choices import NoticePreferences
+    from accounts.notices.preferences import NoticePreferences
 
 _SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)

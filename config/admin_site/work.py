@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import Workspace
-from config.core import jobs, slots_in_use
+from config.core import jobs, work_leases
 from config.core import work_queue as due
 from config.core.ids import PREFIXES, encode
 from config.operations import queue_stats
@@ -55,7 +55,7 @@ class Task:
 
 
 def queues(now: datetime) -> list[JobQueue]:
-    there = slots_in_use.slots(now)
+    there = work_leases.slots(now)
     waiting = queue_stats.waiting() + queue_stats.unread_events()
     now_held = held(now)
     found = []
@@ -114,7 +114,7 @@ def _row_of(lease: Lease) -> str:
 
 def held(now: datetime) -> list[Lease]:
     """Without the leases of dead workers, and of messages that were lost."""
-    alive = set(Worker.everywhere.filter(seen_at__gt=now - slots_in_use.ALIVE).values_list("pk", flat=True))
+    alive = set(Worker.everywhere.filter(seen_at__gt=now - work_leases.ALIVE).values_list("pk", flat=True))
     there = Lease.everywhere.exclude(state=LeaseState.RESTING)
     return [
         one for one in there if (one.worker in alive if one.state == LeaseState.RUNNING else one.until > now)

@@ -17,7 +17,7 @@ from uuid import uuid4
 import structlog
 from django.db import connection, transaction
 
-from config.core import slots_in_use, work_queue
+from config.core import work_leases, work_queue
 from config.core.crash_points import crash_point
 from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
@@ -42,7 +42,7 @@ WORKSPACE_SHARE: Final = 0.75
 class Broker(Protocol):
     """How messages travel."""
 
-    def send(self, job: Job, lease: slots_in_use.QueuedTask) -> None:
+    def send(self, job: Job, lease: work_leases.QueuedTask) -> None:
         """Raises whatever the broker's client raises."""
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
@@ -147,7 +147,7 @@ def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Dispatc
         found = due_jobs()
         if not found:
             return DispatchRound(0, is_left=False)
-        there = slots_in_use.slots(work_queue.database_now()) if slots is None else slots
+        there = work_leases.slots(work_queue.database_now()) if slots is None else slots
         waiting = broker.waiting({job.queue for job in found})
         queued, is_left = 0, False
         for job in found:
@@ -185,33 +185,33 @@ def due_jobs() -> list[Job]:
         if isinstance(job, BatchJob) and (job.name in found or not job.waits)
     }
     if batches:
-        known = slots_in_use.of_jobs(list(batches), work_queue.database_now())
+        known = work_leases.of_jobs(list(batches), work_queue.database_now())
         for subject, job in batches.items():
             is_busy = known.get(subject, (0, False))[1]
             (found.discard if is_busy else found.add)(job.name)
     return [job for name, job in every.items() if name in found]
 
 
-def claim(job: Job, slots: int) -> list[slots_in_use.QueuedTask]:
+def claim(job: Job, slots: int) -> list[work_leases.QueuedTask]:
     """What may be queued now."""
     counted_alone: AbstractContextManager[Any] = nullcontext()
     if connection.vendor == "postgresql":
         counted_alone = transaction.atomic()
     with counted_alone:
-        slots_in_use.lock()
+        work_leases.lock()
         # After the lock, so that it isn't before another dispatcher's claims.
         now = work_queue.database_now()
-        held = slots_in_use.held(now)
+        held = work_leases.held(now)
         room = _room(job, slots, held)
         found = _claim_some(job, room, slots, held, now) if room > 0 else []
         if found:
-            slots_in_use.add(job.name, job.queue, found, now=now)
+            work_leases.add(job.name, job.queue, found, now=now)
     if found:
         crash_point("dispatch.queued")
     return found
 
 
-def _room(job: Job, slots: int, held: slots_in_use.QueueLoad) -> int:
+def _room(job: Job, slots: int, held: work_leases.QueueLoad) -> int:
     """How much more of the job may be queued."""
     if isinstance(job, HolderJob):
         room = math.ceil(slots * job.share) + job.ahead - held.jobs[job.name]
@@ -222,8 +222,8 @@ def _room(job: Job, slots: int, held: slots_in_use.QueueLoad) -> int:
 
 
 def _claim_some(
-    job: Job, room: int, slots: int, held: slots_in_use.QueueLoad, now: datetime
-) -> list[slots_in_use.QueuedTask]:
+    job: Job, room: int, slots: int, held: work_leases.QueueLoad, now: datetime
+) -> list[work_leases.QueuedTask]:
     if isinstance(job, BatchJob):
         return _claim_batch(job, now)
     if isinstance(job, HolderJob):
@@ -237,25 +237,25 @@ def _share_of(slots: int) -> int:
 
 
 def _claim_rows(
-    job: RowJob, room: int, slots: int, held: slots_in_use.QueueLoad, now: datetime
-) -> list[slots_in_use.QueuedTask]:
+    job: RowJob, room: int, slots: int, held: work_leases.QueueLoad, now: datetime
+) -> list[work_leases.QueuedTask]:
     share = slots + job.ahead if job.computes else _share_of(slots)
     rows = work_queue.claim(
         job.model,
         limit=room,
         per_workspace=job.per_workspace or share,
-        lease=slots_in_use.QUEUED,
+        lease=work_leases.QUEUED,
         now=now,
         busy={owner: count for (name, owner), count in held.owners.items() if name == job.name},
         where=job.where,
         turns=job.turns,
     )
-    return [slots_in_use.QueuedTask(row.pk, row.token, owner=row.workspace_id) for row in rows]
+    return [work_leases.QueuedTask(row.pk, row.token, owner=row.workspace_id) for row in rows]
 
 
 def _claim_holders(
-    job: HolderJob, room: int, held: slots_in_use.QueueLoad, now: datetime, *, per_workspace: int
-) -> list[slots_in_use.QueuedTask]:
+    job: HolderJob, room: int, held: work_leases.QueueLoad, now: datetime, *, per_workspace: int
+) -> list[work_leases.QueuedTask]:
     table = job.model._meta.db_table
     waiting = {work_queue.as_uuid(raw): raw for raw in work_queue.holders_of_due_rows(table, job.column, now)}
     slots = {holder: slot for holder, slot in job.slots(waiting).items() if slot.most > held.holders[holder]}
@@ -281,17 +281,17 @@ def _claim_holders(
         busy=busy,
     )
     return [
-        slots_in_use.QueuedTask(uuid4(), owner=slots[holder].workspace_id, holder=holder) for holder in chosen
+        work_leases.QueuedTask(uuid4(), owner=slots[holder].workspace_id, holder=holder) for holder in chosen
     ]
 
 
-def _claim_batch(job: BatchJob, now: datetime) -> list[slots_in_use.QueuedTask]:
-    token, is_busy = slots_in_use.of_jobs([job.subject], now).get(job.subject, (0, False))
+def _claim_batch(job: BatchJob, now: datetime) -> list[work_leases.QueuedTask]:
+    token, is_busy = work_leases.of_jobs([job.subject], now).get(job.subject, (0, False))
     # Another dispatcher may have queued it since this one asked.
-    return [] if is_busy else [slots_in_use.QueuedTask(job.subject, token + 1)]
+    return [] if is_busy else [work_leases.QueuedTask(job.subject, token + 1)]
 
 
-def _send(broker: Broker, job: Job, lease: slots_in_use.QueuedTask) -> bool:
+def _send(broker: Broker, job: Job, lease: work_leases.QueuedTask) -> bool:
     try:
         broker.send(job, lease)
     # Whatever the broker's client raises: the work is due again at once, and is queued when the broker is back.

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from django.conf import settings
 
-from config.core import slots_in_use, work_queue
+from config.core import work_leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -151,6 +151,6 @@ def _load() -> None:
 
 
 def release_claim(job: Job, subject: UUID, token: int) -> None:
-    slots_in_use.end(subject, token)
+    work_leases.end(subject, token)
     if isinstance(job, RowJob):
         work_queue.give_back(job.model, subject, token)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.db import connection
 
-from config.core import counters, slots_in_use, work_queue
+from config.core import counters, work_leases, work_queue
 from config.core.crash_points import crash_point
 from config.core.dispatcher import claim, one_at_a_time, wake_now
 from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
@@ -55,7 +55,7 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
     if _stopping.is_set():
         release_claim(job, subject, token)
         return False
-    if not slots_in_use.begin(subject, token, now=work_queue.database_now()):
+    if not work_leases.begin(subject, token, now=work_queue.database_now()):
         log.info("stale_message", token=token)
         return False
     crash_point("task.begun")
@@ -74,9 +74,9 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
         crash_point("task.worked")
     finally:
         if rest:
-            slots_in_use.rest(subject, token, work_queue.database_now() + timedelta(seconds=rest))
+            work_leases.rest(subject, token, work_queue.database_now() + timedelta(seconds=rest))
         else:
-            slots_in_use.end(subject, token)
+            work_leases.end(subject, token)
         # A slot is free, and the row may be due again at once.
         wake_now()
     return True

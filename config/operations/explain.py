@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from accounts import credit_reports
 from accounts.models import Workspace
-from config.core import jobs, slots_in_use
+from config.core import jobs, work_leases
 from config.core.datetimes import as_z
 from config.core.ids import PREFIXES, decode, encode
 from config.core.work_queue import DueModel
@@ -149,7 +149,7 @@ def _is_of(row: DueModel, job: jobs.Job) -> bool:
 
 
 def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: datetime) -> Iterator[str]:
-    alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - slots_in_use.ALIVE).first()
+    alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - work_leases.ALIVE).first()
     if alive is not None:
         yield f"Worker {alive.name} works {what} since {as_z(began_at)}; its lease ends at {as_z(until)}."
     else:
@@ -158,7 +158,7 @@ def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: 
 
 def _queue(queue: str, now: datetime) -> Iterator[str]:
     """What is wrong where something is due and isn't taken up."""
-    slots, taken = slots_in_use.slots(now)[queue], slots_in_use.held(now).queues[queue]
+    slots, taken = work_leases.slots(now)[queue], work_leases.held(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
     elif taken >= slots:

@@ -16,7 +16,7 @@ from django.utils.crypto import constant_time_compare
 
 from config import web_start_time
 from config.admin_site import work
-from config.core import jobs, slots_in_use, work_queue
+from config.core import jobs, work_leases, work_queue
 from config.core.clock import utc_now
 from config.core.middleware import error_response
 from config.operations import health, media_sweep, metric_counters, queue_stats
@@ -133,7 +133,7 @@ def _of_the_database() -> Iterable[str]:
 
 
 def _slots() -> dict[str, int]:
-    there = slots_in_use.slots(work_queue.database_now())
+    there = work_leases.slots(work_queue.database_now())
     return {queue: there[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 

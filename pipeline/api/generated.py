@@ -17,7 +17,6 @@ from config.core.clock import utc_now
 from config.core.states import Overtaken
 from pipeline import payloads, publish, search
 from pipeline.api import response_schemas, search_params
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.generated_answers import (
     COLUMNS,
     alt_texts_of,
@@ -43,6 +42,7 @@ from pipeline.api.inputs.generated_items import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.generate import acceptance, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_telling
 from pipeline.publish import Wish

@@ -29,8 +29,8 @@ from config.core.datetimes import as_z
 from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST

@@ -25,8 +25,8 @@ from config.core.clock import utc_now
 from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.models import Topic as TopicRow
 from pipeline.personas import topics
 

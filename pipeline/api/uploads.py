@@ -19,7 +19,7 @@ from config.core.api.query_params import read_query
 from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.base import POST, PipelineResource
+from pipeline.api.pipeline_resource import POST, PipelineResource
 from pipeline.media import uploads
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from django.utils.translation import get_language_info
 
 from pipeline.engines.base import Check
-from pipeline.engines.checks.allow_list import list_some
-from pipeline.engines.checks.drawn_words import check_further, drawn_words
+from pipeline.engines.checks.allowed_contacts import list_some
 from pipeline.engines.checks.grounded import check_grounding, without_added, words_of
 from pipeline.engines.checks.persona_rules import check_persona
+from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
 from pipeline.text.prompt_injection import carried_out
 from pipeline.writers.screen import screened

@@ -13,9 +13,9 @@ from uuid import UUID
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Check, Claim, Engine
-from pipeline.engines.checks.drawn_words import board_words, check_further, drawn_words
 from pipeline.engines.checks.grounded import fresh_sentences, unsaid, words_of
 from pipeline.engines.checks.persona_rules import check_persona
+from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
 from pipeline.generate.acceptance import engine_named

@@ -8,7 +8,7 @@ from typing import Final
 
 from pipeline.grounding.number_lexicon import language_of
 from pipeline.grounding.parsed_numbers import ParsedText
-from pipeline.grounding.quantity_reader import Reader
+from pipeline.grounding.read_quantities import Reader
 from pipeline.text.links import find_links
 
 _LINKISH: Final = re.compile(r"://|\w\.\w")

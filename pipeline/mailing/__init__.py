@@ -2,8 +2,8 @@
 
 from pipeline.mailing.create import counts_of, doubt_restored, issue, resume, stop
 from pipeline.mailing.queue import queue_of
+from pipeline.mailing.send_mailings import LEASE, give_up, send_mails
 from pipeline.mailing.subscribers import forget_deliveries, forget_unconfirmed
-from pipeline.mailing.task import LEASE, give_up, send_mails
 
 __all__ = [
     "LEASE",

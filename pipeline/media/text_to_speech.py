@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
     from pipeline.render.audio.narration import Narration, NarrationScript
-    from pipeline.render.audio.spoken_words import Speech
+    from pipeline.render.audio.word_timing import Speech
 
 ASSET: Final = "voice.wav"
 """The name by which a storyboard calls its voice, and by which the file is served."""

@@ -32,7 +32,7 @@ from pipeline.platforms.feed.documents import (
     render_rss,
 )
 from pipeline.text import article
-from pipeline.text.markup import to_html
+from pipeline.text.body_html import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

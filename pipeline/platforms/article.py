@@ -12,7 +12,7 @@ from pipeline.platforms.fitting import FITTING
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
-from pipeline.text.markup import to_html
+from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:

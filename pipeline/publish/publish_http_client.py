@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 
-from config.core.checks import LONGEST_CALL_SECONDS
 from config.core.clock import utc_now
 from config.core.http_client import Client, Response, TimedOut
+from config.core.settings_checks import LONGEST_CALL_SECONDS
 from pipeline.platforms import http_calls
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.plugins import Unavailable
-    from pipeline.render.audio.spoken_words import Speech
+    from pipeline.render.audio.word_timing import Speech
 
 TEXT_CHARACTERS: Final = 4_000
 """Of one text: about four minutes of speech, and films are three at most."""

@@ -24,7 +24,7 @@ from accounts.access import ratelimit
 from config.core import work_queue
 from config.core.errors import CODES
 from config.core.http_client import shared
-from pipeline.ingest.collect import source_preview, task
+from pipeline.ingest.collect import poll_source, source_preview
 from pipeline.outlets import simulation
 from tests.contracts.conftest import Newsroom
 from tests.contracts.recorder import Recorder
@@ -67,8 +67,8 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
     # One clock for everything, the database's included.
     monkeypatch.setattr(work_queue, "database_now", timezone.now)
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
-    monkeypatch.setattr(task, "_jitter", lambda: 0.0)
-    for module in (task, source_preview):
+    monkeypatch.setattr(poll_source, "_jitter", lambda: 0.0)
+    for module in (poll_source, source_preview):
         monkeypatch.setattr(module, "fetch", lambda *_, **__: LISTED)
     # Redis has a clock of its own.
     allowed = ratelimit.Decision(allowed=True, limit=120, remaining=119, reset_seconds=1, retry_after=0)

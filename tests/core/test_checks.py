@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core.checks import settings_agree
+from config.core.settings_checks import settings_agree
 
 SOUND = {
     "IS_DEVELOPMENT": False,

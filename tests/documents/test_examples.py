@@ -17,7 +17,7 @@ from config.core import task_runner, work_queue
 from config.core.api.jsonio import dump
 from config.core.http_client import shared
 from pipeline import events
-from pipeline.ingest.collect import source_preview, task
+from pipeline.ingest.collect import poll_source, source_preview
 from pipeline.outlets import simulation
 from pipeline.sources.base import Entry, Fetch
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
@@ -67,7 +67,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     # One clock for everything, the database's included.
     monkeypatch.setattr(work_queue, "database_now", timezone.now)
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
-    monkeypatch.setattr(task, "_jitter", lambda: 0.0)
+    monkeypatch.setattr(poll_source, "_jitter", lambda: 0.0)
     monkeypatch.setattr(source_preview, "fetch", lambda *_, **__: LISTED)
     httpserver.expect_request("/hook").respond_with_data("")
     with time_machine.travel(NOON, tick=False) as traveller:

@@ -19,7 +19,7 @@ from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.text.markup import to_html
+from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text
 from pipeline.text.verbatim_edits import first_words
 from pipeline.writers.extractive import PLUGIN as WRITER

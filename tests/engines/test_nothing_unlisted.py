@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, Fact, PersonaCard, SourceText
-from pipeline.engines.checks.allow_list import is_allowed, strange_addresses, title_of
+from pipeline.engines.checks.allowed_contacts import is_allowed, strange_addresses, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

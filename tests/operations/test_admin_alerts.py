@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
-from config.core import slots_in_use
+from config.core import work_leases
 from config.operations import needs_attention, system_checks
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
@@ -57,7 +57,7 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     Generation.everywhere.filter(workspace=workspace).update(wake_at=timezone.now() - timedelta(minutes=3))
     count = Generation.everywhere.filter(workspace=workspace).count()
     dead_source(workspace)
-    slots_in_use.note_worker("one", settings.QUEUE_SLOTS)
+    work_leases.note_worker("one", settings.QUEUE_SLOTS)
     assert texts(operator) == [
         "1 workspace requests access",
         "Publishing is paused: on the whole instance",

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from config import connection_limits
-from config.core import slots_in_use
+from config.core import work_leases
 from config.operations import doctor, health, queue_stats, unfinished_restore
 from pipeline.models import Outlet, Source, Worker
 
@@ -123,9 +123,9 @@ def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_a
     settings.WEB_PROCESSES = 2
     allowed = connection_limits.allowed()
     web = 2 * settings.WEB_CONNECTIONS
-    slots_in_use.note_worker("one", {"generate": 2}, connections=6)
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
+    work_leases.note_worker("one", {"generate": 2}, connections=6)
+    work_leases.start_worker()
+    work_leases.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
     said = f"Web of one machine and 2 workers may open {allowed}; PostgreSQL admits {allowed}."
     assert verdict("connections") == ("ok", said)
     settings.WEB_PROCESSES = 3

@@ -9,7 +9,7 @@ import time_machine
 from django.core.management import CommandError, call_command
 
 from accounts import workspaces
-from config.core import slots_in_use
+from config.core import work_leases
 from config.core.ids import PREFIXES, encode
 from config.operations.explain import explain
 from pipeline.models import (
@@ -94,12 +94,12 @@ def test_the_command_says_what_a_row_is_since_when_and_what_helps(ready):
 
 def at_work(run, *, seen_at=NOON):
     """A lease of the run's task, and its worker."""
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("worker-1", {"compute": 1})
-    slots_in_use.add(
-        "compute.run_item", "compute", [slots_in_use.QueuedTask(run.pk, 1, owner=run.workspace_id)], now=NOON
+    work_leases.start_worker()
+    work_leases.note_worker("worker-1", {"compute": 1})
+    work_leases.add(
+        "compute.run_item", "compute", [work_leases.QueuedTask(run.pk, 1, owner=run.workspace_id)], now=NOON
     )
-    slots_in_use.begin(run.pk, 1, now=NOON)
+    work_leases.begin(run.pk, 1, now=NOON)
     change(run, wake_at=NOON + MINUTE, attempts=2)
     Worker.everywhere.update(seen_at=seen_at)
 
@@ -149,7 +149,7 @@ def test_what_a_dead_worker_began_says_when_another_takes_it(run):
 def test_what_is_queued_or_waits_says_since_and_until_when(run):
     change(run, wake_at=NOON + MINUTE)
     assert told(run)[2] == "It is taken up next at 2027-03-01T12:01:00.000Z."
-    slots_in_use.add("compute.run_item", "compute", [slots_in_use.QueuedTask(run.pk, 1)], now=NOON)
+    work_leases.add("compute.run_item", "compute", [work_leases.QueuedTask(run.pk, 1)], now=NOON)
     assert told(run)[2] == "It is queued for a worker of compute since 2027-03-01T12:00:00.000Z."
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from config.admin_site import work as admin_work
-from config.core import jobs, slots_in_use, work_queue
+from config.core import jobs, work_leases, work_queue
 from config.core.ids import encode
 from config.operations import needs_attention
 from pipeline.models import Source, Worker
@@ -26,9 +26,9 @@ def call(person, address):
 
 @pytest.fixture
 def worker():
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("worker@one", {"ingest": 8, "publish": 24})
-    return slots_in_use.worker()
+    work_leases.start_worker()
+    work_leases.note_worker("worker@one", {"ingest": 8, "publish": 24})
+    return work_leases.worker()
 
 
 def due_source(name="Harbour news", ago=1):
@@ -43,11 +43,11 @@ def due_source(name="Harbour news", ago=1):
 
 def queue(source, *, begins):
     job, now = jobs.jobs()["ingest.poll_source"], work_queue.database_now()
-    (claimed,) = work_queue.claim(Source, limit=1, per_workspace=1, lease=slots_in_use.QUEUED)
-    lease = slots_in_use.QueuedTask(claimed.pk, claimed.token, owner=source.workspace_id)
-    slots_in_use.add(job.name, job.queue, [lease], now=now)
+    (claimed,) = work_queue.claim(Source, limit=1, per_workspace=1, lease=work_leases.QUEUED)
+    lease = work_leases.QueuedTask(claimed.pk, claimed.token, owner=source.workspace_id)
+    work_leases.add(job.name, job.queue, [lease], now=now)
     if begins:
-        slots_in_use.begin(lease.subject, lease.token, now=now)
+        work_leases.begin(lease.subject, lease.token, now=now)
 
 
 def test_it_names_task_row_workspace_and_worker(operator, worker):

@@ -23,7 +23,7 @@ from pipeline.platforms.feed.documents import (
     render_json_feed,
     render_rss,
 )
-from pipeline.text.markup import to_html
+from pipeline.text.body_html import to_html
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CONTENT = "{http://purl.org/rss/1.0/modules/content/}"

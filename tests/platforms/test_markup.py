@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
-from pipeline.text.markup import BODY_FORMATS, to_html
+from pipeline.text.body_html import BODY_FORMATS, to_html
 
 REL = 'rel="noopener noreferrer"'
 

@@ -7,7 +7,7 @@ import pytest
 from pipeline.media import text_to_speech
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
-from pipeline.render.audio.spoken_words import tokens
+from pipeline.render.audio.word_timing import tokens
 
 SCRIPT = NarrationScript(
     (

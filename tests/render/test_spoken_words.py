@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.audio.spoken_words import Pause, SpeechEvent, as_written, tokens
+from pipeline.render.audio.word_timing import Pause, SpeechEvent, as_written, tokens
 from pipeline.render.typography.phrases import LONGEST_PIECE, joined
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from config import celery
-from config.core import slots_in_use
+from config.core import work_leases
 
 NOBODY = "redis://127.0.0.1:1/0"
 pytestmark = pytest.mark.both_databases
@@ -38,7 +38,7 @@ def broker(sent):
 def test_a_message_names_row_token_and_workspace_in_the_job_s_queue(sent):
     job = SimpleNamespace(name="publish.send_publication", queue="publish")
     row, workspace = uuid4(), uuid4()
-    celery.InProcessBroker().send(job, slots_in_use.QueuedTask(row, 7, owner=workspace))
+    celery.InProcessBroker().send(job, work_leases.QueuedTask(row, 7, owner=workspace))
     ((name, given, options),) = sent
     assert (name, given) == (job.name, ((str(row), 7, None), {"workspace": str(workspace)}))
     # By the worker's clock: one that is a minute ahead must not lose what it is sent.

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
 from config import celery, connection_limits
-from config.core import dispatcher, jobs, slots_in_use, task_runner, work_queue
+from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 from config.core.clock import utc_now
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -64,8 +64,8 @@ def broker(settings, monkeypatch):
     monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
     dispatcher.wake_with(messages.wake)
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("one", {"tests": 4})
+    work_leases.start_worker()
+    work_leases.note_worker("one", {"tests": 4})
     yield messages
     task_runner.start()
 
@@ -138,7 +138,7 @@ def test_a_row_becomes_a_message_a_task_and_nothing_is_left(work, broker, worksp
 
     work.then = look
     assert work_all([message]) == [True]
-    assert seen == [("running", slots_in_use.worker(), 1)]
+    assert seen == [("running", work_leases.worker(), 1)]
     assert Lease.everywhere.count() == 0
     assert round_of(broker) == []
 
@@ -196,10 +196,10 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     assert work_all(round_of(broker)) == [True]
     assert {one.name for one in dispatcher.due_jobs()} == {job.name}
     assert round_of(broker) == []
-    slots_in_use.note_worker("one", {"tests": 4, "films": 1})
+    work_leases.note_worker("one", {"tests": 4, "films": 1})
     messages = round_of(broker)
     assert messages == [(job.name, row.pk, 2, None)]
-    assert slots_in_use.held(work_queue.database_now()).queues == {"films": 1}
+    assert work_leases.held(work_queue.database_now()).queues == {"films": 1}
     assert work_all(messages) == [True]
     assert (work.done, films.done) == ([row.pk], [row.pk])
 
@@ -208,11 +208,11 @@ def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace)
     """It is queued there before the task that gave it on has ended."""
     now = work_queue.database_now()
     (row,) = waiting(workspace)
-    slots_in_use.add("tests.work", "tests", [slots_in_use.QueuedTask(row.pk, 1)], now=now)
-    slots_in_use.begin(row.pk, 1, now=now)
-    slots_in_use.add("films.make", "films", [slots_in_use.QueuedTask(row.pk, 2)], now=now)
-    slots_in_use.end(row.pk, 1)
-    held = slots_in_use.held(now)
+    work_leases.add("tests.work", "tests", [work_leases.QueuedTask(row.pk, 1)], now=now)
+    work_leases.begin(row.pk, 1, now=now)
+    work_leases.add("films.make", "films", [work_leases.QueuedTask(row.pk, 2)], now=now)
+    work_leases.end(row.pk, 1)
+    held = work_leases.held(now)
     assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
 
 
@@ -225,11 +225,11 @@ def test_what_computes_may_have_all_slots_of_its_queue(work, broker, workspace):
 def test_slots_are_those_of_all_living_workers(work, broker, workspace, monkeypatch):
     for _ in range(3):
         waiting(WorkspaceFactory(), 5)
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("two", {"tests": 3})
+    work_leases.start_worker()
+    work_leases.note_worker("two", {"tests": 3})
     assert len(round_of(broker)) == 4 + 3 + 2
-    after(slots_in_use.ALIVE.total_seconds() + 1, monkeypatch)
-    slots_in_use.note_worker("two", {"tests": 3})
+    after(work_leases.ALIVE.total_seconds() + 1, monkeypatch)
+    work_leases.note_worker("two", {"tests": 3})
     # The first one is dead, and the messages have got lost.
     assert len(round_of(broker)) == 3 + 2
 
@@ -237,16 +237,16 @@ def test_slots_are_those_of_all_living_workers(work, broker, workspace, monkeypa
 def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, workspace, monkeypatch):
     waiting(workspace, 2)
     for name, subject, token, _ in round_of(broker):
-        slots_in_use.begin(subject, token, now=work_queue.database_now())
+        work_leases.begin(subject, token, now=work_queue.database_now())
         assert work_queue.begin(jobs.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
     now = work_queue.database_now()
-    assert slots_in_use.held(now).queues == {"tests": 2}
-    assert slots_in_use.held(now + slots_in_use.ALIVE).queues == {}
+    assert work_leases.held(now).queues == {"tests": 2}
+    assert work_leases.held(now + work_leases.ALIVE).queues == {}
 
 
 def test_nothing_is_queued_where_no_worker_takes_the_queue(work, broker, workspace):
     waiting(workspace)
-    slots_in_use.end_worker()
+    work_leases.end_worker()
     assert dispatcher.run_round(broker) == (0, False)
     assert Source.everywhere.get().lease_token == 0
 
@@ -351,7 +351,7 @@ def test_a_lost_message_costs_ten_seconds_and_no_try(work, broker, workspace, mo
     after(9, monkeypatch)
     assert round_of(broker) == []
     after(2, monkeypatch)
-    slots_in_use.note_worker("one", {"tests": 4})
+    work_leases.note_worker("one", {"tests": 4})
     (message,) = round_of(broker)
     assert message == (JOB, row.pk, 2, None)
     # It was only late.
@@ -387,7 +387,7 @@ def test_work_that_fails_is_due_again_when_its_lease_ends_and_is_given_up_in_the
         assert Lease.everywhere.count() == 0
         assert round_of(broker) == []
         after(61, monkeypatch)
-        slots_in_use.note_worker("one", {"tests": 4})
+        work_leases.note_worker("one", {"tests": 4})
     assert work_all(round_of(broker)) == [True]
     assert (len(work.done), work.given_up) == (3, [row.pk])
 
@@ -397,7 +397,7 @@ def test_five_flushes_of_the_broker_end_no_row(work, broker, workspace, monkeypa
     for _ in range(5):
         assert len(round_of(broker)) == 1
         after(11, monkeypatch)
-        slots_in_use.note_worker("one", {"tests": 4})
+        work_leases.note_worker("one", {"tests": 4})
     assert work_all(round_of(broker)) == [True]
     assert (work.done, work.given_up) == ([row.pk], [])
 
@@ -420,10 +420,10 @@ def test_a_task_that_the_database_fails_leaves_its_row_to_the_lease(work, broker
         raise OperationalError("gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(slots_in_use, "begin", broken)
+        patched.setattr(work_leases, "begin", broken)
         assert work_all(messages) == [False]
     after(11, monkeypatch)
-    slots_in_use.note_worker("one", {"tests": 4})
+    work_leases.note_worker("one", {"tests": 4})
     assert work_all(round_of(broker)) == [True]
 
 
@@ -451,7 +451,7 @@ def test_a_batch_with_a_pace_rests_between_two_runs(broker, monkeypatch):
     assert work_all(round_of(broker)) == [True]
     assert round_of(broker) == []
     after(599, monkeypatch)
-    slots_in_use.note_worker("one", {"tests": 4})
+    work_leases.note_worker("one", {"tests": 4})
     assert round_of(broker) == []
     after(2, monkeypatch)
     assert work_all(round_of(broker)) == [True]
@@ -469,11 +469,11 @@ def test_a_batch_that_fails_is_not_queued_again_at_once(broker, monkeypatch):
 def test_a_batch_whose_worker_died_is_queued_again(broker, monkeypatch):
     jobs.register(jobs.BatchJob(name="tests.rare", work=lambda: 0, every_seconds=600))
     ((_, subject, token, _),) = round_of(broker)
-    slots_in_use.begin(subject, token, now=work_queue.database_now())
+    work_leases.begin(subject, token, now=work_queue.database_now())
     assert round_of(broker) == []
     after(16, monkeypatch)
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("two", {"tests": 1})
+    work_leases.start_worker()
+    work_leases.note_worker("two", {"tests": 1})
     assert [message[2] for message in round_of(broker)] == [token + 1]
 
 

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from config import celery, task_watch
-from config.core import counters, jobs, slots_in_use, work_queue
+from config.core import counters, jobs, work_leases, work_queue
 from config.task_watch import Running, TaskWatch
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -20,15 +20,15 @@ JOB = "ingest.poll_source"
 
 @pytest.fixture
 def row():
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("one", {"ingest": 8})
+    work_leases.start_worker()
+    work_leases.note_worker("one", {"ingest": 8})
     now = work_queue.database_now()
     row = Source.everywhere.create(
         workspace=WorkspaceFactory(), name="Harbour", type="rss", wake_at=now + timedelta(minutes=1)
     )
-    lease = slots_in_use.QueuedTask(row.pk, row.lease_token, owner=row.workspace_id)
-    slots_in_use.add(JOB, "ingest", [lease], now=now)
-    slots_in_use.begin(row.pk, row.lease_token, now=now)
+    lease = work_leases.QueuedTask(row.pk, row.lease_token, owner=row.workspace_id)
+    work_leases.add(JOB, "ingest", [lease], now=now)
+    work_leases.begin(row.pk, row.lease_token, now=now)
     return row
 
 
@@ -84,7 +84,7 @@ def test_the_slot_of_a_process_that_was_killed_is_free_again(row, age, is_known,
     Lease.everywhere.update(began_at=work_queue.database_now() - timedelta(seconds=age))
     running = [Running(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
     TaskWatch().look(running)
-    assert slots_in_use.held(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
+    assert work_leases.held(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
 
 
 def test_what_runs_is_what_celery_says(row, monkeypatch):

@@ -20,7 +20,7 @@ from django.core.cache import caches
 from django.db import connection
 
 import pipeline.outlets.outlet_client
-from config.core import counters, dispatcher, slots_in_use, task_runner
+from config.core import counters, dispatcher, task_runner, work_leases
 from config.core import jobs as core_jobs
 from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
@@ -69,7 +69,7 @@ MEANWHILE: Final = timedelta(minutes=5)
 class Message:
     job: str
     queue: str
-    lease: slots_in_use.QueuedTask
+    lease: work_leases.QueuedTask
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Instance:
 
     # --- The broker ----------------------------------------------------------------------------------------------
 
-    def send(self, job: core_jobs.Job, lease: slots_in_use.QueuedTask) -> None:
+    def send(self, job: core_jobs.Job, lease: work_leases.QueuedTask) -> None:
         world, chance = self.world, self.world.chance
         if self.is_away:
             message = "The broker is away."
@@ -219,8 +219,8 @@ class Instance:
         """Each worker says every few seconds that it lives; here at the moment when somebody asks."""
         for one in living:
             if all_of_it or not one.is_noted or not self.world.chance.randrange(30):
-                slots_in_use._worker["id"] = one.worker
-                slots_in_use.note_worker(one.name, one.slots)
+                work_leases._worker["id"] = one.worker
+                work_leases.note_worker(one.name, one.slots)
                 one.is_noted = True
         with connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(living))
@@ -356,7 +356,7 @@ class Instance:
                 mock.patch.dict(core_jobs._jobs, jobs, clear=True),
                 mock.patch.dict(dispatcher._waker, {"it": self.wake}),
                 mock.patch.dict(task_runner._did_at, {"at": 0.0}),
-                mock.patch.dict(slots_in_use._worker),
+                mock.patch.dict(work_leases._worker),
                 mock.patch.object(task_runner, "_every_second", []),
                 mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a month's work.

@@ -26,7 +26,7 @@ import greenlet
 import time_machine
 from django.db import connection
 
-from config.core import crash_points, dispatcher, ids, slots_in_use, work_queue
+from config.core import crash_points, dispatcher, ids, work_leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -218,7 +218,7 @@ class World:
 
     def _resume(self, task: Task) -> None:
         self.task = task
-        slots_in_use._worker["id"] = task.process.worker
+        work_leases._worker["id"] = task.process.worker
         self._set_clock()
         try:
             task.run.switch()

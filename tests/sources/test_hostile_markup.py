@@ -15,8 +15,8 @@ from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
 from pipeline.sources.feeds import parse, parser_pool, read_feed
 from pipeline.sources.web_pages import sitemap_reader, text_child
 from pipeline.text import html_text
+from pipeline.text.body_html import to_html
 from pipeline.text.html_text import html_to_text
-from pipeline.text.markup import to_html
 from pipeline.text.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
 from pipeline.text.plain_text import read_body
 from tests.sizes import IS_PROOF

@@ -71,6 +71,11 @@ def test_choice_is_the_same_by_seed(package):
 
 def test_every_pattern_finds_files():
     assert set(mutants.SOURCES) == set(mutants.TESTS)
-    sources = [one for patterns in mutants.SOURCES.values() for one in patterns.split()]
+    sources = [
+        one
+        for table in (mutants.SOURCES, mutants.SIMULATED)
+        for patterns in table.values()
+        for one in patterns.split()
+    ]
     tests = [f"tests/{one}" for patterns in mutants.TESTS.values() for one in patterns.split()]
     assert [one for one in sources + tests if not mutants.find_files(mutants.ROOT, one)] == []

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.core import dispatcher, jobs, slots_in_use, task_runner, work_queue
+from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -116,7 +116,7 @@ class Workers:
         self.pool = ThreadPoolExecutor(settings.QUEUE_SLOTS["webhooks"] + 8)
         self.is_over = threading.Event()
 
-    def send(self, job: jobs.Job, lease: slots_in_use.QueuedTask) -> None:
+    def send(self, job: jobs.Job, lease: work_leases.QueuedTask) -> None:
         self.pool.submit(task_runner.run, job.name, lease.subject, lease.token, lease.holder)
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
@@ -144,7 +144,7 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
     def tick() -> None:
         while not workers.is_over.is_set():
             # A worker that isn't seen for some seconds counts as dead, and what it runs no more.
-            slots_in_use.note_worker("test", settings.QUEUE_SLOTS)
+            work_leases.note_worker("test", settings.QUEUE_SLOTS)
             workers.wake()
             workers.is_over.wait(1)
         work_queue.release_connections()
@@ -156,8 +156,8 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
         # The deliveries alone: a test writes the deliveries itself, and must not meet the task that does.
         delivering = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.HolderJob)}
         monkeypatch.setattr(jobs, "_jobs", delivering)
-        slots_in_use.start_worker()
-        slots_in_use.note_worker("test", settings.QUEUE_SLOTS)
+        work_leases.start_worker()
+        work_leases.note_worker("test", settings.QUEUE_SLOTS)
         dispatcher.wake_with(workers.wake)
         ticker.start()
 

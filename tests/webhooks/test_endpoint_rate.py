@@ -13,7 +13,7 @@ from time import monotonic, sleep
 import pytest
 from django.db import close_old_connections, connections
 
-from config.core import dispatcher, slots_in_use, work_queue
+from config.core import dispatcher, work_leases, work_queue
 from config.core.errors import Invalid
 from config.operations import unfinished_restore
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
@@ -116,7 +116,7 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     make_delivery(sibling)
     now = work_queue.database_now()
     tasks = dispatcher._claim_holders(
-        replace(HEALTHY, pace=RATE), 1, slots_in_use.held(now), now, per_workspace=9
+        replace(HEALTHY, pace=RATE), 1, work_leases.held(now), now, per_workspace=9
     )
     assert [task.holder for task in tasks] == [sibling.pk]
     assert flooded.pk != sibling.pk

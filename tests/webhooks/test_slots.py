@@ -12,7 +12,7 @@ import pytest
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.core import dispatcher, jobs, slots_in_use, work_queue
+from config.core import dispatcher, jobs, work_leases, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks import limits
 from webhooks.deliver import take
@@ -23,19 +23,19 @@ from webhooks.tasks import FAILING, HEALTHY
 
 def queue(
     job: jobs.HolderJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
-) -> list[slots_in_use.QueuedTask]:
+) -> list[work_leases.QueuedTask]:
     """Tasks that the dispatcher would queue with so much room."""
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
-        slots_in_use.lock()
+        work_leases.lock()
         now = work_queue.database_now()
-        found = dispatcher._claim_holders(job, room, slots_in_use.held(now), now, per_workspace=per_workspace)
+        found = dispatcher._claim_holders(job, room, work_leases.held(now), now, per_workspace=per_workspace)
         if found:
-            slots_in_use.add(job.name, job.queue, found, now=now)
+            work_leases.add(job.name, job.queue, found, now=now)
     return found
 
 
-def of(tasks: list[slots_in_use.QueuedTask], endpoint: Endpoint) -> int:
+def of(tasks: list[work_leases.QueuedTask], endpoint: Endpoint) -> int:
     return sum(task.holder == endpoint.pk for task in tasks)
 
 
@@ -47,7 +47,7 @@ def test_four_lanes_of_one_endpoint_and_no_more_until_one_ends():
     tasks = queue()
     assert len(tasks) == 4
     assert queue() == []
-    slots_in_use.end(tasks[0].subject, tasks[0].token)
+    work_leases.end(tasks[0].subject, tasks[0].token)
     assert of(queue(), endpoint) == 1
 
 
@@ -68,8 +68,8 @@ def test_a_message_that_was_lost_frees_its_lane():
     for _ in range(9):
         make_delivery(endpoint)
     assert len(queue()) == 4
-    later = timezone.now() + 2 * slots_in_use.QUEUED
-    assert len(dispatcher._claim_holders(HEALTHY, 9, slots_in_use.held(later), later, per_workspace=9)) == 4
+    later = timezone.now() + 2 * work_leases.QUEUED
+    assert len(dispatcher._claim_holders(HEALTHY, 9, work_leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -77,14 +77,14 @@ def test_what_a_dead_worker_had_counts_no_more():
     endpoint = make_endpoint()
     for _ in range(9):
         make_delivery(endpoint)
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("one", {"webhooks": 16})
+    work_leases.start_worker()
+    work_leases.note_worker("one", {"webhooks": 16})
     now = work_queue.database_now()
     for task in queue():
-        assert slots_in_use.begin(task.subject, task.token, now=now)
+        assert work_leases.begin(task.subject, task.token, now=now)
     assert queue() == []
-    later = now + slots_in_use.ALIVE
-    assert len(dispatcher._claim_holders(HEALTHY, 9, slots_in_use.held(later), later, per_workspace=9)) == 4
+    later = now + work_leases.ALIVE
+    assert len(dispatcher._claim_holders(HEALTHY, 9, work_leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -116,7 +116,7 @@ def test_lanes_that_still_run_when_it_begins_to_fail_count_as_the_probe():
     Endpoint.everywhere.update(failures=1)
     assert queue(FAILING) == []
     for task in tasks:
-        slots_in_use.end(task.subject, task.token)
+        work_leases.end(task.subject, task.token)
     assert len(queue(FAILING)) == 1
 
 

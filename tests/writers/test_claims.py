@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.writers.claude.answers import AnswerUnreadable
-from pipeline.writers.claude.quote_finder import spelled_out
+from pipeline.writers.claude.quotes_in_source import spelled_out
 
 TEXT = "The council voted 14 to 9 for the line, and the mayor “could not wait longer”. It costs £214 million."
 

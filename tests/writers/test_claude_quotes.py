@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import SourceText
 from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
-from pipeline.writers.claude.quote_finder import FoldedText, Haystack
+from pipeline.writers.claude.quotes_in_source import FoldedText, Haystack
 from pipeline.writers.claude.source_text import LEFT_OUT, readable
 
 texts = st.text(

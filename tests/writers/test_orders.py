@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard, SourceText
-from pipeline.engines.checks.allow_list import check_suspicion
+from pipeline.engines.checks.allowed_contacts import check_suspicion
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused

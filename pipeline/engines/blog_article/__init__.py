@@ -36,7 +36,7 @@ from pipeline.engines.blog_article.draft import (
 )
 from pipeline.engines.blog_article.hero_picture import SIZE, hero
 from pipeline.engines.blog_article.markdown import ArticleSection, compose, phrases, take_apart
-from pipeline.engines.checks.allow_list import (
+from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Check, judged
 from pipeline.engines.blog_article.draft import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
 from pipeline.engines.blog_article.markdown import bullets
-from pipeline.engines.checks.allow_list import list_some, strange_tags
+from pipeline.engines.checks.allowed_contacts import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address

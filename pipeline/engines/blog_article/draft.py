@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Draft
 from pipeline.engines.blog_article.markdown import BREAK, bullet_list, escaped, linked, phrases, place_of
-from pipeline.engines.checks.allow_list import is_allowed, title_of
+from pipeline.engines.checks.allowed_contacts import is_allowed, title_of
 from pipeline.engines.shared.source_sentences import angle_of, part_of, spread, standing_alone
 from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of

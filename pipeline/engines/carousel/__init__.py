@@ -21,7 +21,7 @@ from pipeline.engines.carousel.slides import (
     draw_slides,
     slides_in,
 )
-from pipeline.engines.checks.allow_list import check_suspicion, is_allowed, title_of
+from pipeline.engines.checks.allowed_contacts import check_suspicion, is_allowed, title_of
 from pipeline.engines.checks.persona_rules import keeps_rules
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.engines.shared.picture_parts import (

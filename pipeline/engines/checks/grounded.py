@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check
-from pipeline.engines.checks.allow_list import list_some
+from pipeline.engines.checks.allowed_contacts import list_some
 from pipeline.grounding import (
     fold,
     misquoted,

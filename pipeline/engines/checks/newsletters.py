@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Check, Claim
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
 from pipeline.text.anaphora import lacks_antecedent, points_back

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engines.base import Check, judged
-from pipeline.engines.checks.allow_list import (
+from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, PersonaCard, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import check_suspicion
+from pipeline.engines.checks.allowed_contacts import check_suspicion
 from pipeline.engines.checks.posts import check_words
 from pipeline.engines.clipped_short.spans import (
     LEAST,

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Fact
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.render.audio.transcript_sentences import sentences, text_of
 from pipeline.render.video.material import VideoSpan
 from pipeline.text.links import find_links

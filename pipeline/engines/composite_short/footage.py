@@ -11,7 +11,7 @@ from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.shared.film_checks import is_span
-from pipeline.render.audio.spoken_words import tokens
+from pipeline.render.audio.word_timing import tokens
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
 from pipeline.text.verbatim_edits import counted

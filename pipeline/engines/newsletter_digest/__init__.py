@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.checks import newsletters as rules
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.grounding import ungrounded_numbers
 from pipeline.plugins import Refused

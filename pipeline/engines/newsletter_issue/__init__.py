@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.checks import newsletters as rules
-from pipeline.engines.checks.allow_list import title_of
+from pipeline.engines.checks.allowed_contacts import title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import title_of
+from pipeline.engines.checks.allowed_contacts import title_of
 from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
 from pipeline.engines.quote_graphic.quotation import (

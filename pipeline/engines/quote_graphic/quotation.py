@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.picture_parts import (

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, judged
-from pipeline.engines.checks.allow_list import strange_addresses
+from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, missing
 from pipeline.render.typography.typeset import typeset

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Check, judged
-from pipeline.engines.checks.allow_list import strange_addresses
+from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.render import colour
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language

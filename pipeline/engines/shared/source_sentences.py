@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Claim
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import count_hashtags
 from pipeline.text.anaphora import lacks_antecedent
 from pipeline.text.links import find_links

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import (
+from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,

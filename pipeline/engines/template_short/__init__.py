@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
     TAGS_MOST,

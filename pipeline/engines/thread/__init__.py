@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import list_some, title_of
+from pipeline.engines.checks.allowed_contacts import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
 from pipeline.engines.shared.source_sentences import (

@@ -12,6 +12,7 @@ from pipeline.ingest.collect.crud import (
     restore,
 )
 from pipeline.ingest.collect.entry_log import forget as forget_entries
+from pipeline.ingest.collect.poll_source import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
 from pipeline.ingest.collect.source_preview import Previewed, SourcePreview, preview
 from pipeline.ingest.collect.source_validation import (
     SourcesExceeded,
@@ -22,9 +23,8 @@ from pipeline.ingest.collect.source_validation import (
     kind_of,
     written,
 )
-from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
 from pipeline.outlets.references import check_outlets
-from pipeline.switches.host_slots import forget as forget_hosts
+from pipeline.switches.one_fetch_per_host import forget as forget_hosts
 
 __all__ = [
     "CHANGEABLE",

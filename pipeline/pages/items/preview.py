@@ -11,8 +11,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
+from pipeline.text.body_html import to_html
 from pipeline.text.links import find_links
-from pipeline.text.markup import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

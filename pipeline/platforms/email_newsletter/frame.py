@@ -20,8 +20,8 @@ import nh3
 from pipeline.platforms.rules import images_of
 from pipeline.render import colour
 from pipeline.render.typography.bidi import is_rtl_language
+from pipeline.text.body_html import to_html
 from pipeline.text.links import is_same_address
-from pipeline.text.markup import to_html
 from pipeline.text.newsletter_sections import NewsletterSection, leads_somewhere, read_more, sections_of
 from pipeline.text.plain_text import plain_text
 

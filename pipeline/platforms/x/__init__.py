@@ -28,7 +28,7 @@ from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
-from pipeline.platforms.x import errors, media, numbers
+from pipeline.platforms.x import errors, media, post_counts
 from pipeline.platforms.x.timeline_search import search
 from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused
 from pipeline.text.links import find_links
@@ -282,7 +282,7 @@ class X(TokenPlatform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return numbers.samples(account, sent, http=http, now=now)
+        return post_counts.samples(account, sent, http=http, now=now)
 
 
 def sent_of(account: Account, data: object) -> Sent | None:

@@ -8,13 +8,13 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.render.audio.spoken_words import tokens
+from pipeline.render.audio.word_timing import tokens
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.render.audio.spoken_words import Speech
+    from pipeline.render.audio.word_timing import Speech
 
 RATE: Final = 165
 """Words a minute, as people speak in short films."""

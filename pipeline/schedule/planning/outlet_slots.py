@@ -14,7 +14,7 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing.rate_caps import is_resting, rules_of
-from pipeline.schedule.planning.planner import DAY, FreeSlot, PlannerOutlet, PlannerPost, Traits
+from pipeline.schedule.planning.fill_slots import DAY, FreeSlot, PlannerOutlet, PlannerPost, Traits
 from pipeline.states import OPEN_PUBLICATIONS
 from pipeline.text.wall_clock import zone_named
 

@@ -13,8 +13,8 @@ from config.core.ids import decode, encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.schedule.planning import planner
-from pipeline.schedule.planning.apply import PlanEntry
+from pipeline.schedule.planning import fill_slots
+from pipeline.schedule.planning.commit_plan import PlanEntry
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of, traits_of_row
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
         if why is not None:
             refused.append(why)
         else:
-            pool.append(planner.PlanCandidate(key, _worth(item, now), traits_of_row(item), taking))
-    made = planner.plan(
+            pool.append(fill_slots.PlanCandidate(key, _worth(item, now), traits_of_row(item), taking))
+    made = fill_slots.plan(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
         a_day=asked.a_day,
@@ -195,7 +195,9 @@ def _left(item: GeneratedItem, code: str) -> LeftOut:
 
 
 def _entries(
-    made: planner.PlacementPlan, items: Mapping[str, GeneratedItem], timelines: Mapping[str, OutletTimeline]
+    made: fill_slots.PlacementPlan,
+    items: Mapping[str, GeneratedItem],
+    timelines: Mapping[str, OutletTimeline],
 ) -> tuple[Proposed, ...]:
     return tuple(
         Proposed(
@@ -208,7 +210,7 @@ def _entries(
     )
 
 
-def _free(timelines: Mapping[str, OutletTimeline], made: planner.PlacementPlan) -> int:
+def _free(timelines: Mapping[str, OutletTimeline], made: fill_slots.PlacementPlan) -> int:
     taken = {(one.outlet, one.moment) for one in made.placements}
     return sum(1 for slot in _untaken(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
 

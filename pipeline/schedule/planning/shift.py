@@ -12,7 +12,7 @@ from config.core.errors import Conflict
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_or_refuse
-from pipeline.schedule.planning import planner
+from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def move(
             message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
             raise Conflict.because(code="past" if at < now else "too_far", message=message)
         timeline = _timeline(row, at, now)
-        code = planner.why_not(
+        code = fill_slots.why_not(
             timeline.planner_outlet,
             at,
             [post for post in timeline.planner_outlet.posts if post.key != str(row.pk)],

@@ -1,6 +1,6 @@
 """Evergreen items: one comes back every so many days as a fresh variant, and stops where its source is gone."""
 
 from pipeline.schedule.recurring.crud import KEPT, Ended, begin, change, forget, why_ended
-from pipeline.schedule.recurring.task import give_up, run_recurrence
+from pipeline.schedule.recurring.repeat_item import give_up, run_recurrence
 
 __all__ = ["KEPT", "Ended", "begin", "change", "forget", "give_up", "run_recurrence", "why_ended"]

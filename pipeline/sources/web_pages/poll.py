@@ -23,7 +23,7 @@ from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.polite_fetch import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
-from pipeline.sources.web_pages.work import PageWork
+from pipeline.sources.web_pages.visit_pages import PageWork
 from pipeline.text.links import canonical_url
 from pipeline.text.verbatim_edits import counted
 

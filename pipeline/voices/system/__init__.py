@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import child_program
-from pipeline.render.audio.spoken_words import Pause, Speech, SpeechEvent, as_written, is_spoken
+from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, is_spoken
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import child_program
-from pipeline.render.audio.spoken_words import Pause, Speech, SpeechEvent, as_written, tokens
+from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, tokens
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:

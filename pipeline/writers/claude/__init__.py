@@ -21,7 +21,7 @@ from pipeline.writers.base import (
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
 from pipeline.writers.claude.conversation import Talk, ready
-from pipeline.writers.claude.quote_finder import SIGN, Haystack, spelled_out
+from pipeline.writers.claude.quotes_in_source import SIGN, Haystack, spelled_out
 from pipeline.writers.claude.source_text import FARTHEST, readable, says_more_than_its_title
 from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
 

@@ -14,7 +14,7 @@ from pipeline.text.verbatim_edits import collapse
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Talk, ready
-from pipeline.writers.claude.quote_finder import Haystack
+from pipeline.writers.claude.quotes_in_source import Haystack
 from pipeline.writers.extractive import MAX_CHARACTERS
 from pipeline.writers.persona_drafts import POSTS_SHOWN, DraftedPersona
 

@@ -26,7 +26,7 @@ from pipeline.text.verbatim_edits import (
 )
 from pipeline.writers.approved_line_drafts import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
-from pipeline.writers.extractive.topic_sentences import sentences_of, topic_drafts
+from pipeline.writers.extractive.topic_posts import sentences_of, topic_drafts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from config.core import dispatcher, slots_in_use, task_runner
+from config.core import dispatcher, task_runner, work_leases
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
@@ -283,8 +283,8 @@ class Messages:
 @pytest.fixture
 def begun():
     """Begins as many films as there are slots, and returns what was sent for them."""
-    slots_in_use.start_worker()
-    slots_in_use.note_worker("films", {"render": 1})
+    work_leases.start_worker()
+    work_leases.note_worker("films", {"render": 1})
 
     def begin(slots=1):
         messages = Messages()

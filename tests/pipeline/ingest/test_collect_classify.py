@@ -15,7 +15,7 @@ from django.utils import timezone
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline.ingest import collect, purge, replan
-from pipeline.ingest.collect import store, task
+from pipeline.ingest.collect import poll_source, store
 from pipeline.models import GeneratedItem, HostSlot, RawBody, RawItem, RawPrint, Source, SourceEntry
 from pipeline.plugins import Refused, TryLater
 from pipeline.review import decisions
@@ -632,7 +632,7 @@ def test_poll_that_is_killed_anywhere_ends_as_if_it_was_not(rich, told, monkeypa
             raise Killed(name)
 
     monkeypatch.setattr(store, "PORTION", 1)
-    for module in (task, store):
+    for module in (poll_source, store):
         monkeypatch.setattr(module, "crash_point", point)
     told.more["is_window"] = True
     documents = [

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.utils import timezone
 
 from config.core.ids import uuid7
-from pipeline.mailing import task
+from pipeline.mailing import send_mailings
 from pipeline.models import GeneratedItem, Outlet, Subscriber
 from pipeline.platforms.email_newsletter import session
 from tests.pipeline.mailing.mail_server import PASSWORD, MailServer
@@ -71,7 +71,7 @@ def tls_server(monkeypatch, tmp_path) -> Iterator[MailServer]:
 def pauses(monkeypatch) -> list[float]:
     """How long a hand would have sat between two mails."""
     sat: list[float] = []
-    monkeypatch.setattr(task.time, "sleep", sat.append)
+    monkeypatch.setattr(send_mailings.time, "sleep", sat.append)
     return sat
 
 

@@ -19,7 +19,7 @@ from accounts.models import Notice
 from config.core.http_client import Policy
 from config.core.ids import encode
 from pipeline import limits, mailing, outlets, publish
-from pipeline.mailing import create, task
+from pipeline.mailing import create, send_mailings
 from pipeline.mailing import send as sending
 from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subscriber
 from pipeline.platforms.base import Account
@@ -361,7 +361,7 @@ def test_a_line_that_is_given_back_at_that_moment_goes_on_too(newsletter_item, l
     subscribe(letter, "ann")
     issued(newsletter_item, letter)
     outlets.switch_off(letter, by="bob", now=NOON)
-    look = task._held_until
+    look = send_mailings._held_until
     looks = []
 
     def held_until(row, now):
@@ -371,7 +371,7 @@ def test_a_line_that_is_given_back_at_that_moment_goes_on_too(newsletter_item, l
             outlets.switch_on(letter, by="bob", now=NOON)
         return found
 
-    monkeypatch.setattr(task, "_held_until", held_until)
+    monkeypatch.setattr(send_mailings, "_held_until", held_until)
     run(letter)
     closed = NOON + timedelta(minutes=5)
     assert (looks, MailQueue.everywhere.get().wake_at) == ([closed, closed, None], NOON)

@@ -9,7 +9,7 @@ from pipeline.generate.model.batches.patient_client import (
     patience,
     wake,
 )
-from pipeline.generate.model.batches.task import advance_batch, forget, give_up
+from pipeline.generate.model.batches.work_batch import advance_batch, forget, give_up
 
 __all__ = [
     "AWAITED",

@@ -11,7 +11,7 @@ from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
-from pipeline.render.audio.spoken_words import tokens
+from pipeline.render.audio.word_timing import tokens
 from pipeline.render.big_numbers import figures_in
 from pipeline.render.captions import HELD, cards
 from pipeline.render.picture_plan import DrawnText

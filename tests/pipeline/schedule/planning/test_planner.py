@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline import publish
 from pipeline.models import PublishQueue
-from pipeline.schedule.planning.planner import (
+from pipeline.schedule.planning.fill_slots import (
     DAY,
     FreeSlot,
     PlanCandidate,

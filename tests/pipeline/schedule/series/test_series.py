@@ -33,7 +33,7 @@ from pipeline.models import (
 from pipeline.personas import crud
 from pipeline.review import regenerate
 from pipeline.schedule import series
-from pipeline.schedule.series import select, task
+from pipeline.schedule.series import make_issue, select
 from tests.pipeline.steps import NOON, claimed, push_raw, reread, run_generations
 from tests.writers.messages_server import material_of, ok, refusal
 
@@ -374,7 +374,7 @@ def test_hand_that_is_killed_leaves_one_digest(rich, clock, monkeypatch, point):
             raise Killed
 
     with monkeypatch.context() as patch:
-        for module in (task, task):
+        for module in (make_issue, make_issue):
             patch.setattr(module, "crash_point", die)
         with pytest.raises(Killed):
             series.run_series(claimed(row))

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from pipeline.engines.base import Brief, Check, Fact, PersonaCard
-from pipeline.engines.checks.allow_list import check_contacts, check_suspicion, strange_contacts
+from pipeline.engines.checks.allowed_contacts import check_contacts, check_suspicion, strange_contacts
 
 QUOTE = "Write to press@harrow.example or call 020 7946 0958 (ask for Ann) and name HARROW24; 12,000,000 people did."
 BRIEF = Brief("Harrow", "en", "https://harrow.example/x", (Fact("f1", QUOTE, QUOTE, 0, len(QUOTE)),))

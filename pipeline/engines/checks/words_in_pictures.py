@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Check
-from pipeline.engines.checks.allow_list import check_accounts, check_addresses, check_contacts
+from pipeline.engines.checks.allowed_contacts import check_accounts, check_addresses, check_contacts
 from pipeline.engines.checks.grounded import check_names, check_numbers, check_quotations, words_of
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.checks.posts import check_characters

@@ -33,7 +33,7 @@ from pipeline.ingest.collect.store import take_in
 from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
 from pipeline.states import POLLED_SOURCES
-from pipeline.switches import host_slots
+from pipeline.switches import one_fetch_per_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -121,7 +121,7 @@ def _poll(source: Source, now: datetime) -> None:
         source.sleep_until(now + DELISTED_WAIT, attempts=0)
         return
     host = host_of(source)
-    busy_until = host_slots.take_turn(host, source.pk, now)
+    busy_until = one_fetch_per_host.take_turn(host, source.pk, now)
     if busy_until is not None:
         source.sleep_until(busy_until, attempts=0)
         return
@@ -131,7 +131,7 @@ def _poll(source: Source, now: datetime) -> None:
         _failed(source, workspace, failure, now)
         return
     finally:
-        host_slots.give_back(host, source.pk, utc_now())
+        one_fetch_per_host.give_back(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is gone for good (410)."

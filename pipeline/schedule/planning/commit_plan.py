@@ -15,7 +15,7 @@ from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, WeekPlan
-from pipeline.schedule.planning import planner
+from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _refusal(
     entry: PlanEntry,
     item: GeneratedItem | None,
     timeline: OutletTimeline | None,
-    posts: Mapping[UUID, Sequence[planner.PlannerPost]],
+    posts: Mapping[UUID, Sequence[fill_slots.PlannerPost]],
     now: datetime,
 ) -> tuple[str, str] | None:
     """Code and message; None where it still stands."""
@@ -174,7 +174,7 @@ def _refusal(
     if entry.at < now:
         return "past", _WHY["past"]
     code = "" if entry.at in timeline.slots else "no_such_slot"
-    code = code or planner.why_not(timeline.planner_outlet, entry.at, posts[entry.outlet_id])
+    code = code or fill_slots.why_not(timeline.planner_outlet, entry.at, posts[entry.outlet_id])
     return (code, _WHY[code]) if code else None
 
 
@@ -199,9 +199,9 @@ def _promise(
     return made
 
 
-def _take(posts: list[planner.PlannerPost], publication: Publication) -> None:
+def _take(posts: list[fill_slots.PlannerPost], publication: Publication) -> None:
     assert publication.due_at is not None  # noqa: S101  it was just promised
-    posts.append(planner.PlannerPost(publication.due_at, str(publication.pk)))
+    posts.append(fill_slots.PlannerPost(publication.due_at, str(publication.pk)))
     posts.sort()
 
 
