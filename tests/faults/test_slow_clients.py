@@ -21,12 +21,13 @@ from config.core import limits
 from pipeline import limits as pipeline_limits
 from tests.faults.instance import Instance
 from tests.faults.separate import IS_POSSIBLE, Separate
+from tests.sizes import IS_PROOF, size
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.postgres_if_there,
-    pytest.mark.minutes(6),
+    pytest.mark.minutes(4),
 ]
 CROWD = 40
 LARGE = "/static/fonts/inter-latin-ext.woff2"
@@ -42,13 +43,13 @@ def separate(data, **settings):
     return made
 
 
-MODES = [
-    embedded,
-    pytest.param(separate, marks=pytest.mark.skipif(not IS_POSSIBLE, reason="redis-server is not installed")),
-]
+MODES = [embedded, separate] if IS_POSSIBLE else [embedded]
+# Both serve with the same gunicorn: one of them for each run, both for `make prove-kills`.
+TRIED = MODES if IS_PROOF else MODES[-1:]
+STOPS = [signal.SIGTERM, signal.SIGINT][: size(1, 2)]
 
 
-@pytest.fixture(scope="module", params=MODES, ids=["embedded", "separate"])
+@pytest.fixture(scope="module", params=TRIED, ids=lambda mode: mode.__name__)
 def service(request, tmp_path_factory):
     with request.param(tmp_path_factory.mktemp("slow")) as running:
         yield running
@@ -252,10 +253,10 @@ def raw(number):
 NUMBERS = count()
 
 
-@pytest.mark.parametrize("size", [10_000, 3_000_000])
-def test_a_body_that_nobody_reads_is_passed_over(service, size):
+@pytest.mark.parametrize("length", [10_000, 3_000_000])
+def test_a_body_that_nobody_reads_is_passed_over(service, length):
     """What was said to be kept is kept: a proxy would answer its next request with 502."""
-    push = head_of("POST", "/v1/raw", "Authorization: Bearer no", f"Content-Length: {size}") + b"x" * size
+    push = head_of("POST", "/v1/raw", "Authorization: Bearer no", f"Content-Length: {length}") + b"x" * length
     with connect(service) as sock:
         sock.sendall(push)
         head, _body = answer_on(sock)
@@ -434,7 +435,7 @@ def test_one_address_has_so_many_connections_and_no_more(service):
     assert "Further ones are refused" in service.log.read_text()
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["embedded", "separate"])
+@pytest.mark.parametrize("mode", TRIED, ids=lambda mode: mode.__name__)
 def test_behind_a_proxy_the_bound_doesn_t_hold_and_the_slowest_makes_room(mode, tmp_path):
     with mode(tmp_path, TRUSTED_PROXIES="1", BEHIND_PROXY="1") as service, ExitStack() as stack:
         for _ in range(2 * limits.CONNECTIONS + 50):
@@ -442,7 +443,7 @@ def test_behind_a_proxy_the_bound_doesn_t_hold_and_the_slowest_makes_room(mode, 
         assert max(seconds_until_ready(service) for _ in range(10)) < 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", STOPS)
 def test_a_stop_waits_for_nobody_who_is_slow(tmp_path, number):
     with Instance(tmp_path) as service, ExitStack() as stack:
         for client in (half_open, silent, slow_body, slow_reader):
