@@ -120,6 +120,10 @@ FEED_PUBLISHED: Final = 50
 """Items in a workspace's own feed."""
 MAX_BURST_DEFAULT: Final = 20
 """New entries of one poll that become items at once; the rest are skipped and said so."""
+SOURCES_AT_ONCE: Final = 100
+"""Addresses that a page adds as sources at once."""
+OPML_BYTES: Final = 1024 * 1024
+"""Bytes of a feed reader's list."""
 FIRST_POLL_NEWEST: Final = 5
 """Entries taken at a source's first poll where it doesn't say otherwise: a start, not a flood."""
 POLL_INTERVAL_MINUTES: Final = 60

@@ -90,11 +90,9 @@ def read_address(url: str, *, now: datetime) -> list[AddressReading]:
     Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it
     can't be read at all.
     """
-    host = host_in(url)
-    if host in HOSTS:
-        return [_youtube(url)]
-    if host in _TIKTOK:
-        return [_tiktok(url)]
+    known = _of_platform(url)
+    if known is not None:
+        return [known]
     try:
         feeds = discover(url, shared.client(), now=now)
     except PluginError as failure:
@@ -104,6 +102,21 @@ def read_address(url: str, *, now: datetime) -> list[AddressReading]:
         about = _("Read as it is, and again when its words change.")
         found.append(AddressReading("scraper", {"url": url}, _("The web page itself"), about))
     return found
+
+
+def reading_by_host(url: str) -> AddressReading:
+    """The likeliest way to read an address, told without asking it: anywhere but at YouTube and TikTok a feed.
+
+    A source of feeds finds that of a page by itself. Raises `Invalid` at `address`.
+    """
+    return _of_platform(url) or AddressReading("rss", {"url": url}, _("A feed"), url)
+
+
+def _of_platform(url: str) -> AddressReading | None:
+    host = host_in(url)
+    if host in HOSTS:
+        return _youtube(url)
+    return _tiktok(url) if host in _TIKTOK else None
 
 
 def _feed(candidate: FeedCandidate, url: str) -> AddressReading:

@@ -38,6 +38,7 @@ from pipeline.pages.series import views as series_views
 from pipeline.pages.sources import actions as source_actions
 from pipeline.pages.sources import create as source_create
 from pipeline.pages.sources import lanes as source_lanes
+from pipeline.pages.sources import several as source_several
 from pipeline.pages.sources import views as source_views
 from pipeline.pages.topics import pool as topic_pool
 
@@ -112,6 +113,8 @@ urlpatterns = [
     page_path("sources/add", source_create.source_add, "source_add"),
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
     page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
+    page_path("sources/add/several", source_several.sources_several, "sources_several"),
+    page_path("sources/add/several/undo", source_several.sources_several_undo, "sources_several_undo"),
     page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),
     page_path(f"{_SOURCE}/pause", source_actions.source_pause, "source_pause"),

@@ -107,6 +107,8 @@ PAGES = {
     "source_add": "edit",
     "source_choose": "edit",
     "lane_add": "edit",
+    "sources_several": "edit",
+    "sources_several_undo": "edit",
     "source_edit": "edit",
     "source_pause": "edit",
     "source_poll_now": "edit",
