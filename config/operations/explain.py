@@ -17,7 +17,7 @@ from config.core.work_queue import DueModel
 from config.operations import doctor, queue_stats
 from pipeline import labels
 from pipeline.generate import retry_rules
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.topics import eligibility
 from pipeline.models import (
     BrandSlot,
@@ -197,7 +197,7 @@ def _of_run(run: Generation, now: datetime) -> Iterator[str]:
     stopped = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
     if stopped is not None:
         yield f"{stopped} {stopped.reason}"
-    if run.queue == GenerationQueue.GENERATE and not account.has_key_of(run.workspace):
+    if run.queue == GenerationQueue.GENERATE and not workspace_has_key(run.workspace):
         yield "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key."
     if run.batch_until is not None and run.batch_until > now:
         yield f"It may wait for a batch of model calls until {as_z(run.batch_until)}."

@@ -13,7 +13,7 @@ from config.core.errors import Invalid
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.engines.checks.persona_rules import blocking_rule, drafted
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
 from pipeline.switches import availability
@@ -109,7 +109,7 @@ class Acceptance:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self._has_model = account.has_key_of(workspace)
+        self._has_model = workspace_has_key(workspace)
         self._cards: dict[UUID | None, PersonaCard] = {}
 
     def plan(

@@ -10,7 +10,7 @@ from django.db.models import F, Sum
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import run_checks
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model.open_client import LostLease
 from pipeline.media import footage
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused

@@ -13,7 +13,8 @@ from config.core.crash_points import crash_point
 from pipeline import events, payloads, publish
 from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
-from pipeline.generate.model import account, batches
+from pipeline.generate.model import batches
+from pipeline.generate.model.keys import has_key
 from pipeline.generate.topics.topic_run import conclude
 from pipeline.media import item_pictures
 from pipeline.models import (
@@ -150,7 +151,7 @@ def _named_after(item: GeneratedItem) -> str:
 
 
 def _error_of(generation: Generation, code: str, message: str, stage: str = "") -> dict[str, Any]:
-    has_model = account.has_key(generation)
+    has_model = has_key(generation)
     return retry_rules.error_of(code, message, stage or generation.stage, has_model=has_model)
 
 

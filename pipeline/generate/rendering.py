@@ -21,7 +21,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, end_run, fail_item, items_of
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model.open_client import LostLease
 from pipeline.media import item_pictures, text_to_speech, videos
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater

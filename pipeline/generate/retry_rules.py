@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.errors import Conflict
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import workspace_has_key
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def current_errors(workspace: Workspace, failed: Mapping[UUID, Any]) -> dict[UUI
     final = {key: error for key, error in failed.items() if is_final(error)}
     if not final:
         return dict(failed)
-    has_model = account.has_key_of(workspace)
+    has_model = workspace_has_key(workspace)
     changed = set(_changed_since(final))
     current = dict(failed)
     for key, error in final.items():

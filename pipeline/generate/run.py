@@ -17,8 +17,10 @@ from pipeline.engines.base import Engine
 from pipeline.generate import brief, multi_source
 from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store
 from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted
-from pipeline.generate.model import account, batches
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model import batches
+from pipeline.generate.model.keys import generation_queue_for, has_key, uses_own_key
+from pipeline.generate.model.open_client import LostLease, open_client
+from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.rendering import draw_variants, queue_of_rendering, redraw, write_redrawn
 from pipeline.generate.repetition import OwnWords
@@ -100,7 +102,7 @@ def _draft(run: Run) -> Run:
 
 
 def _queue_of_writer(generation: Generation) -> GenerationQueue:
-    return account.queue_of(generation.workspace)
+    return generation_queue_for(generation.workspace)
 
 
 def _queue_of_rendering(generation: Generation) -> GenerationQueue:
@@ -216,8 +218,8 @@ def _run(generation: Generation, client: ModelClient | None) -> Run:
 
 @contextmanager
 def _client(generation: Generation) -> Iterator[ModelClient | None]:
-    with account.open_client(generation) as live:
-        is_own_key = account.is_own_key(generation)
+    with open_client(generation) as live:
+        is_own_key = uses_own_key(generation)
         yield batches.client_for(generation, live, is_own_key=is_own_key)
 
 
@@ -239,7 +241,7 @@ def _wait(generation: Generation, error: TryLater) -> None:
     if error.code == batches.AWAITED:
         _await_batch(generation, kept)
         return
-    if error.code in account.WAITING_CODES:
+    if error.code in WAITING_CODES:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=kept, attempts=0):
             # Nobody was asked: another run finds out for itself what holds it.
@@ -281,5 +283,5 @@ def give_up(generation: Generation) -> None:
 
 def writer_for(generation: Generation) -> Writer:
     """Claude where somebody has a key for it; else the offline one, which takes its sentences from the source."""
-    kind = "claude" if account.has_key(generation) else "extractive"
+    kind = "claude" if has_key(generation) else "extractive"
     return plugins.get("writers", kind, Writer)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from pipeline.generate.model import batches
-from pipeline.generate.model.account import BRIEF_AWAITED
+from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.holds.source_changes import hold_what_was_made
 from pipeline.ingest.duplicates import forget_print
 from pipeline.media import uploads

@@ -14,7 +14,7 @@ from config.core.database.insert import insert
 from pipeline import events
 from pipeline.generate import read_outcomes
 from pipeline.generate.model import batches
-from pipeline.generate.model.account import queue_of
+from pipeline.generate.model.keys import generation_queue_for
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -90,7 +90,7 @@ def rows_of_runs(
 ) -> tuple[list[Generation], list[GeneratedItem]]:
     """The runs, one for each engine, and their items, one for each variant."""
     workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
-    queue = queue_of(workspace)
+    queue = generation_queue_for(workspace)
     generations = [
         Generation(
             workspace=workspace,

@@ -1,7 +1,7 @@
 """Mail newsletters: the list of an outlet, its mailings, and each mail at most once."""
 
 from pipeline.mailing.create import counts_of, doubt_restored, issue, resume, stop
-from pipeline.mailing.queue import queue_of
+from pipeline.mailing.queue import mail_queue_of
 from pipeline.mailing.send_mailings import LEASE, give_up, send_mails
 from pipeline.mailing.subscribers import forget_deliveries, forget_unconfirmed
 
@@ -13,7 +13,7 @@ __all__ = [
     "forget_unconfirmed",
     "give_up",
     "issue",
-    "queue_of",
+    "mail_queue_of",
     "resume",
     "send_mails",
     "stop",

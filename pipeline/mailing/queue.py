@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
 
 
-def queue_of(outlet: Outlet) -> MailQueue:
+def mail_queue_of(outlet: Outlet) -> MailQueue:
     row: MailQueue | None = MailQueue.everywhere.filter(outlet=outlet).first()
     if row is None:
         # Two at once make one.
@@ -29,7 +29,7 @@ def queue_of(outlet: Outlet) -> MailQueue:
 
 def put_in_line(outlet: Outlet, now: datetime) -> None:
     """In the transaction that wrote what is to be mailed: a task looks at once, or the one at work looks again."""
-    queue = queue_of(outlet)
+    queue = mail_queue_of(outlet)
     MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.looked_at_again(now))
     dispatcher.wake()
 

@@ -14,7 +14,7 @@ from accounts.models import LedgerEntry
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
-from pipeline.generate.model import account
+from pipeline.dashboard.usage import credits_by_engine, engine_names_by_run, model_cost
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
     bound = report.used + report.reserved
     percent = min(100, bound * 100 // report.limit) if report.limit > 0 else 100
     entries, older = _entries(request, place)
-    cost = account.model_cost(workspace, month)
+    cost = model_cost(workspace, month)
     context = {
         "month": month,
         "report": report,
@@ -50,7 +50,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
         "is_limited": not workspace.is_unlimited,
         "percent": percent,
         "meter": "bad" if percent >= 100 else "warn" if percent >= WARN_PERCENT else "",
-        "engines": account.by_engine(workspace, month),
+        "engines": credits_by_engine(workspace, month),
         "has_own_key": bool(workspace.model_key_last_four),
         "cost": cost,
         "own_cost": _dollars(cost.own),
@@ -85,7 +85,7 @@ def _entries(request: HttpRequest, place: Place) -> tuple[list[dict[str, Any]], 
     found = list(rows.order_by("-pk")[: ENTRIES + 1])
     shown = found[:ENTRIES]
     older = credits.public_id(shown[-1]) if len(found) > ENTRIES else ""
-    engines = account.engines_of(place.workspace, (row.subject for row in shown if row.subject))
+    engines = engine_names_by_run(place.workspace, (row.subject for row in shown if row.subject))
     told = [
         {
             "entry": row,

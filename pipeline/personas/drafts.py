@@ -19,8 +19,8 @@ from config.core.errors import Conflict, Invalid
 from config.core.http_client import shared
 from config.core.middleware import request_id
 from pipeline import limits, plugins
-from pipeline.generate.model import account
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model.open_client import LostLease, open_client
+from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.models import PersonaDraft, PersonaDraftStatus
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.sources.base import Source, host_in
@@ -221,7 +221,7 @@ def _work(draft: PersonaDraft) -> None:
         _fail(draft, "no_words", message)
         return
     try:
-        with account.open_client(draft) as client:
+        with open_client(draft) as client:
             made = draft_without_ai(material) if client is None else draft_with_model(material, client)
     except TryLater as error:
         _wait(draft, error)
@@ -271,7 +271,7 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
 def _wait(draft: PersonaDraft, error: TryLater) -> None:
     """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at once."""
     wait = error.after or limits.MODEL_RETRIES[min(draft.tries, len(limits.MODEL_RETRIES) - 1)]
-    is_long = error.code in account.WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
+    is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
     if is_long or draft.tries + 1 >= MODEL_TRIES:
         message = _("%(reason)s Nothing was drafted: ask for it again then, or write the sections yourself.")
         _fail(draft, error.code, message % {"reason": error.message})

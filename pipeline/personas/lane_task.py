@@ -18,7 +18,8 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from pipeline import limits
-from pipeline.generate.model import account, batches
+from pipeline.generate.model import batches
+from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.topics import select
 from pipeline.generate.topics.eligibility import engines_of, makeable
 from pipeline.models import (
@@ -221,7 +222,7 @@ def _runs(
             credits_reserved=0 if source.test else engine.credits * variants,
             due_at=now,
             wake_at=now,
-            queue=account.queue_of(lane.workspace),
+            queue=generation_queue_for(lane.workspace),
             request_id=lane.slot.request_id,
             batch_until=batches.patience(source.config, now),
             created_at=now,

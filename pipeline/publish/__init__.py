@@ -24,7 +24,7 @@ from pipeline.publish.timing.queue_slots import (
     has_zone,
     lock_outlets,
     moments_of,
-    queue_of,
+    publish_queue_of,
 )
 from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
 from pipeline.publish.undo_snapshot import put_back, reschedule_from_snapshot, snapshot
@@ -72,8 +72,8 @@ __all__ = [
     "package_of",
     "payload_of",
     "problems_of",
+    "publish_queue_of",
     "put_back",
-    "queue_of",
     "receipt_of",
     "reconcile_now",
     "refresh_item",

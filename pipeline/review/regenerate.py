@@ -16,7 +16,7 @@ from pipeline import generate, plugins
 from pipeline.engines.base import ANGLES, Engine
 from pipeline.generate import acceptance, retry_rules
 from pipeline.generate.lifecycle import REDRAW
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import generation_queue_for
 from pipeline.ingest import plans
 from pipeline.models import (
     GeneratedItem,
@@ -207,7 +207,7 @@ def _another_run(
         credits_reserved=0 if row.test else engine.credits,
         due_at=now,
         wake_at=now,
-        queue=account.queue_of(workspace),
+        queue=generation_queue_for(workspace),
         request_id=request_id(),
         answers=dict(answers or {}),
         created_at=now,

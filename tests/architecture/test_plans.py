@@ -22,7 +22,7 @@ from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
 from pipeline.dashboard.overview import overview
-from pipeline.generate.model import account
+from pipeline.generate.model import spending_caps
 from pipeline.ingest import duplicates
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
@@ -434,8 +434,8 @@ def test_entries_are_met_by_index(workspace, filled):
 
 def test_what_is_on_its_way_is_summed_by_index(workspace, filled):
     with seen() as sent:
-        account._spent(datetime.now(UTC), workspace_id=workspace.pk)
-        account._spent(datetime.now(UTC), is_own_key=False)
+        spending_caps._spent(datetime.now(UTC), workspace_id=workspace.pk)
+        spending_caps._spent(datetime.now(UTC), is_own_key=False)
     filled("model_batch")
     filled("batched_call")
     sums = [one for one in sent if 'FROM "batched_call"' in one[0]]

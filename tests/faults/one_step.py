@@ -53,7 +53,7 @@ from config.operations import media_sweep
 from pipeline import limits, outlets, plugins
 from pipeline.events import TYPES
 from pipeline.generate.model import batches
-from pipeline.generate.model.account import BRIEF_AWAITED
+from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.ingest import collect, raw_content, store_raw_item, websub
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.media import uploads, videos

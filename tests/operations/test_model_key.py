@@ -14,7 +14,7 @@ from accounts.models import AuditEntry, Workspace
 from config.core.encrypted_fields import Sealed
 from config.core.errors import Invalid
 from config.core.logs import redacted
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import key_for
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
 from tests.factories import TokenFactory
@@ -38,7 +38,7 @@ def save(browser, workspace, **changes):
 def key_of_a_run(workspace):
     raw = push_raw(workspace).raw_item
     run = Generation.everywhere.select_related("workspace").filter(raw_item=raw).first()
-    return account._key(run)
+    return key_for(run)
 
 
 def notes():

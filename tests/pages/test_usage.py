@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import credits, model_keys, workspaces
 from accounts.models import LedgerEntry, Workspace
-from pipeline.generate.model import account
+from pipeline.dashboard.usage import credits_by_engine
 from pipeline.models import Generation, ModelCall
 from tests.factories import PlanFactory
 from tests.pages.answers import at
@@ -72,7 +72,7 @@ def test_credits_are_told_by_engine_and_in_all(owner, newsroom, charlie):
 
 def test_last_month_s_runs_are_not_this_month_s(newsroom):
     use(newsroom, "short_post", 10)
-    assert account.by_engine(newsroom, datetime.now(UTC) + timedelta(seconds=2)) == []
+    assert credits_by_engine(newsroom, datetime.now(UTC) + timedelta(seconds=2)) == []
 
 
 @pytest.mark.parametrize(
@@ -172,4 +172,4 @@ def test_an_empty_month_says_what_to_do(owner, newsroom):
         "Add a source or push text through the API to see usage here."
         in owner.get(at(newsroom, "usage")).content.decode()
     )
-    assert account.by_engine(newsroom, month_start()) == []
+    assert credits_by_engine(newsroom, month_start()) == []

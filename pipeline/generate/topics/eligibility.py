@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.utils.translation import gettext as _
 
 from pipeline.generate.checks import run_checks
-from pipeline.generate.model import account
+from pipeline.generate.model.keys import has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.topics.select import pool_of, subject_of
 from pipeline.models import Persona, Topic, WorkspaceDefaults
@@ -59,7 +59,7 @@ def unavailable(source: Source) -> Unavailable | None:
         remedy = _("Choose one that can: GET /v1/engines lists `topic` in `made_from`.")
         return Unavailable(reason, remedy, code="no_engine", field="engines")
     topics = _topics(source, persona_id)
-    has_model = account.has_key(source)
+    has_model = has_key(source)
     if not topics:
         reason = _("The lane has no topic to speak of.")
         remedy = (
@@ -105,7 +105,7 @@ def makeable(
 
     Where a model writes, all of them may.
     """
-    if account.has_key(source):
+    if has_key(source):
         return list(engines), []
     return divide(engines, choice.topic, choice.angle, _card(persona_id))
 

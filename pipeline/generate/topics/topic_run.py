@@ -14,7 +14,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model.open_client import LostLease
 from pipeline.generate.topics import eligibility, select
 from pipeline.generate.topics.persona_history import PersonaHistory
 from pipeline.models import (

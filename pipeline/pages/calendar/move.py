@@ -136,7 +136,7 @@ def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[dateti
 
 
 def _free(row: Publication, *, after: datetime) -> list[datetime]:
-    queue = publish.queue_of(row.outlet, row.workspace)
+    queue = publish.publish_queue_of(row.outlet, row.workspace)
     found: list[datetime] = []
     while len(found) < SLOTS_OFFERED:
         slot = next_free(row.outlet, queue, after=found[-1] if found else after, own=row)

@@ -87,7 +87,7 @@ def _shown(
         if found[ROWS:]
         else {}
     )
-    queue = stage.queue_of(outlet)
+    queue = stage.mail_queue_of(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
         **outlet_head(outlet, "subscribers"),

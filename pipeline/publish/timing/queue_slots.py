@@ -86,7 +86,7 @@ def lock_outlets(outlets: Sequence[Outlet]) -> None:
     )
 
 
-def queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
+def publish_queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
     """The outlet's own queue, or its workspace's default one."""
     if outlet.queue_id is not None:
         own: PublishQueue | None = PublishQueue.everywhere.filter(pk=outlet.queue_id).first()
@@ -136,7 +136,7 @@ def next_or_refuse(
     outlet: Outlet, workspace: Workspace, *, after: datetime, own: Publication | None
 ) -> tuple[Slot, PublishQueue]:
     """Raises `Conflict` where the queue is paused or has no slot left."""
-    queue = queue_of(outlet, workspace)
+    queue = publish_queue_of(outlet, workspace)
     if queue.is_paused:
         message = f"The queue {queue.name} of {outlet.name} is paused; go on with it, or name a time."
         raise Conflict.because(code="queue_paused", message=message, field="queue")

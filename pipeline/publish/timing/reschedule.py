@@ -20,7 +20,7 @@ from pipeline.publish.events_and_notices import record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
-from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
+from pipeline.publish.timing.queue_slots import lock_outlets, next_free, publish_queue_of
 from pipeline.text.verbatim_edits import counted
 from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
@@ -45,7 +45,7 @@ def move(row: Publication, now: datetime) -> bool:
     with transaction.atomic():
         item = lock_item(row.item)
         lock_outlets([row.outlet])
-        queue = queue_of(row.outlet, row.workspace)
+        queue = publish_queue_of(row.outlet, row.workspace)
         slot = next_free(row.outlet, queue, after=now, own=row)
         if slot is None or row.due_at is None:
             return False

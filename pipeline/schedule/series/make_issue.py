@@ -16,8 +16,8 @@ from config.core.errors import Conflict, NotFound
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
-from pipeline.generate.model import account
-from pipeline.generate.model.account import LostLease
+from pipeline.generate.model.keys import generation_queue_for
+from pipeline.generate.model.open_client import LostLease
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
 from pipeline.schedule.series.select import SeriesSelection, select_items
@@ -143,7 +143,7 @@ def make(
         credits_reserved=0 if series.test else DIGEST.credits,
         due_at=now,
         wake_at=now,
-        queue=account.queue_of(series.workspace),
+        queue=generation_queue_for(series.workspace),
         request_id=request_id(),
         created_at=now,
     )

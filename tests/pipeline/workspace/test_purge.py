@@ -11,7 +11,7 @@ from django.apps import apps
 from accounts import credit_reports, members, workspace_deletion, workspaces
 from accounts.models import AuditEntry, Workspace
 from config.core import task_runner
-from pipeline.mailing import queue_of
+from pipeline.mailing import mail_queue_of
 from pipeline.mailing.create import new_delivery
 from pipeline.models import Asset, Mailing, Publication
 from tests.architecture.code import PACKAGES
@@ -65,7 +65,7 @@ def fill(name, owner):
 
 def mail(publication, letter):
     """A newsletter's list, its line, what was mailed and to whom."""
-    queue_of(letter)
+    mail_queue_of(letter)
     (reader,) = subscribe(letter, "reader")
     made = Mailing.everywhere.create(
         workspace_id=letter.workspace_id, outlet=letter, publication=publication, subject="News"

@@ -12,9 +12,12 @@ from django.db import transaction
 from config.core import states
 from config.core.clock import utc_now
 from pipeline import limits
-from pipeline.generate.model import account, replies
+from pipeline.generate.model import replies
 from pipeline.generate.model.batches.patient_client import accounting_facts, ask_of, gathering, reply_json
+from pipeline.generate.model.call_ledger import record_call
 from pipeline.generate.model.client import request_of
+from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.spending_caps import room_of
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
 from pipeline.writers.base import Accounted
 
@@ -59,7 +62,7 @@ def arm_again(batch: ModelBatch) -> list[dict[str, Any]]:
         wanted = _wanted(batch)
         earlier = sorted({*batch.sizes, batch.size} - {len(wanted)})
         if not batch.under_lease().update(size=len(wanted), sizes=earlier):
-            raise account.LostLease
+            raise LostLease
         batch.size, batch.sizes = len(wanted), earlier
     return _requests(wanted)
 
@@ -102,7 +105,7 @@ def _is_wanted(call: BatchedCall) -> bool:
 
 def _fitting(batch: ModelBatch, calls: Sequence[BatchedCall]) -> Sequence[BatchedCall]:
     """From the first on; one call may go beyond a cap, as one that is asked live may."""
-    room = account.room_of(batch)
+    room = room_of(batch)
     taken = 0
     for call in calls[: limits.BATCH_CALLS]:
         if taken and room is not None and call.most_micro_usd > room:
@@ -175,7 +178,7 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
     BatchedCall.everywhere.filter(pk=call.pk).update(
         outcome=outcome, reply=reply, asked=accounting_facts(call.asked)
     )
-    account.book(
+    record_call(
         record,
         workspace_id=batch.workspace_id,
         generation_id=call.generation_id,

@@ -14,9 +14,10 @@ from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.generate.model import account
+from pipeline.generate.model import spending_caps
 from pipeline.generate.model.batches import calls as sending
 from pipeline.generate.model.batches.patient_client import accounting_facts, wake
+from pipeline.generate.model.open_client import LostLease, open_batch_client
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import OPEN_RUNS
@@ -41,7 +42,7 @@ def advance_batch(batch: ModelBatch) -> None:
     """Work one claimed batch by one step; each step is committed before the next."""
     crash_point("batches.claimed")
     try:
-        with account.open_batches(batch) as client:
+        with open_batch_client(batch) as client:
             if client is None:
                 message = "There is no key for the model any more."
                 raise NeedsReconnect(message, code="model_key_missing")
@@ -50,7 +51,7 @@ def advance_batch(batch: ModelBatch) -> None:
         batch.sleep_until(utc_now() + (error.after or limits.BATCH_POLL), attempts=0)
     except (Refused, NeedsReconnect) as error:
         _decline(batch, error)
-    except (states.Overtaken, account.LostLease) as error:
+    except (states.Overtaken, LostLease) as error:
         log.info("overtaken", batch=batch.pk.hex, reason=str(error))
 
 
@@ -75,14 +76,14 @@ def forget(now: datetime) -> int:
 
 def _work(batch: ModelBatch, client: AccountClient) -> None:
     if batch.status == ModelBatchStatus.WAITING:
-        account.refuse_batch(batch)
+        spending_caps.refuse_batch(batch)
         _send(batch, client, sending.arm(batch))
     elif batch.status == ModelBatchStatus.SENDING:
         found = _look_up(batch, client)
         if found is not None:
             _record(batch, found, is_found=True)
         else:
-            account.refuse_batch(batch)
+            spending_caps.refuse_batch(batch)
             _send(batch, client, sending.arm_again(batch))
     else:
         _look_after(batch, client)

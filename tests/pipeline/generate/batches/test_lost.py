@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from config.core import work_queue
 from pipeline import limits
-from pipeline.generate.model import account
 from pipeline.generate.model import client as model_client
+from pipeline.generate.model.open_client import CALL_LEASE
 from pipeline.models import BatchedCall, ModelBatch
 from tests.pipeline.generate.batches.steps import (
     HALF,
@@ -133,7 +133,7 @@ def test_lease_is_renewed_before_every_call_to_the_service(
     work_batches(clock, after=limits.BATCH_POLL)
 
     # Sent; looked up and sent again; asked after and read.
-    whole = account.CALL_LEASE
+    whole = CALL_LEASE
     assert [whole - timedelta(seconds=20) < one <= whole for one in told] == [True] * 5
 
 

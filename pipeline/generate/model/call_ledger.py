@@ -1,0 +1,38 @@
+"""The call ledger has a row for each call of a model: what it used, what it cost, and whose key it was asked with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from config.core.clock import utc_now
+from pipeline.models import ModelCall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from pipeline.writers.base import CallRecord
+
+
+def record_call(
+    record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, is_own_key: bool
+) -> None:
+    """Write one call into the ledger; `generation_id` is None for a call that no run asked for."""
+    kept: Mapping[str, Any] = {
+        name: _cut(name, value) for name, value in asdict(record).items() if name not in {"step", "provider"}
+    }
+    ModelCall.everywhere.create(
+        workspace_id=workspace_id,
+        generation_id=generation_id,
+        stage=record.step,
+        is_own_key=is_own_key,
+        created_at=utc_now(),
+        **kept,
+    )
+
+
+def _cut(name: str, value: Any) -> Any:
+    """The value as long as its column takes it: a gateway's long name must not keep a call out of the ledger."""
+    most = getattr(ModelCall._meta.get_field(name), "max_length", None)
+    return value[:most] if most and isinstance(value, str) else value
