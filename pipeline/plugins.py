@@ -1,7 +1,11 @@
-"""The registry of plug-ins, and the ways in which a plug-in can fail.
+"""The registry holds every plug-in; beside it are the errors that plug-ins raise, and what they say of themselves.
 
 A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its kind, and
-being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
+being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are pure
+Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
+
+`kinds`, `get` and `every` are the registry. `Evidence` says what a plug-in was tested against, `Unavailability` why it
+can't work here, `Problem` what is wrong with what a person gave.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +48,7 @@ class Evidence:
     against: str = ""
     test: str = ""
     gap: str = ""
-    """What the test leaves to a stand-in."""
+    """What is tested against a stand-in only, as a plural noun ("counts"); empty where nothing is."""
 
     @property
     def sentence(self) -> str:
@@ -60,8 +64,8 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Unavailable:
-    """Something can't work on this instance: one sentence says why, one says what to do about it.
+class Unavailability:
+    """Something can't work on this instance: one sentence says why, one says what to do about it. It isn't raised.
 
     `field` is the setting that asks for it (`config.username`), None for the whole kind. `code` is for programs.
     """
@@ -76,29 +80,39 @@ class Unavailable:
         return f"{self.reason} {self.remedy}"
 
 
+class _ErrorDetails(TypedDict, total=False):
+    """What every `PluginError` can be given beside its message."""
+
+    code: str
+    action: str
+    platform_status: int | None
+    platform_message: str
+
+
 class PluginError(Exception):
     """Every anticipated way in which a plug-in fails; anything else is our own bug.
 
     `message` says what happened, `action` what to do about it; `platform_status` and `platform_message` are the
-    platform's own status and words, where it answered.
+    platform's own status and words, where it answered. `code` and `action` have a default for each subclass.
     """
 
     error_class: ClassVar[str]
     """What a program does about it: `retry`, `account`, `content` or `unknown`."""
+    default_code: ClassVar[str]
     usual_action: ClassVar[str]
 
     def __init__(
         self,
         message: str,
         *,
-        code: str,
+        code: str | None = None,
         action: str = "",
         platform_status: int | None = None,
         platform_message: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.code = code
+        self.code = self.default_code if code is None else code
         self.action = action or self.usual_action
         self.platform_status = platform_status
         self.platform_message = platform_message
@@ -111,26 +125,18 @@ class TryLater(PluginError):
     """
 
     error_class = "retry"
+    default_code = "temporary"
     usual_action = "Nothing; it is tried again by itself."
 
     def __init__(
         self,
         message: str,
         *,
-        code: str = "temporary",
         after: timedelta | None = None,
         is_of_account: bool = False,
-        action: str = "",
-        platform_status: int | None = None,
-        platform_message: str = "",
+        **details: Unpack[_ErrorDetails],
     ) -> None:
-        super().__init__(
-            message,
-            code=code,
-            action=action,
-            platform_status=platform_status,
-            platform_message=platform_message,
-        )
+        super().__init__(message, **details)
         self.after = after
         self.is_of_account = is_of_account
 
@@ -139,25 +145,11 @@ class Refused(PluginError):
     """The content will never be taken; `field` names what to change where that is known."""
 
     error_class = "content"
+    default_code = "refused"
     usual_action = "Change the item so that the platform takes it, then retry."
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "refused",
-        field: str | None = None,
-        action: str = "",
-        platform_status: int | None = None,
-        platform_message: str = "",
-    ) -> None:
-        super().__init__(
-            message,
-            code=code,
-            action=action,
-            platform_status=platform_status,
-            platform_message=platform_message,
-        )
+    def __init__(self, message: str, *, field: str | None = None, **details: Unpack[_ErrorDetails]) -> None:
+        super().__init__(message, **details)
         self.field = field
 
 
@@ -165,48 +157,16 @@ class NeedsReconnect(PluginError):
     """The credential is expired or revoked, or lacks a right: nothing goes through this account until a person acts."""
 
     error_class = "account"
+    default_code = "needs_reconnect"
     usual_action = "Connect the outlet again, then retry."
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "needs_reconnect",
-        action: str = "",
-        platform_status: int | None = None,
-        platform_message: str = "",
-    ) -> None:
-        super().__init__(
-            message,
-            code=code,
-            action=action,
-            platform_status=platform_status,
-            platform_message=platform_message,
-        )
 
 
 class OutcomeUnknown(PluginError):
     """From a platform's `commit` only: the platform may or may not have taken it. Never sent again blindly."""
 
     error_class = "unknown"
+    default_code = "outcome_unknown"
     usual_action = "Look at the platform, or wait: it is looked up by itself and never sent again blindly."
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "outcome_unknown",
-        action: str = "",
-        platform_status: int | None = None,
-        platform_message: str = "",
-    ) -> None:
-        super().__init__(
-            message,
-            code=code,
-            action=action,
-            platform_status=platform_status,
-            platform_message=platform_message,
-        )
 
 
 class ConfigInvalid(Exception):
@@ -227,6 +187,7 @@ class UnknownKind(LookupError):
 
 @cache
 def _load(family: str) -> Mapping[str, Any]:
+    """Every plug-in of a family by its kind. Raises `RuntimeError` where a kind isn't its folder's name."""
     package = importlib.import_module(f"pipeline.{family}")
     found = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -234,6 +195,7 @@ def _load(family: str) -> Mapping[str, Any]:
             continue
         module = importlib.import_module(f"pipeline.{family}.{module_info.name}")
         plugin = getattr(module, "PLUGIN", None)
+        # Helper packages such as `engines/shared` and `sources/feeds` have none.
         if plugin is None:
             continue
         if plugin.kind != module_info.name:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
 
-    from pipeline.plugins import Unavailable
+    from pipeline.plugins import Unavailability
 
 
 class OutletView(PipelineResource):
@@ -144,7 +144,7 @@ def _whole(request: Request, data: list[dict[str, Any]]) -> Response:
     return respond_with_tag(request, body, tag=weak_tag(body))
 
 
-def _standing(why: Unavailable | None) -> dict[str, Any]:
+def _standing(why: Unavailability | None) -> dict[str, Any]:
     return {
         "available": why is None,
         "reason": why.reason if why is not None else None,
@@ -152,5 +152,5 @@ def _standing(why: Unavailable | None) -> dict[str, Any]:
     }
 
 
-def _restriction(why: Unavailable) -> dict[str, Any]:
+def _restriction(why: Unavailability) -> dict[str, Any]:
     return {"code": why.code, "field": why.field, "reason": why.reason, "remedy": why.remedy}

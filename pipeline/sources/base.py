@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client
-    from pipeline.plugins import Evidence, Unavailable
+    from pipeline.plugins import Evidence, Unavailability
 
 FETCH_SECONDS: Final = 40
 """How long one fetch may take with all its requests; what is left is for the next poll."""
@@ -154,14 +154,14 @@ class Source(ABC):
             found.setdefault(own, [value] if is_listed else value)
         return found
 
-    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
         """The settings of `config` that can't be used with what the operator has set and installed, each with why."""
         del environment
         return {}
 
     def unavailable(
         self, config: Mapping[str, Any] | None, environment: Mapping[str, str]
-    ) -> Unavailable | None:
+    ) -> Unavailability | None:
         """Why a source with this clean `config` can't work here; without a `config`, why none of the kind can.
 
         None where it can.

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from config.core.errors import AppError, Detail
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.plugins import Unavailable
+from pipeline.plugins import Unavailability
 from pipeline.render.typography.supported_scripts import unshown_scripts
 from pipeline.voices.base import Voice
 
@@ -52,7 +52,7 @@ def environment_of_voice(voice: Voice) -> dict[str, str]:
     return {name: given.get(name, default) for name, default in voice.environment.items()}
 
 
-def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unavailable | None:
+def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unavailability | None:
     """Why no source of the kind works here or, with a clean `config`, none with these settings; None where one can.
 
     What a brand lane needs of its workspace is asked by `generate.topics.eligibility.unavailable`.
@@ -61,38 +61,38 @@ def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unav
     return taken_out or kind.unavailable(config, environment_of_source(kind))
 
 
-def settings_of_source(kind: SourceKind) -> Mapping[str, Unavailable]:
+def settings_of_source(kind: SourceKind) -> Mapping[str, Unavailability]:
     """The settings of `config` that can't be used here, each with why; none of a kind that can't work at all."""
     return {} if of_source(kind) else kind.unavailable_settings(environment_of_source(kind))
 
 
-def of_engine(engine: Engine) -> Unavailable | None:
+def of_engine(engine: Engine) -> Unavailability | None:
     """Why nothing is made by this engine here, whatever it is made from; None where it can be."""
     return _taken_out("engines", engine.kind, engine.name)
 
 
-def of_voice(voice: Voice) -> Unavailable | None:
+def of_voice(voice: Voice) -> Unavailability | None:
     """Why this voice doesn't speak here; None where it does."""
     return _taken_out("voices", voice.kind, voice.label) or voice.unavailable(environment_of_voice(voice))
 
 
-def of_platform(platform: Platform) -> Unavailable | None:
+def of_platform(platform: Platform) -> Unavailability | None:
     """Why nothing is connected to or published on this platform here; None where it can be."""
     return _taken_out("platforms", platform.kind, platform.label)
 
 
-def _of_voices() -> Unavailable | None:
+def _of_voices() -> Unavailability | None:
     """Why films are silent here; None where some voice speaks."""
     reasons = [of_voice(voice) for voice in plugins.every("voices", Voice)]
     return None if None in reasons else of_voice(plugins.get("voices", "system", Voice))
 
 
-def restrictions_of(engine: Engine) -> list[Unavailable]:
+def restrictions_of(engine: Engine) -> list[Unavailability]:
     """What the engine can't do here though it can be run."""
-    found: list[Unavailable] = []
+    found: list[Unavailability] = []
     if type(engine).script is not Engine.script and (why := _of_voices()) is not None:
         reason = _("Films are silent, with captions: %(why)s") % {"why": why.reason}
-        found.append(Unavailable(reason, why.remedy, code=why.code))
+        found.append(Unavailability(reason, why.remedy, code=why.code))
     if engine.bucket in {"image", "video"} and (unshown := unshown_scripts()) is not None:
         found.append(unshown)
     return found
@@ -103,7 +103,7 @@ def engines() -> list[Engine]:
     return [engine for engine in plugins.every("engines", Engine) if of_engine(engine) is None]
 
 
-def refuse_source(why: Unavailable | None) -> None:
+def refuse_source(why: Unavailability | None) -> None:
     """Raises `SourceUnavailable` with the sentence, unless there is nothing against it."""
     if why is not None:
         raise SourceUnavailable(Detail(why.field, SourceUnavailable.code, why.sentence))
@@ -122,8 +122,8 @@ def refuse_engines(names: Sequence[str], *, field: str = "engines") -> None:
         raise EngineUnavailable(*details)
 
 
-def _taken_out(family: Family, kind: str, label: str) -> Unavailable | None:
+def _taken_out(family: Family, kind: str, label: str) -> Unavailability | None:
     if f"{family}/{kind}" not in settings.DISABLED_KINDS:
         return None
     reason = _("The operator has taken %(name)s out of this service.") % {"name": label}
-    return Unavailable(reason, _("Choose another one, or ask the operator for it."), code="taken_out")
+    return Unavailability(reason, _("Choose another one, or ask the operator for it."), code="taken_out")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.plugins import Unavailable
+    from pipeline.plugins import Unavailability
     from pipeline.render.audio.word_timing import Speech
 
 TEXT_CHARACTERS: Final = 4_000
@@ -30,7 +30,7 @@ class Voice(ABC):
     """What the operator sets for it, with what holds where nothing is set."""
 
     @abstractmethod
-    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
         """None where it can speak here; else what is missing. Films are then silent."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from pipeline.generate.model.keys import has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.topics.select import pool_of, subject_of
 from pipeline.models import Persona, Topic, WorkspaceDefaults
-from pipeline.plugins import Refused, Unavailable
+from pipeline.plugins import Refused, Unavailability
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
 from pipeline.writers.extractive import lane_drafts
@@ -42,7 +42,7 @@ def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
     return able if source.engines or not short else short
 
 
-def unavailable(source: Source) -> Unavailable | None:
+def unavailable(source: Source) -> Unavailability | None:
     """Why a lane that is set so can make nothing; None where it can, and for other kinds. It needs not be stored.
 
     It needs an engine and a topic. Without a model there must also be something that a person wrote for it to say: an
@@ -57,7 +57,7 @@ def unavailable(source: Source) -> Unavailable | None:
     if not engines:
         reason = _("None of the lane's engines can be made from a topic.")
         remedy = _("Choose one that can: GET /v1/engines lists `topic` in `made_from`.")
-        return Unavailable(reason, remedy, code="no_engine", field="engines")
+        return Unavailability(reason, remedy, code="no_engine", field="engines")
     topics = _topics(source, persona_id)
     has_model = has_key(source)
     if not topics:
@@ -67,7 +67,7 @@ def unavailable(source: Source) -> Unavailable | None:
             if has_model or persona.approved_lines
             else _give_words("…")
         )
-        return Unavailable(reason, remedy, code="no_topic", field="config.topics")
+        return Unavailability(reason, remedy, code="no_topic", field="config.topics")
     if has_model:
         return None
     # Those that say something themselves first: without approved lines no other one can do.
@@ -84,7 +84,7 @@ def unavailable(source: Source) -> Unavailable | None:
                 "`pool` (GET /v1/topics)."
             )
             remedy = f"{pool} {remedy}"
-        return Unavailable(reason, remedy, code="needs_ai", field="config.topics")
+        return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
     why_not: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
         able, reasons = divide(engines, topic, next(iter(topic.angles), ""), persona)
@@ -95,7 +95,7 @@ def unavailable(source: Source) -> Unavailable | None:
         "why": " ".join(_once_each(why_not))
     }
     remedy = _("Choose other engines, say more in whole sentences, or give the workspace a key for a model.")
-    return Unavailable(reason, remedy, code="needs_ai", field="config.topics")
+    return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
 
 
 def makeable(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from pipeline.plugins import Unavailable
+from pipeline.plugins import Unavailability
 from pipeline.render.typography import clusters, fonts
 from pipeline.text.sentences import split_sentences
 
@@ -45,17 +45,17 @@ def missing_scripts() -> tuple[Script, ...]:
     return tuple(one for one in SCRIPTS if clusters.missing(one.letters))
 
 
-def unshown_scripts() -> Unavailable | None:
+def unshown_scripts() -> Unavailability | None:
     """Which scripts pictures and films can't show here, and the remedy; None where they show all of the list."""
     found = missing_scripts()
     if not found:
         return None
     reason = f"Pictures and films can't show {_listed([one.name for one in found])} here."
-    return Unavailable(reason, _remedy(), code="missing_glyphs")
+    return Unavailability(reason, _remedy(), code="missing_glyphs")
 
 
 @lru_cache(maxsize=64)
-def unshown_text(text: str) -> Unavailable | None:
+def unshown_text(text: str) -> Unavailability | None:
     """Why pictures and films can show no sentence of this text here; None where they can show one."""
     looked = text[:_LOOKED_THROUGH]
     strange = _unknown_letters(looked)
@@ -66,7 +66,7 @@ def unshown_text(text: str) -> Unavailable | None:
         return None
     names = _listed(list(dict.fromkeys(map(_script_of, strange))))
     reason = f"The fonts for pictures and films on this service have no letters for {names}."
-    return Unavailable(reason, _remedy(), code="missing_glyphs")
+    return Unavailability(reason, _remedy(), code="missing_glyphs")
 
 
 def _unknown_letters(text: str) -> list[str]:

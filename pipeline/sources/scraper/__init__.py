@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cssselect.xpath import XPathExpr
 
     from config.core.http_client import Client
-    from pipeline.plugins import Unavailable
+    from pipeline.plugins import Unavailability
 
 MAX_PAGES: Final = 100
 DEFAULT_PAGES: Final = 20
@@ -68,7 +68,7 @@ class Scraper(Source):
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
 
-    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
         why = missing_browser(environment)
         return {} if why is None else {"render": why}
 

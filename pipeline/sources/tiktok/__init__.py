@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client
-    from pipeline.plugins import Unavailable
+    from pipeline.plugins import Unavailability
     from pipeline.sources.base import Fetch
 
 MAX_LINKS: Final = 100
@@ -92,7 +92,7 @@ class TikTok(Source):
                 found.setdefault("username" if match["user"] else "hashtag", match["user"] or match["tag"])
         return found
 
-    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
         return unlisted(environment["VIDEO_TOOL"])
 
     def fetch(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pipeline.plugins import TryLater, Unavailable
+from pipeline.plugins import TryLater, Unavailability
 from pipeline.sources import video_tools
 from pipeline.sources.base import Entry, Fetch
 from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
@@ -59,13 +59,13 @@ _FAILURES: Final = {
 _FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 
-def unlisted(tool: str) -> dict[str, Unavailable]:
+def unlisted(tool: str) -> dict[str, Unavailability]:
     """The settings that can't be used, because this instance has no tool that lists their videos."""
     if tool and video_tools.is_installed(tool):
         return {}
     reason = _TOOL_GONE if tool else _NO_TOOL
     return {
-        name: Unavailable(reason, _NO_TOOL_REMEDY, code="tool_missing", field=f"config.{name}")
+        name: Unavailability(reason, _NO_TOOL_REMEDY, code="tool_missing", field=f"config.{name}")
         for name in _LISTED
     }
 

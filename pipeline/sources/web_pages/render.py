@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from config.core.http_client import OutboundError
 from pipeline.limits import PAGE_BYTES
-from pipeline.plugins import Refused, Unavailable
+from pipeline.plugins import Refused, Unavailability
 from pipeline.sources.isolated_child import exchange, folder_of
 from pipeline.sources.web_pages.polite_fetch import Visit, VisitFailed
 
@@ -73,7 +73,7 @@ def find_browser(environment: Mapping[str, str]) -> str:
     return _program(environment)
 
 
-def missing_browser(environment: Mapping[str, str]) -> Unavailable | None:
+def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
     """Why no page can be rendered here; None where one can."""
     if find_spec("playwright") is None:
         remedy = "Set `render` to false, or ask the operator to install the extra `browser` (playwright)."
@@ -84,7 +84,7 @@ def missing_browser(environment: Mapping[str, str]) -> Unavailable | None:
         )
     else:
         return None
-    return Unavailable(_NO_SCRIPTS, remedy, code="render_unavailable", field="config.render")
+    return Unavailability(_NO_SCRIPTS, remedy, code="render_unavailable", field="config.render")
 
 
 def _program(environment: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pipeline.plugins import Refused, TryLater, Unavailable
+from pipeline.plugins import Refused, TryLater, Unavailability
 from pipeline.render import child_program
 from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, is_spoken
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
@@ -27,7 +27,7 @@ SECONDS: Final = 20
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 """Twenty minutes of sound at 22,050 Hz: the longest text, spoken at the slowest rate."""
 _PROGRAM: Final = Path(__file__).with_name("child.py")
-_MISSING: Final = Unavailable(
+_MISSING: Final = Unavailability(
     "The system voice isn't installed on this service.",
     "Ask the operator to install it (the extra `voice`).",
     code="no_voice",
@@ -46,7 +46,7 @@ class SystemVoice(Voice):
     seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {}
 
-    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
         del environment
         return None if _is_installed() else _MISSING
 

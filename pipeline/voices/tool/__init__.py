@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.plugins import Refused, TryLater, Unavailable
+from pipeline.plugins import Refused, TryLater, Unavailability
 from pipeline.render import child_program
 from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, tokens
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
@@ -41,7 +41,7 @@ class VoiceTool(Voice):
     seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {"VOICE_TOOL": ""}
 
-    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
         tool = environment["VOICE_TOOL"]
         if not tool:
             reason, remedy = (
@@ -53,7 +53,7 @@ class VoiceTool(Voice):
             remedy = "Ask the operator to put it there, or to set another one."
         else:
             return None
-        return Unavailable(reason, remedy, code="no_voice")
+        return Unavailability(reason, remedy, code="no_voice")
 
     def speak(
         self,
