@@ -164,7 +164,7 @@ def test_the_signature_covers_what_providers_ask_for(newsletter_item, workspace,
     issued(newsletter_item, letter)
     run(letter)
     (taken,) = server.taken
-    account = mailing.task.connect(reread(letter)).account
+    account = send_mailings.connect(reread(letter)).account
     record = email_message.dns_record(account).partition("TXT ")[2].strip('"')
 
     def dns(name, timeout=5):
