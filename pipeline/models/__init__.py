@@ -51,7 +51,8 @@ from pipeline.models.model_call import (
     ModelCallOutcome,
     ModelCallStage,
 )
-from pipeline.models.outlet import HitCount, HitKind, OAuthApp, OAuthAttempt, Outlet, OutletStatus, ShortLink
+from pipeline.models.oauth import OAuthApp, OAuthAttempt
+from pipeline.models.outlet import Outlet, OutletStatus
 from pipeline.models.persona import Persona, PersonaDraft, PersonaDraftStatus, PersonaVersion, Topic
 from pipeline.models.publication import (
     Attempt,
@@ -78,6 +79,7 @@ from pipeline.models.schedule import (
     SlotGapChoice,
     WeekPlan,
 )
+from pipeline.models.short_link import HitCount, HitKind, ShortLink
 from pipeline.models.source import (
     BrandPick,
     BrandPickDecision,

@@ -1,0 +1,58 @@
+"""Short links lead through addresses of ours, and the clicks on them and the fetches of feeds are counted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from accounts.tenancy import WorkspaceRow
+from config.core.clock import utc_now
+
+
+class ShortLink(WorkspaceRow):
+    """An address that a publication links to, under one of ours that counts who follows it."""
+
+    code = models.CharField(max_length=16, unique=True)
+    publication = models.ForeignKey(
+        "pipeline.Publication", on_delete=models.CASCADE, related_name="short_links"
+    )
+    target = models.TextField()
+    created_at = models.DateTimeField(default=utc_now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "short_link"
+        indexes: ClassVar = [models.Index(fields=["workspace"], name="short_link_of_workspace")]
+
+
+class HitKind(models.TextChoices):
+    CLICK = "click", _("Click")
+    FETCH = "fetch", _("Fetch")
+
+
+class HitCount(WorkspaceRow):
+    """How often a short link was followed or a feed fetched in one quarter of an hour; nothing of who it was."""
+
+    kind = models.CharField(max_length=5, choices=HitKind)
+    test = models.BooleanField(default=False)
+    key = models.UUIDField()
+    """The publication of a click, the outlet of a fetch."""
+    start = models.DateTimeField()
+    """The beginning of the quarter of an hour."""
+    outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)
+    publication = models.ForeignKey(
+        "pipeline.Publication", null=True, on_delete=models.CASCADE, related_name="hit_counts"
+    )
+    count = models.PositiveIntegerField()
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "hit_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key", "kind", "start"], name="hit_count_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "start"], name="hit_count_read"),  # GET /analytics
+            models.Index(fields=["outlet"], name="hit_count_of_outlet"),
+            models.Index(fields=["start"], name="hit_count_forget"),
+        ]
