@@ -28,6 +28,7 @@ MODE = env.one_of("MODE", ("development", "production"), "production")
 IS_DEVELOPMENT = MODE == "development"
 DEBUG = False
 DATA_DIR = (BASE_DIR / env.text("DATA_DIR", "var")).resolve()
+# Made here, because the database, the static files and the mails are put into it.
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 PORT = env.whole_number("PORT", 8000, least=1, most=65535)
 PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://127.0.0.1:{PORT}" if IS_DEVELOPMENT else None)
@@ -145,8 +146,18 @@ CONTENT_SECURITY_POLICY = {
 }
 FORM_RENDERER = "accounts.pages.form_renderer.PageRenderer"
 CSRF_FAILURE_VIEW = "accounts.pages.landing.csrf_failure"
+# The largest body of any address; each view's own limit is checked before anything is read.
+DATA_UPLOAD_MAX_MEMORY_SIZE = limits.RAW_BODY_BYTES
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "config.core.middleware.UnnamedFiles",
+]
+
+# --- Files -----------------------------------------------------------------------------------------------------------
+
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
+# WhiteNoise warns at its start of a folder that isn't there.
 STATIC_ROOT.mkdir(exist_ok=True)
 if not IS_DEVELOPMENT:
     # Names that change with the content, so that browsers keep each file for good; `collectstatic` makes them.
@@ -160,9 +171,11 @@ MEDIA_ROOT = Path(env.text("MEDIA_ROOT", str(DATA_DIR / "media")))
 # Where `manage.py backup` writes when it is given no file, and where the doctor looks for the newest one.
 BACKUP_DIR = env.text("BACKUP_DIR", "")
 
-# --- Database --------------------------------------------------------------------------------------------------------
+# --- Redis and workers -----------------------------------------------------------------------------------------------
 
+# The broker, and what processes count together; without it one process does everything.
 REDIS_URL = env.redis("REDIS_URL")
+CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # How many runs one worker with threads makes at a time, and how many posts it sends.
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, least=2, most=64)
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
@@ -183,6 +196,11 @@ QUEUE_SLOTS = {
 }
 # The threads of a worker's pool: a slot for each of them, and two for the dispatcher.
 WORKER_SLOTS = sum(QUEUE_SLOTS.values()) + 2
+# How long a row is its task's alone; a killed task's row is due again after it. Longer than any one call.
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
+
+# --- Database --------------------------------------------------------------------------------------------------------
+
 # Connections to PostgreSQL of one web process: a thread's each, and some for what it does beside requests.
 WEB_CONNECTIONS = WEB_THREADS + 4
 _database: dict[str, Any]
@@ -228,9 +246,8 @@ DATABASES = {"default": _database}
 IS_POSTGRES = _database["ENGINE"] == "django.db.backends.postgresql"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- Redis, Celery ---------------------------------------------------------------------------------------------------
+# --- Caches ----------------------------------------------------------------------------------------------------------
 
-CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.
 _guards: dict[str, Any] = {
@@ -251,16 +268,7 @@ if REDIS_URL:
     }
 else:
     CACHES = {name: {**_guards, "LOCATION": name} for name in ("default", "counts", "marks")}
-# Of the back ends that processes share, django-ratelimit knows only some by name; memory is of one process alone.
-SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
-
 RATELIMIT_USE_CACHE = "counts"
-
-# How long a row is its task's alone; a killed task's row is due again after it. Longer than any one call.
-LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
-
-# How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
-SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, most=60_000)
 
 # --- People ----------------------------------------------------------------------------------------------------------
 
@@ -313,22 +321,16 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = SITE_NAME
 MFA_TOTP_TOLERANCE = 1
 USERSESSIONS_TRACK_ACTIVITY = False
+
+# --- Language and time -----------------------------------------------------------------------------------------------
+
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English"))]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
-# The admin's own checks look for the stock middleware by name; ours are subclasses of them.
-SILENCED_SYSTEM_CHECKS += [
-    "admin.E408",
-    "admin.E409",
-    "admin.E410",
-    "security.W004",
-    "security.W008",
-    "security.W012",
-    "security.W016",
-    "security.W021",
-]
+
+# --- Mail ------------------------------------------------------------------------------------------------------------
 
 # On one person's machine each mail is a file: a sign-up's code is easier found there than between lines of a log.
 EMAIL_CONFIG = env.mail("EMAIL_URL", f"filemail://{DATA_DIR}/mails" if IS_DEVELOPMENT else "consolemail://")
@@ -346,7 +348,7 @@ EMAIL_USE_SSL = bool(EMAIL_CONFIG.get("EMAIL_USE_SSL"))
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", OPERATOR_CONTACT)
 
-# --- The way out -----------------------------------------------------------------------------------------------------
+# --- Outbound requests -----------------------------------------------------------------------------------------------
 
 # A development machine's own sources and receivers live on loopback; in production they are refused.
 OUTBOUND_ALLOW_LOOPBACK = env.flag("OUTBOUND_ALLOW_LOOPBACK", default=IS_DEVELOPMENT)
@@ -356,19 +358,11 @@ WEBHOOKS_ALLOW_HTTP = env.flag("WEBHOOKS_ALLOW_HTTP", default=IS_DEVELOPMENT)
 TELEGRAM_API_URL = env.web_address("TELEGRAM_API_URL", "https://api.telegram.org")
 USER_AGENT = f"content-pipeline/{VERSION} (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
 
-# --- Platforms -------------------------------------------------------------------------------------------------------
+# --- Sources, platforms and voices -----------------------------------------------------------------------------------
 
-# Where a platform is asked, and in which version, instead of what its plug-in names: `x=https://…,linkedin=https://…`.
-PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
-PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
+# What the operator has taken out, as sources/tiktok, engines/clipped_short, platforms/x or voices/system.
+DISABLED_KINDS: frozenset[str] = frozenset(env.words("DISABLED_KINDS"))
 
-# Hubs that are told when a workspace's own feed changes (WebSub), and that its readers can subscribe at.
-WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
-
-# --- The model -------------------------------------------------------------------------------------------------------
-
-# The operator's key, for workspaces without one of their own; without any the words are taken from the source.
-ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY", "")
 SOURCE_ENVIRONMENT: dict[str, str] = {
     "YOUTUBE_URL": env.web_address("YOUTUBE_URL", "https://www.youtube.com"),
     "YOUTUBE_API_URL": env.web_address("YOUTUBE_API_URL", "https://www.googleapis.com"),
@@ -377,11 +371,10 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
     "TIKTOK_SHORT_URL": env.web_address("TIKTOK_SHORT_URL", "https://vm.tiktok.com"),
     # The path of yt-dlp, which goes out by itself; empty, and nothing but our own client goes out.
     "VIDEO_TOOL": env.text("VIDEO_TOOL", ""),
+    # The browser that runs the JavaScript of scraped pages; empty for what is on the path.
+    "CHROMIUM_PATH": env.text("CHROMIUM_PATH", ""),
 }
 """What the operator sets for kinds of sources, by the names in their `environment`; where it is missing, theirs holds."""
-
-# What the operator has taken out, as sources/tiktok, engines/clipped_short, platforms/x or voices/system.
-DISABLED_KINDS: frozenset[str] = frozenset(env.words("DISABLED_KINDS"))
 
 VOICE_ENVIRONMENT: dict[str, str] = {
     # The path of a program that speaks; empty, and the system voice does.
@@ -389,17 +382,26 @@ VOICE_ENVIRONMENT: dict[str, str] = {
 }
 """What the operator sets for voices, by the names in their `environment`."""
 
+# Where a platform is asked, and in which version, instead of what its plug-in names: `x=https://…,linkedin=https://…`.
+PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
+PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
+
+# Hubs that are told when a workspace's own feed changes (WebSub), and that its readers can subscribe at.
+WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
+
+# How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
+SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, most=60_000)
+
+# --- The model -------------------------------------------------------------------------------------------------------
+
+# The operator's key, for workspaces without one of their own; without any the words are taken from the source.
+ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY", "")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL", "")
 MODEL_BRIEF = env.text("MODEL_BRIEF", "claude-haiku-5-5")
 MODEL_DRAFT = env.text("MODEL_DRAFT", "claude-haiku-5-5")
 MODEL_OTHER = env.text("MODEL_OTHER", "claude-sonnet-5-5")
 # Whole US dollars a day that the operator's key may cost, 0 for no cap.
 MODEL_DAILY_CAP_USD = env.whole_number("MODEL_DAILY_CAP_USD", 0)
-
-# --- Scraped pages ---------------------------------------------------------------------------------------------------
-
-# The browser that runs their JavaScript; empty for what is on the path.
-SOURCE_ENVIRONMENT["CHROMIUM_PATH"] = env.text("CHROMIUM_PATH", "")
 
 # --- API -------------------------------------------------------------------------------------------------------------
 
@@ -456,16 +458,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": "Raw content in, generated items out: reviewed, published, measured. "
     "Errors have one shape; lists are paged by cursor; every POST takes an Idempotency-Key.",
 }
-# The largest body of any address; each view's own limit is checked before anything is read.
-DATA_UPLOAD_MAX_MEMORY_SIZE = limits.RAW_BODY_BYTES
-FILE_UPLOAD_HANDLERS = [
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "config.core.middleware.UnnamedFiles",
-]
 DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
-
-# Lets a Prometheus in that has no session; without it /metrics is for staff alone.
-METRICS_TOKEN = env.text("METRICS_TOKEN", "")
 
 # --- The wiring between apps -----------------------------------------------------------------------------------------
 
@@ -497,8 +490,8 @@ SAMPLE_REMOVERS = [
     "accounts.samples.remove_members",
     "analytics.workspace_parts.add_up_again",
 ]
-# Modules that register their kinds of due rows when they are imported.
-DUE_MODULES = [
+# Modules that register their jobs, the kinds of due rows, when they are imported.
+JOB_MODULES = [
     "pipeline.tasks",
     "webhooks.tasks",
     "analytics.tasks",
@@ -506,9 +499,35 @@ DUE_MODULES = [
     "config.operations.retention",
 ]
 
+# --- Monitoring ------------------------------------------------------------------------------------------------------
+
+# Lets a Prometheus in that has no session; without it /metrics is for staff alone.
+METRICS_TOKEN = env.text("METRICS_TOKEN", "")
+
 # --- Logs ------------------------------------------------------------------------------------------------------------
 
 LOG_FORMAT = env.one_of("LOG_FORMAT", ("json", "console"), "console" if IS_DEVELOPMENT else "json")
 LOG_LEVEL = env.one_of("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
+
+# --- System checks ---------------------------------------------------------------------------------------------------
+
+SILENCED_SYSTEM_CHECKS = [
+    # Of the back ends that processes share, django-ratelimit knows only some by name; memory is of one process alone.
+    "django_ratelimit.E003",
+    "django_ratelimit.W001",
+    # The admin's own checks look for the stock middleware by name; ours are subclasses of authentication (E408),
+    # messages (E409) and sessions (E410).
+    "admin.E408",
+    "admin.E409",
+    "admin.E410",
+    # HSTS (W004) and cookies for https alone (W012, W016) follow PUBLIC_URL: a service on http can have neither.
+    "security.W004",
+    "security.W012",
+    "security.W016",
+    # The service speaks http; whether http leads to https is said by the proxy that speaks TLS.
+    "security.W008",
+    # Whether a domain goes onto the browsers' HSTS list is its owner's to say, and can't be taken back soon.
+    "security.W021",
+]

@@ -139,14 +139,14 @@ def register(job: Job) -> None:
 
 
 def jobs() -> dict[str, Job]:
-    """Every job of every app, in the order of `DUE_MODULES`."""
+    """Every job of every app, in the order of `JOB_MODULES`."""
     _load()
     return _jobs
 
 
 @cache
 def _load() -> None:
-    for module in settings.DUE_MODULES:
+    for module in settings.JOB_MODULES:
         importlib.import_module(module)
 
 

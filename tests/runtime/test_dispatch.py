@@ -60,7 +60,7 @@ class Work:
 
 @pytest.fixture
 def broker(settings, monkeypatch):
-    settings.DUE_MODULES = []
+    settings.JOB_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
     dispatcher.wake_with(messages.wake)

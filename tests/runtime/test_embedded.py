@@ -43,7 +43,7 @@ class Work:
 def work(settings, monkeypatch):
     if settings.REDIS_URL:
         pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
-    settings.DUE_MODULES = []
+    settings.JOB_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
     dispatcher.wake_with(celery.broker.wake)
     counted = Work()
