@@ -1,14 +1,14 @@
-"""Each person's choices for one workspace, and the defaults of their role."""
+"""Preferences say when and where each member is told: the defaults of the role, changed by what the person chose."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
 from accounts import audit
-from accounts.models import Membership, NoticeChoice, NoticeMessage
+from accounts.models import Membership, NoticeChoice
 from accounts.notices.kinds import KINDS, OFF
 from config.core.clock import utc_now
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import User, Workspace
-
-LATELY: Final = 10
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,12 @@ class NoticePreferences:
     telegram_chat: str = ""
 
     def when(self, kind: str) -> str:
+        """When they are told of a kind: `now`, `daily` or `off`."""
         return self.kinds.get(kind, OFF)
 
     @property
     def channels(self) -> list[str]:
+        """The names of the channels that lead anywhere."""
         open_ones = {
             "mail": self.by_mail,
             "slack": bool(self.slack_url),
@@ -45,8 +45,8 @@ class NoticePreferences:
         return [name for name, is_open in open_ones.items() if is_open]
 
 
-def choices_of(workspace_id: UUID) -> list[NoticePreferences]:
-    """Of everybody who is in the workspace now, in two statements."""
+def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
+    """The preferences of everybody who is in the workspace now, in two statements."""
     members = (
         Membership.objects.of(workspace_id)
         .filter(user__is_active=True, workspace__deleted_at=None)
@@ -57,8 +57,8 @@ def choices_of(workspace_id: UUID) -> list[NoticePreferences]:
     return [_merged(member, chosen.get(member.user_id)) for member in members]
 
 
-def choice_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
-    """None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
+def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
+    """The preferences of one person; None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
     member = (
         Membership.objects.of(workspace_id)
         .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)
@@ -70,7 +70,7 @@ def choice_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
     return _merged(member, NoticeChoice.objects.of(workspace_id).filter(user_id=user_id).first())
 
 
-def save_choices(
+def save_preferences(
     workspace: Workspace,
     user: User,
     kinds: Mapping[str, str],
@@ -121,9 +121,3 @@ def _merged(member: Membership, row: NoticeChoice | None) -> NoticePreferences:
         telegram_token=row.telegram_token or "",
         telegram_chat=row.telegram_chat,
     )
-
-
-def lately_told(workspace: Workspace, user: User) -> list[NoticeMessage]:
-    """A person's last messages, the newest first."""
-    rows = NoticeMessage.objects.of(workspace).filter(user=user).select_related("notice").order_by("-id")
-    return list(rows[:LATELY])

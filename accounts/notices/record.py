@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from accounts.notices.preferences import choice_of, choices_of
+from accounts.notices.preferences import preferences_of, preferences_of_members
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -32,6 +32,8 @@ TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 2000
 log = structlog.get_logger(__name__)
 _HOUR: Final = timedelta(hours=1)
+RECENT_MESSAGES: Final = 10
+"""How many of a person's last messages are listed."""
 ROWS: Final = 500
 """Of one statement: a short lock, however much is too old."""
 
@@ -115,8 +117,8 @@ def give_up_spreading(notice: Notice) -> None:
 
 def _people(notice: Notice) -> list[NoticePreferences]:
     if notice.user_id is None:
-        return choices_of(notice.workspace_id)
-    choice = choice_of(notice.workspace_id, notice.user_id)
+        return preferences_of_members(notice.workspace_id)
+    choice = preferences_of(notice.workspace_id, notice.user_id)
     return [choice] if choice else []
 
 
@@ -168,3 +170,9 @@ def forget_about(workspace_id: UUID, things: Collection[UUID]) -> None:
     wanted = {key.hex for key in things}
     rows = Notice.objects.of(workspace_id).values_list("pk", "key")
     Notice.everywhere.filter(pk__in=[pk for pk, key in rows if key.partition(":")[0] in wanted]).delete()
+
+
+def recent_messages(workspace: Workspace, user: User) -> list[NoticeMessage]:
+    """A person's last messages, the newest first."""
+    rows = NoticeMessage.objects.of(workspace).filter(user=user).select_related("notice").order_by("-id")
+    return list(rows[:RECENT_MESSAGES])

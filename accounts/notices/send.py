@@ -19,7 +19,7 @@ from django.core import signing
 from accounts import limits, mail_sending
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.kinds import KINDS, NOW, OFF
-from accounts.notices.preferences import choice_of, save_choices
+from accounts.notices.preferences import preferences_of, save_preferences
 from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -66,7 +66,7 @@ def resolve_token(token: str) -> UnsubscribeLink | None:
     except signing.BadSignature:
         return None
     workspace = Workspace.everywhere.filter(pk=UUID(workspace_id)).first()
-    choice = choice_of(UUID(workspace_id), UUID(user_id))
+    choice = preferences_of(UUID(workspace_id), UUID(user_id))
     if workspace is None or choice is None or kind not in KINDS:
         return None
     return UnsubscribeLink(workspace, choice, kind)
@@ -77,7 +77,7 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     if link.is_off is not is_on:
         return
     choice = link.choice
-    save_choices(
+    save_preferences(
         link.workspace,
         choice.user,
         {**choice.kinds, link.kind: NOW if is_on else OFF},
@@ -113,7 +113,7 @@ def give_up(message: NoticeMessage) -> None:
 
 
 def _tell(message: NoticeMessage, now: datetime) -> None:
-    choice = choice_of(message.workspace_id, message.user_id)
+    choice = preferences_of(message.workspace_id, message.user_id)
     if choice is None or message.channel not in choice.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
         return

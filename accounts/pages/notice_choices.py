@@ -112,7 +112,7 @@ class NoticesForm(forms.Form):
             self.add_error(name, message)
 
     def chosen(self) -> dict[str, Any]:
-        """What `notices.save_choices` takes: a channel that isn't ticked forgets its secret."""
+        """What `notices.save_preferences` takes: a channel that isn't ticked forgets its secret."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {
@@ -135,13 +135,13 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
     choice = _choice(place)
     form = form_recovery.form_for(request, NoticesForm, choice=choice)
     if request.method == "POST" and form.is_valid():
-        notices.save_choices(place.workspace, place.user, **form.chosen())
+        notices.save_preferences(place.workspace, place.user, **form.chosen())
         messages.success(request, _("Saved."))
         return redirect(place.address("notices"))
     context = {
         "form": form,
         "choice": choice,
-        "lately": notices.lately_told(place.workspace, place.user),
+        "lately": notices.recent_messages(place.workspace, place.user),
         "channels": dict(NoticeChannel.choices),
         "hour": f"{limits.DIGEST_HOUR:02}:00",
         "most": limits.NOTICES_AT_ONCE_MOST,
@@ -166,7 +166,7 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _choice(place: Place) -> NoticePreferences:
-    choice = notices.choice_of(place.workspace.pk, place.user.pk)
+    choice = notices.preferences_of(place.workspace.pk, place.user.pk)
     if choice is None:
         # They left in this very moment.
         raise PermissionDenied

@@ -49,7 +49,7 @@ def happen(workspace, key="one", kind="post_failed", **given):
 
 
 def choose(workspace, user, *, by_mail=True, slack_url="", telegram_token="", telegram_chat="", **kinds):
-    notices.save_choices(
+    notices.save_preferences(
         workspace,
         user,
         kinds,

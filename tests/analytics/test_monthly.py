@@ -330,15 +330,15 @@ def test_one_click_in_the_mail_switches_it_off_and_back(newsroom, outlet, owner,
     assert NoticeChoice.everywhere.count() == 0
     answer = client.post(f"/{path}", {"List-Unsubscribe": "One-Click"})
     assert (answer.status_code, answer["X-Robots-Tag"]) == (200, "noindex, nofollow")
-    assert notices.choice_of(newsroom.pk, owner.pk).kinds["monthly"] == "off"
-    assert notices.choice_of(newsroom.pk, owner.pk).kinds["post_failed"] == "now"
+    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["monthly"] == "off"
+    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["post_failed"] == "now"
     mail.outbox.clear()
     make_published(outlet, MID_NOVEMBER + timedelta(days=31))
     work(newsroom, datetime(2027, 1, 1, 7, 0, tzinfo=UTC))
     send()
     assert [one.to for one in mail.outbox] == [["bob@example.test"]]
     client.post(f"/{path}", {"act": "come_back"})
-    assert notices.choice_of(newsroom.pk, owner.pk).kinds["monthly"] == "now"
+    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["monthly"] == "now"
 
 
 def test_the_way_out_of_somebody_who_left_or_of_no_mail_leads_nowhere(newsroom, owner, client):

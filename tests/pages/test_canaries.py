@@ -64,7 +64,7 @@ def canaries(newsroom, alice, bob, vera, django_capture_on_commit_callbacks, cap
     type(endpoint).everywhere.filter(pk=endpoint.pk).update(secret="whsec_Y2FuYXJ5LWNhbmFyeS1jYW5hcnkh")
     model_keys.set_model_key(newsroom, "sk-ant-canary-of-the-model", "alice@example.test")
     feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
-    notices.save_choices(
+    notices.save_preferences(
         newsroom,
         alice,
         {"post_failed": "now"},
