@@ -60,7 +60,7 @@ class StoredAnswer:
 
 
 def request_digest(method: str, path: str, body: bytes) -> bytes:
-    """The form with a trailing slash is the same address."""
+    """What tells two requests apart; the form of a path with a trailing slash is the same address."""
     head = f"{method.upper()}\0{path.rstrip('/')}\0".encode()
     return hashlib.sha256(head + body).digest()
 
@@ -80,9 +80,9 @@ def read_key(header: str | None) -> str | None:
 
 
 def run_once(
-    caller: Caller, key_header: str | None, request_digest: bytes, effect: Callable[[], StoredAnswer]
+    caller: Caller, key_header: str | None, digest: bytes, effect: Callable[[], StoredAnswer]
 ) -> tuple[StoredAnswer, bool]:
-    """The answer, and whether it is a replay.
+    """The answer, and whether it is a replay. `digest` is the request's `request_digest`.
 
     With a key, `effect` runs in one transaction with the row that keeps its answer: there is never an effect without
     its answer, nor an answer without its effect. An effect that raises leaves nothing, so a retry really retries;
@@ -97,9 +97,9 @@ def run_once(
         same_key = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
         kept: IdempotencyKey | None = same_key.first()
         if kept is not None and kept.created_at > now - limits.IDEMPOTENCY_KEPT:
-            if bytes(kept.request_digest) != request_digest:
+            if bytes(kept.request_digest) != digest:
                 raise KeyReused
-            return _opened(kept), True
+            return _stored_answer(kept), True
         answer = effect()
         if 200 <= answer.status < 300:
             if kept is not None:
@@ -108,7 +108,7 @@ def run_once(
                 workspace=caller.workspace,
                 test=caller.test,
                 key=key,
-                request_digest=request_digest,
+                request_digest=digest,
                 status=answer.status,
                 body=_SEALED + seal(answer.body.decode()).encode() if answer.is_secret else answer.body,
                 headers=dict(answer.headers),
@@ -128,7 +128,7 @@ def has_answer(caller: Caller, key_header: str | None) -> bool:
     return bool(same_key.filter(created_at__gt=fresh).exists())
 
 
-def _opened(kept: IdempotencyKey) -> StoredAnswer:
+def _stored_answer(kept: IdempotencyKey) -> StoredAnswer:
     body = bytes(kept.body)
     if not body.startswith(_SEALED):
         return StoredAnswer(kept.status, body, kept.headers)
@@ -137,7 +137,11 @@ def _opened(kept: IdempotencyKey) -> StoredAnswer:
 
 
 def _refuse_while_in_flight(caller: Caller, key: str) -> None:
-    """On PostgreSQL the first request holds an advisory lock until its commit; on SQLite the write lock waited."""
+    """Raises `InProgress` where another transaction has the key and isn't committed.
+
+    There is no row to lock before the first commit, so on PostgreSQL a number made of the key is locked until the
+    transaction ends. On SQLite the one write lock, which every transaction takes at its start, made the second wait.
+    """
     if connection.vendor != "postgresql":
         return
     name = f"{caller.workspace.pk}\0{caller.test}\0{key}".encode()
