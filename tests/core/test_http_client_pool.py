@@ -188,7 +188,7 @@ def test_old_and_idle_ones_are_closed(client: Client, keeping: Any, monkeypatch:
     client.sweep()
     assert (client._kept._idle, client._kept._count) == ({}, 0)
     monkeypatch.undo()
-    monkeypatch.setattr(pool, "AGE_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "MAX_AGE_SECONDS", 0.0)
     post(client, there)
     post(client, there)
     assert there.connections == 4
@@ -197,8 +197,8 @@ def test_old_and_idle_ones_are_closed(client: Client, keeping: Any, monkeypatch:
 def test_there_are_never_more_than_so_many(
     client: Client, keeping: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "EACH_MOST", 2)
-    monkeypatch.setattr(pool, "ALL_MOST", 3)
+    monkeypatch.setattr(pool, "MAX_PER_ORIGIN", 2)
+    monkeypatch.setattr(pool, "MAX_TOTAL", 3)
     places = [keeping() for _ in range(4)]
     for there in places:
         ready = threading.Barrier(3)

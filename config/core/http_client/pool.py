@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS: Final = 5.0
 """Less than the time after which servers of the usual kind close an idle connection."""
-AGE_SECONDS: Final = 60.0
-EACH_MOST: Final = 8
-ALL_MOST: Final = 128
+MAX_AGE_SECONDS: Final = 60.0
+"""Since it was opened: after that its name is resolved, and its certificate judged, anew."""
+MAX_PER_ORIGIN: Final = 8
+"""Idle connections of one scheme, host and port."""
+MAX_TOTAL: Final = 128
+"""Idle connections of a process: each holds a file descriptor open."""
 
 
 @dataclass(frozen=True)
 class PooledConnection:
+    """An idle connection; `opened_at` and `idle_since` are seconds of the monotonic clock."""
+
     socket: socket.socket
     opened_at: float
     idle_since: float
@@ -47,7 +52,8 @@ class IdleConnections:
                 held = self._idle.get(origin)
                 # The one that was used last: those that aren't needed grow old.
                 found = held.pop() if held else None
-                self._count -= found is not None
+                if found is not None:
+                    self._count -= 1
                 if held is not None and not held:
                     del self._idle[origin]
             if found is None:
@@ -57,15 +63,16 @@ class IdleConnections:
             found.socket.close()
 
     def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
+        """Keep a connection; the eldest is closed where its origin has too many, and the eldest origin's where all have."""
         now = monotonic()
         with self._lock:
             held = self._idle.setdefault(origin, deque())
             self._idle.move_to_end(origin)
             held.append(PooledConnection(sock, opened_at, now))
             self._count += 1
-            spare = [held.popleft()] if len(held) > EACH_MOST else []
+            spare = [held.popleft()] if len(held) > MAX_PER_ORIGIN else []
             self._count -= len(spare)
-            while self._count > ALL_MOST:
+            while self._count > MAX_TOTAL:
                 _, eldest = self._idle.popitem(last=False)
                 spare += eldest
                 self._count -= len(eldest)
@@ -89,7 +96,7 @@ class IdleConnections:
 
 
 def _is_fresh(one: PooledConnection, now: float) -> bool:
-    return now - one.idle_since < IDLE_SECONDS and now - one.opened_at < AGE_SECONDS
+    return now - one.idle_since < IDLE_SECONDS and now - one.opened_at < MAX_AGE_SECONDS
 
 
 def _is_silent(sock: socket.socket) -> bool:
