@@ -41,7 +41,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _may_see(request):
         # As if it were not there: what an operator measures is nobody's business.
         return error_response("not_found")
-    response = HttpResponse(_text(), content_type="text/plain; version=0.0.4; charset=utf-8")
+    response = HttpResponse(_exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")
     response["Cache-Control"] = "no-store"
     return response
 
@@ -53,83 +53,98 @@ def _may_see(request: HttpRequest) -> bool:
     return request.user.is_active and request.user.is_staff
 
 
-def _text() -> str:
-    """Where the database is away, that and what is known without it."""
+def _exposition() -> str:
+    """The whole page; where the database is away, that and what is known without it."""
     lines: list[str] = []
     is_up = health.database().ok
     if is_up:
         try:
-            lines = list(_of_the_database())
+            lines = list(_database_series())
         # It went away in the middle.
         except Error:
             is_up = False
     usage = resource.getrusage(resource.RUSAGE_SELF)
     lines += [
-        *_gauge("pipeline_database_up", "1 while it answers.", "", {"": int(is_up)}),
-        *_gauge("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),
-        *_gauge(
+        *_series("pipeline_database_up", "1 while it answers.", "", {"": int(is_up)}),
+        *_series("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),
+        *_series(
             "process_start_time_seconds",
             "When the newest of the web processes started.",
             "",
             {"": web_start_time.newest()},
         ),
-        *_gauge("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
-        *_gauge("process_threads", "Of this web process.", "", {"": threading.active_count()}),
+        *_series("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
+        *_series("process_threads", "Of this web process.", "", {"": threading.active_count()}),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _of_the_database() -> Iterable[str]:
+def _database_series() -> Iterable[str]:
     now = utc_now()
+    yield from _due_row_series()
+    yield from _lateness_series(now)
+    yield from _worker_series()
+    yield from _counters(metric_counters.sums())
+    yield from _series(
+        "pipeline_webhook_endpoints",
+        "Endpoints of webhooks that aren't removed, by state.",
+        "state",
+        _endpoints(),
+    )
+    yield from _series(
+        "pipeline_stopped", "Switches that stop something.", "", {"": len(kill_switch.standing())}
+    )
+    # It waits for `manage.py media --approve-sweep`.
+    yield from _series(
+        "pipeline_media_sweep_waits",
+        "1 while the sweep of the media asks before it takes so many files.",
+        "",
+        {"": int(media_sweep.stopped() != "")},
+    )
+
+
+def _due_row_series() -> Iterable[str]:
+    """How much work there is, and what no worker will take up."""
     waiting, dead = [*queue_stats.waiting(), *queue_stats.unread_events()], queue_stats.dead_counts()
+    yield from _series(
+        "pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}
+    )
+    yield from _series(
+        "pipeline_waiting_rows",
+        "Rows that wait for their time or for a worker.",
+        "kind",
+        {w.kind: w.depth for w in waiting},
+    )
+    yield from _series(
+        "pipeline_oldest_due_seconds",
+        "For how long the oldest due row has waited.",
+        "kind",
+        {w.kind: w.oldest_seconds for w in waiting},
+    )
+    yield from _series("pipeline_dead_rows", "Rows that nothing takes up again by itself.", "kind", dead)
+
+
+def _lateness_series(now: datetime) -> Iterable[str]:
+    """How far behind their promises posts and deliveries are."""
     late = {
         "publications": _lateness(Publication.everywhere.scheduled(), now),
         "deliveries": _lateness(Delivery.everywhere.pending(), now),
     }
-    return [
-        *_gauge("pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}),
-        *_gauge(
-            "pipeline_waiting_rows",
-            "Rows that wait for their time or for a worker.",
-            "kind",
-            {w.kind: w.depth for w in waiting},
-        ),
-        *_gauge(
-            "pipeline_oldest_due_seconds",
-            "For how long the oldest due row has waited.",
-            "kind",
-            {w.kind: w.oldest_seconds for w in waiting},
-        ),
-        *_gauge("pipeline_dead_rows", "Rows that nothing takes up again by itself.", "kind", dead),
-        *_gauge("pipeline_late_seconds", "How far behind its promise the latest one is.", "kind", late),
-        *_gauge(
-            "pipeline_overdue_publications",
-            "Promised for a moment that is past, and not out.",
-            "",
-            {"": Publication.everywhere.due(now).count()},
-        ),
-        *_gauge(
-            "pipeline_slots",
-            "Tasks that the living workers can run at once, of each queue.",
-            "queue",
-            _slots(),
-        ),
-        *_gauge("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running()),
-        *_counters(metric_counters.sums()),
-        *_gauge(
-            "pipeline_webhook_endpoints",
-            "Endpoints of webhooks that aren't removed, by state.",
-            "state",
-            _endpoints(),
-        ),
-        *_gauge("pipeline_stopped", "Switches that stop something.", "", {"": len(kill_switch.standing())}),
-        *_gauge(
-            "pipeline_media_sweep_waits",
-            "1 while the sweep of the media asks before it takes so many files.",
-            "",
-            {"": int(media_sweep.stopped() != "")},
-        ),
-    ]
+    yield from _series("pipeline_late_seconds", "How far behind its promise the latest one is.", "kind", late)
+    yield from _series(
+        "pipeline_overdue_publications",
+        "Promised for a moment that is past, and not out.",
+        "",
+        {"": Publication.everywhere.due(now).count()},
+    )
+
+
+def _worker_series() -> Iterable[str]:
+    """What the workers can run, and run."""
+    yield from _series(
+        "pipeline_slots", "Tasks that the living workers can run at once, of each queue.", "queue", _slots()
+    )
+    yield from _series("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running())
 
 
 def _slots() -> dict[str, int]:
@@ -143,13 +158,13 @@ def _running() -> dict[str, int]:
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
-    """Of those that wait for a look: the earliest promise, however often it was put off since."""
+    """Seconds since the earliest promise of those that wait for a look, however often it was put off since."""
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
     due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0
 
 
-_BY_KIND: Final = {
+_JOB_COUNTERS: Final = {
     "attempts": ("pipeline_attempts_total", "Tasks that began and ended."),
     "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
     "given_up": ("pipeline_given_up_total", "Of those, how many ended a row after too many tries."),
@@ -164,14 +179,14 @@ _BY_KIND: Final = {
 
 
 def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
-    """Of all processes together, since the database was made."""
+    """The counters: of all processes together, since the database was made."""
     kinds = list(jobs.jobs())
-    for tally, (name, said) in _BY_KIND.items():
+    for tally, (name, said) in _JOB_COUNTERS.items():
         values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
-        yield from _gauge(name, said, "kind", values, type_="counter")
+        yield from _series(name, said, "kind", values, kind="counter")
     outcomes = {one: sums.get(("webhook_attempts", one), 0.0) for one in ("delivered", "failed")}
-    yield from _gauge(
-        "pipeline_webhook_attempts_total", "Attempts of webhooks.", "outcome", outcomes, type_="counter"
+    yield from _series(
+        "pipeline_webhook_attempts_total", "Attempts of webhooks.", "outcome", outcomes, kind="counter"
     )
     summary = "pipeline_webhook_first_wait_seconds"
     yield f"# HELP {summary} From the moment a delivery may be sent to its first attempt."
@@ -189,11 +204,14 @@ def _endpoints() -> dict[str, int]:
     return states
 
 
-def _gauge(
-    name: str, said: str, label: str, values: Mapping[str, float], *, type_: str = "gauge"
+def _series(
+    name: str, said: str, label: str, values: Mapping[str, float], *, kind: str = "gauge"
 ) -> Iterable[str]:
-    """Labels are our own names, so nothing in them has to be escaped."""
+    """The lines of one metric: a value for each value of `label`, or one without any where it is empty.
+
+    Labels are our own names, so nothing in them has to be escaped.
+    """
     yield f"# HELP {name} {said}"
-    yield f"# TYPE {name} {type_}"
+    yield f"# TYPE {name} {kind}"
     for key, value in values.items():
         yield f'{name}{{{label}="{key}"}} {value}' if label else f"{name} {value}"

@@ -303,7 +303,7 @@ def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
     put_orphans(root, MOST + 1)
     sweep(NOW + 2 * DAY)
     assert (len(whole(root)), media_sweep.stopped() != "") == (MOST + 3, True)
-    assert "pipeline_media_sweep_waits 1\n" in metrics._text()
+    assert "pipeline_media_sweep_waits 1\n" in metrics._exposition()
 
 
 def test_a_share_of_many_goes_without_asking(item, root):
