@@ -1,4 +1,4 @@
-"""Every URL root on one screen."""
+"""The root URLs: what each app serves is in its `pages/urls.py` and `api/urls.py`."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
+from accounts.api.not_found import ANY_METHOD, NoSuchAddress
 from accounts.pages.landing import operators_log_in
 from config import sample
 from config.admin_site.failures import failing_page
@@ -14,7 +15,7 @@ from config.admin_site.mails import mail_as_html, mails_page
 from config.admin_site.views import dead_rows, withhold_log_ins, workspace_overview
 from config.admin_site.work import work_page
 from config.api_docs import guides
-from config.api_docs.views import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
+from config.api_docs.views import OpenApiView, openapi_public, reference
 from config.operations import health
 from config.operations import metrics as metrics_page
 from pipeline.inbound.views import inbound, returned_mail
@@ -26,8 +27,15 @@ from pipeline.pages.websub import hub_calls
 
 # Only asked for when somebody wants it: in production its name is known after `collectstatic`.
 _mark = lazy(static, str)("brand/mark.svg")
+# Here, because by now every app has registered its models with the site.
 admin.site.login = operators_log_in  # type: ignore[method-assign]
 withhold_log_ins()
+
+# What `secrets.token_urlsafe` makes of 16 bytes and of 24: nobody guesses it, so whoever has the address may come in.
+SECRET_22 = r"[A-Za-z0-9_-]{22}"
+TOKEN_32 = r"[A-Za-z0-9_-]{32}"
+# Digits and small letters, as `pipeline/outlets/short_links.py` draws them.
+CODE_12 = r"[0-9a-z]{12}"
 
 urlpatterns = [
     path("", include("accounts.pages.urls")),
@@ -38,27 +46,27 @@ urlpatterns = [
     path("v1/", include("accounts.api.urls")),
     path("v1/", include("pipeline.api.urls")),
     path("v1/", include("analytics.api.urls")),
-    re_path(r"^v1/openapi\.json/?$", DocumentView.as_view({"get": "retrieve"}), name="document"),
+    re_path(r"^v1/openapi\.json/?$", OpenApiView.as_view({"get": "retrieve"}), name="document"),
     # Line breaks too: every address under /v1 asks for a token before it says that there is nothing.
     re_path(r"^v1(?:/(?P<path>[\s\S]*))?$", NoSuchAddress.as_view(ANY_METHOD)),
-    re_path(r"^hooks/(?P<token>[A-Za-z0-9_-]{32})/?$", inbound, name="inbound"),
-    re_path(r"^hooks/websub/(?P<token>[A-Za-z0-9_-]{32})$", hub_calls, name="websub"),
-    re_path(r"^hooks/mail/(?P<secret>[A-Za-z0-9_-]{32})$", returned_mail, name="returned_mail"),
-    re_path(r"^subscribe/confirm/(?P<token>[A-Za-z0-9_-]{32})$", newsletters.confirm, name="confirm_letter"),
-    re_path(r"^subscribe/(?P<secret>[A-Za-z0-9_-]{22})$", newsletters.subscribe, name="subscribe"),
-    re_path(r"^u/(?P<token>[A-Za-z0-9_-]{32})$", newsletters.unsubscribe, name="unsubscribe"),
-    re_path(r"^feeds/(?P<secret>[A-Za-z0-9_-]{22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
-    re_path(r"^l/(?P<code>[0-9a-z]{12})$", short_link, name="short_link"),
-    re_path(r"^media/(?P<secret>[A-Za-z0-9_-]{22})/(?P<name>[^/\x00]{1,120})$", media, name="media"),
-    path("openapi.json", public_document),
+    re_path(rf"^hooks/(?P<token>{TOKEN_32})/?$", inbound, name="inbound"),
+    re_path(rf"^hooks/websub/(?P<token>{TOKEN_32})$", hub_calls, name="websub"),
+    re_path(rf"^hooks/mail/(?P<secret>{TOKEN_32})$", returned_mail, name="returned_mail"),
+    re_path(rf"^subscribe/confirm/(?P<token>{TOKEN_32})$", newsletters.confirm, name="confirm_letter"),
+    re_path(rf"^subscribe/(?P<secret>{SECRET_22})$", newsletters.subscribe, name="subscribe"),
+    re_path(rf"^u/(?P<token>{TOKEN_32})$", newsletters.unsubscribe, name="unsubscribe"),
+    re_path(rf"^feeds/(?P<secret>{SECRET_22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
+    re_path(rf"^l/(?P<code>{CODE_12})$", short_link, name="short_link"),
+    re_path(rf"^media/(?P<secret>{SECRET_22})/(?P<name>[^/\x00]{{1,120}})$", media, name="media"),
+    path("openapi.json", openapi_public),
     path("docs", guides.index, name="docs"),
     path("docs/reference", reference, name="reference"),
     re_path(r"^docs/examples/(?P<name>[a-z0-9._-]+)\.json$", guides.example, name="docs_example"),
     path("docs/<path:slug>", guides.guide, name="guide"),
     # Before the admin's own addresses, which end with one that takes everything.
     path("admin/failing/", admin.site.admin_view(failing_page), name="admin_failing"),
-    path("admin/tasks/", admin.site.admin_view(work_page), name="admin_work"),
-    path("admin/dead/", admin.site.admin_view(dead_rows), name="dead_rows"),
+    path("admin/tasks/", admin.site.admin_view(work_page), name="admin_tasks"),
+    path("admin/dead/", admin.site.admin_view(dead_rows), name="admin_dead_rows"),
     path(
         "admin/workspaces/<str:public_id>/",
         admin.site.admin_view(workspace_overview),

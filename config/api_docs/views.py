@@ -1,7 +1,11 @@
-"""The OpenAPI document and its pages; the operator can close the public ones."""
+"""The OpenAPI document is served publicly and to every token, and its reference page shows it to people.
+
+The operator can close what is public.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
@@ -22,32 +26,29 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from rest_framework.request import Request
-    from rest_framework.response import Response
-
-_document: dict[str, bytes] = {}
 
 
-def document() -> Any:
+def build_openapi() -> Any:
     """The document as a tree of dicts; made anew at each call."""
     return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
-def document_bytes() -> bytes:
+@cache
+def openapi_json() -> bytes:
     """The document as JSON; made once in the life of a process."""
-    if "json" not in _document:
-        _document["json"] = dump(document())
-    return _document["json"]
+    return dump(build_openapi())
 
 
 @require_safe
-def public_document(request: HttpRequest) -> HttpResponse:
+def openapi_public(request: HttpRequest) -> HttpResponse:
+    """The document for everybody; 404 where the operator has closed it."""
     del request
     if not settings.DOCS_ARE_PUBLIC:
         raise NotFound
-    return HttpResponse(document_bytes(), content_type="application/json")
+    return HttpResponse(openapi_json(), content_type="application/json")
 
 
-class DocumentView(WorkspaceResource):
+class OpenApiView(WorkspaceResource):
     """The same document for every token, also where the public one is closed."""
 
     scopes: ClassVar[Mapping[str, str | None]] = {"retrieve": None}
@@ -55,11 +56,11 @@ class DocumentView(WorkspaceResource):
 
     def retrieve(self, request: Request) -> HttpResponse:
         read_query(request, {})
-        return HttpResponse(document_bytes(), content_type="application/json")
+        return HttpResponse(openapi_json(), content_type="application/json")
 
 
 class _Reference(SpectacularSwaggerSplitView):
-    """The split view keeps to `script-src 'self'`."""
+    """Swagger UI with its script at an address of its own, because pages may run no script of their own text (CSP)."""
 
     template_name = "docs/reference.html"
     url = "/openapi.json"
@@ -76,24 +77,3 @@ def reference(request: HttpRequest) -> HttpResponseBase:
     guides.refuse_if_closed(request)
     answer: HttpResponseBase = _reference(request)
     return answer
-
-
-class NoSuchAddress(WorkspaceResource):
-    """Under /v1 even "there is nothing here" is only said to a token."""
-
-    scopes: ClassVar[Mapping[str, str | None]] = {"any": None}
-    schema = None
-
-    def any(self, request: Request, path: str = "") -> Response:
-        del request, path
-        raise NotFound
-
-    def http_method_not_allowed(  # type: ignore[override]  # DRF hands in its own request
-        self, request: Request, *args: Any, **kwargs: Any
-    ) -> Response:
-        """There is nothing here for any method, so none is named as allowed."""
-        del request, args, kwargs
-        raise NotFound
-
-
-ANY_METHOD: dict[str, Any] = dict.fromkeys(("get", "post", "patch", "delete", "put", "options"), "any")

@@ -123,7 +123,7 @@ def _unserved() -> Iterator[Need]:
     for one in admin_work.unserved(work_queue.database_now()):
         given = {"queue": one.name, "count": one.due}
         text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % given
-        yield Need(text, reverse("admin_work"))
+        yield Need(text, reverse("admin_tasks"))
 
 
 def _platforms() -> Iterator[Need]:
@@ -150,7 +150,7 @@ def _dead(user: User) -> Iterator[Need]:
         if user.has_perm(f"{options.app_label}.view_{options.model_name}"):
             count = dead.rows().count()
             if count:
-                yield Need(texts[name](count) % count, f"{reverse('dead_rows')}#{name}")
+                yield Need(texts[name](count) % count, f"{reverse('admin_dead_rows')}#{name}")
 
 
 def _month(now: datetime) -> datetime:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config.api_docs.views import NoSuchAddress
+from accounts.api.not_found import NoSuchAddress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import limits as account_limits
+from accounts.api.not_found import NoSuchAddress
 from analytics import limits as analytics_limits
 from config.api_docs import views as documents
 from config.core import crash_points, errors, ids, jobs, states
@@ -57,7 +58,7 @@ def routes() -> list[tuple[str, str, str | None]]:
     found = []
     for pattern, callback in _patterns(get_resolver(), ""):
         actions = getattr(callback, "actions", None)
-        if not pattern.startswith("v1/") or actions is None or callback.cls is documents.NoSuchAddress:
+        if not pattern.startswith("v1/") or actions is None or callback.cls is NoSuchAddress:
             continue
         address = "/" + re.sub(r"\(\?P<(\w+)>[^)]*\)", r":\1", pattern).replace("/?", "").replace("\\", "")
         found += [
@@ -192,7 +193,7 @@ def _schedule() -> str:
 
 
 def _events() -> str:
-    told = documents.document()["webhooks"]
+    told = documents.build_openapi()["webhooks"]
     rows = [
         (f"`{event_type}`", "yes" if is_default else "on request", told[event_type]["post"]["summary"])
         for event_type, is_default in events.TYPES.items()

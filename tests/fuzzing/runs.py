@@ -16,7 +16,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.openapi.checks import RejectedPositiveData
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from config.api_docs.views import document_bytes
+from config.api_docs.views import openapi_json
 from tests.fuzzing.conftest import Newsroom, undone
 from tests.sizes import size
 
@@ -267,7 +267,7 @@ def _closed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_document(application: Any) -> BaseSchema:
-    document = _closed(json.loads(document_bytes()))
+    document = _closed(json.loads(openapi_json()))
     loaded = schemathesis.openapi.from_dict(document, config=SchemathesisConfig.from_dict(CONFIG))
     loaded.app = application
     return loaded

@@ -42,7 +42,7 @@ def dead_publication(workspace, word):
 
 
 def requeue(browser, kind, *ids):
-    answer = browser.post(reverse("dead_rows"), {"kind": kind, "id": ids}, follow=True)
+    answer = browser.post(reverse("admin_dead_rows"), {"kind": kind, "id": ids}, follow=True)
     return [str(message) for message in answer.context["messages"]]
 
 
@@ -54,7 +54,7 @@ def notes():
 def test_the_page_lists_what_is_dead_and_why(browser, workspace):
     dead_source(workspace)
     dead_source(workspace, "active")
-    page = browser.get(reverse("dead_rows"))
+    page = browser.get(reverse("admin_dead_rows"))
     counts = {section["name"]: section["count"] for section in page.context["sections"]}
     assert counts == {
         "sources": 1,
@@ -65,7 +65,7 @@ def test_the_page_lists_what_is_dead_and_why(browser, workspace):
         "deliveries": 0,
     }
     assert "410 &lt;Gone&gt;" in page.content.decode()
-    assert f'href="{reverse("dead_rows")}"' in browser.get(reverse("admin:index")).content.decode()
+    assert f'href="{reverse("admin_dead_rows")}"' in browser.get(reverse("admin:index")).content.decode()
 
 
 def test_a_gone_source_is_polled_again(browser, workspace):
@@ -113,7 +113,7 @@ def test_seeing_is_not_requeueing(client, workspace):
     person = UserFactory(email="looks@example.test", is_staff=True)
     person.user_permissions.add(Permission.objects.get(codename="view_source"))
     client.force_login(person)
-    assert [one["name"] for one in client.get(reverse("dead_rows")).context["sections"]] == ["sources"]
+    assert [one["name"] for one in client.get(reverse("admin_dead_rows")).context["sections"]] == ["sources"]
     assert requeue(client, "sources", encode("src", row.pk)) == [
         "You don't have permission to requeue these."
     ]
@@ -121,7 +121,7 @@ def test_seeing_is_not_requeueing(client, workspace):
 
 
 def test_nobody_else_sees_it(client):
-    answer = client.get(reverse("dead_rows"))
+    answer = client.get(reverse("admin_dead_rows"))
     assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/admin/login/")
 
 
@@ -148,7 +148,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
     error = {"code": "engine_failed", "message": "It <broke>."}
     GeneratedItem.everywhere.filter(pk=item.pk).update(status="failed", error=error)
     Generation.everywhere.filter(pk=run.pk).update(status="failed", error=error, wake_at=None)
-    assert "It &lt;broke&gt;." in browser.get(reverse("dead_rows")).content.decode()
+    assert "It &lt;broke&gt;." in browser.get(reverse("admin_dead_rows")).content.decode()
     name = encode("gen", item.pk)
     assert requeue(browser, "generated_items", name) == ["1 row requeued."]
     again = reread(item)
@@ -161,7 +161,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
 def test_a_failed_delivery_is_sent_again(browser, workspace):
     endpoint = make_endpoint(workspace)
     row = make_delivery(endpoint, status="failed", wake_at=None, last_error="It answered 500.")
-    assert "It answered 500." in browser.get(reverse("dead_rows")).content.decode()
+    assert "It answered 500." in browser.get(reverse("admin_dead_rows")).content.decode()
     name = encode("dlv", row.pk)
     assert requeue(browser, "deliveries", name) == ["1 row requeued."]
     again = reread(row)

@@ -84,7 +84,7 @@ def test_it_says_what_failed_why_and_whom_it_touches(browser, alice, charlie):
         [("simulated", "failed", code, 2, 2), ("simulated", "late", "", 1, 1)],
     )
     html = browser.get(reverse(PAGE)).content.decode()
-    assert f"{reverse('dead_rows')}?workspace={charlie.public_id}" in html
+    assert f"{reverse('admin_dead_rows')}?workspace={charlie.public_id}" in html
     assert reverse("workspace_overview", args=[charlie.public_id]) in html
     assert "2027-03-24 10:00" in html
 
@@ -163,7 +163,7 @@ def test_dead_rows_are_requeued_over_the_same_stretch(browser, alice):
     old, new = dead_publication(alice, "reject"), dead_publication(alice, "reject")
     Publication.everywhere.filter(pk=old.pk).update(updated_at=NOW - timedelta(days=20))
     query = {"since": "2027-03-24", "until": "2027-03-24", "platform": "simulated"}
-    page = browser.get(reverse("dead_rows"), {**query, "workspace": alice.public_id})
+    page = browser.get(reverse("admin_dead_rows"), {**query, "workspace": alice.public_id})
     counts = {one["name"]: [row["row"].pk for row in one["rows"]] for one in page.context["sections"]}
     assert counts["publications"] == [new.pk]
     assert "from 2027-03-24, before 2027-03-25" in page.content.decode()

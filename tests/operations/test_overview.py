@@ -126,7 +126,7 @@ def test_failures_are_told_with_their_reason_and_the_way_to_requeue(browser, wor
     assert "410 &lt;Gone&gt;" in page
     assert encode("src", mine.pk) in page
     assert encode("src", theirs.pk) not in page
-    dead = f"{reverse('dead_rows')}?workspace={workspace.public_id}"
+    dead = f"{reverse('admin_dead_rows')}?workspace={workspace.public_id}"
     assert f'href="{dead}#sources"' in page
     assert f'href="{dead}#publications"' in page
     assert f'href="{dead}#deliveries"' not in page
@@ -140,7 +140,7 @@ def test_failures_are_told_with_their_reason_and_the_way_to_requeue(browser, wor
         "deliveries": 0,
     }
     assert encode("src", theirs.pk) not in listed.content.decode()
-    assert browser.get(f"{reverse('dead_rows')}?workspace=ws_nonsense").status_code == 404
+    assert browser.get(f"{reverse('admin_dead_rows')}?workspace=ws_nonsense").status_code == 404
 
 
 def test_endpoints_tell_their_backlog(browser, workspace, charlies):

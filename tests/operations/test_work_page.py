@@ -53,7 +53,7 @@ def queue(source, *, begins):
 def test_it_names_task_row_workspace_and_worker(operator, worker):
     source = due_source()
     queue(source, begins=True)
-    shown = call(operator, reverse("admin_work")).content.decode()
+    shown = call(operator, reverse("admin_tasks")).content.decode()
     for text in ("ingest.poll_source", encode("src", source.pk), "Harbour Desk", "worker@one", "Running"):
         assert text in shown
 
@@ -70,17 +70,17 @@ def test_counts_of_a_queue(operator, worker):
 def test_a_queue_that_no_worker_takes_is_told(operator, worker):
     Worker.everywhere.all().delete()
     due_source(ago=20)
-    (need,) = [one for one in needs_attention.needs(operator) if one.page == reverse("admin_work")]
+    (need,) = [one for one in needs_attention.needs(operator) if one.page == reverse("admin_tasks")]
     assert need.text == "No worker takes the queue ingest, in which 1 are due"
-    assert "No worker for this queue" in call(operator, reverse("admin_work")).content.decode()
+    assert "No worker for this queue" in call(operator, reverse("admin_tasks")).content.decode()
 
 
 def test_nothing_to_do_and_no_worker(operator):
-    shown = call(operator, reverse("admin_work")).content.decode()
+    shown = call(operator, reverse("admin_tasks")).content.decode()
     assert "No running tasks." in shown
     assert "No workers running." in shown
 
 
 def test_others_may_not_see_it(db):
     stranger = UserFactory(is_staff=True)
-    assert call(stranger, reverse("admin_work")).status_code == 403
+    assert call(stranger, reverse("admin_tasks")).status_code == 403

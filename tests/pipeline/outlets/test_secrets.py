@@ -215,7 +215,7 @@ def test_no_operator_s_page_shows_it(failed):
     for address in (
         reverse("admin:accounts_workspace_change", args=[failed.workspace_id]),
         reverse("admin:webhooks_endpoint_changelist"),
-        reverse("dead_rows"),
+        reverse("admin_dead_rows"),
     ):
         assert_silent(operator.get(address).content.decode(), address)
     assert looked_at > 10
