@@ -42,7 +42,7 @@ from pipeline.api.inputs.generated_items import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import acceptance, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_telling
 from pipeline.publish import Wish
@@ -184,7 +184,7 @@ class GeneratedItemView(PipelineResource):
     @extend_schema(
         operation_id="generated_approve",
         summary="Approve the newest revision",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
@@ -196,7 +196,7 @@ class GeneratedItemView(PipelineResource):
     @extend_schema(
         operation_id="generated_reject",
         summary="Reject a generated item",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=RejectInput,
         responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
@@ -208,7 +208,7 @@ class GeneratedItemView(PipelineResource):
     @extend_schema(
         operation_id="generated_restore",
         summary="Undo a rejection",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
@@ -220,21 +220,21 @@ class GeneratedItemView(PipelineResource):
     @extend_schema(
         operation_id="generated_retry",
         summary="Make a failed item again",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        with self.quota_first(acceptance.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(acceptance.engine_named(row.engine_output).credits):
             queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
     @extend_schema(
         operation_id="generated_regenerate",
         summary="Make another variant",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=RegenerateInput,
         responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
@@ -242,14 +242,14 @@ class GeneratedItemView(PipelineResource):
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
-        with self.quota_first(acceptance.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(acceptance.engine_named(row.engine_output).credits):
             variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 
     @extend_schema(
         operation_id="generated_publish",
         summary="Publish now, schedule or re-time",
-        parameters=[path_id("gen"), *POST],
+        parameters=[path_id("gen"), *POST_PARAMETERS],
         request=PublishInput,
         responses=answers(
             {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 413, 415, 422

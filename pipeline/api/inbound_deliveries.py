@@ -29,7 +29,7 @@ from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
-from pipeline.api.pipeline_resource import POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.response_schemas import ObjectField, listing
 from pipeline.ingest.inbound_deliveries import replay as trying
 from pipeline.ingest.inbound_deliveries import secrets
@@ -196,7 +196,7 @@ class InboundDeliveryView(PipelineResource):
     @extend_schema(
         operation_id="inbound_deliveries_replay",
         summary="Take a delivery in again, with the mapping of now",
-        parameters=[path_id("src"), DELIVERY_ID, *POST],
+        parameters=[path_id("src"), DELIVERY_ID, *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
     )
@@ -209,7 +209,7 @@ class InboundDeliveryView(PipelineResource):
     @extend_schema(
         operation_id="inbound_deliveries_dry_run",
         summary="See what a mapping makes of a body",
-        parameters=[path_id("src"), *POST],
+        parameters=[path_id("src"), *POST_PARAMETERS],
         request=MappingTrialInput,
         responses=answers({200: MappingTrial}, 404, 409, 413, 415, 422),
     )
@@ -232,7 +232,7 @@ class InboundDeliveryView(PipelineResource):
     @extend_schema(
         operation_id="sources_rotate_secret",
         summary="Give a webhook source another secret",
-        parameters=[path_id("src"), *POST],
+        parameters=[path_id("src"), *POST_PARAMETERS],
         request=RotateInput,
         responses=answers({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
     )

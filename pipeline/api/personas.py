@@ -20,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS
@@ -182,7 +182,7 @@ class PersonaView(PipelineResource):
     @extend_schema(
         operation_id="personas_create",
         summary="Add a persona",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=PersonaInput,
         responses=answers({201: response_schemas.Persona}, 409, 413, 415, 422),
     )

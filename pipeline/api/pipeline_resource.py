@@ -1,4 +1,7 @@
-"""What the pipeline's resources share: finding an object by its public id within the caller's reach."""
+"""A `PipelineResource` finds the caller's rows, answers 402 before 409, and knows the workspace's defaults.
+
+Beside it are the OpenAPI parameters that its views share.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
 Row = TypeVar("Row", bound="WorkspaceRow")
 
 NO_CONTENT: Final = OpenApiResponse(description="Done; nothing to say.")
-POST: Final = [IDEMPOTENCY_KEY]
+POST_PARAMETERS: Final = [IDEMPOTENCY_KEY]
+"""What every POST takes."""
 
 
 def path_id(prefix: str) -> OpenApiParameter:
+    """The parameter for a public id in the path: 128 bits in 26 letters of base 32, as `config/core/ids.py` writes them."""
     return OpenApiParameter(
         "id",
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},
@@ -51,6 +56,8 @@ _DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
 
 
 class PipelineResource(WorkspaceResource):
+    """A resource of the pipeline, within the reach of the caller's workspace and mode."""
+
     def rows(self, model: type[Row]) -> QuerySet[Any]:
         """The caller's rows: its workspace's, live or test."""
         # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the indexes of the lists.
@@ -66,7 +73,7 @@ class PipelineResource(WorkspaceResource):
         return row
 
     @contextmanager
-    def quota_first(self, price: int) -> Iterator[None]:
+    def quota_before_conflict(self, price: int) -> Iterator[None]:
         """The contract answers 402 before 409: a state that refuses is told only where the credits would do.
 
         The act itself reserves last, so that the balance is locked for as short as can be; this only looks, and only
@@ -91,5 +98,6 @@ class PipelineResource(WorkspaceResource):
             raise credit_account.QuotaExceeded(needed=price, balance=balance) from conflict
 
     def defaults(self) -> WorkspaceDefaults:
+        """The workspace's defaults, with the source that a push goes to in the caller's mode."""
         (defaults,) = _DEFAULTS.ask(workspace=self.caller.workspace.pk, test=self.caller.test)
         return defaults

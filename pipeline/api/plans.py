@@ -26,7 +26,7 @@ from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from pipeline import limits
 from pipeline.api.inputs.generated_items import refuse_unless_schedulable
-from pipeline.api.pipeline_resource import POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import WeekPlan
 from pipeline.schedule import planning
 
@@ -159,7 +159,7 @@ class PlanView(PipelineResource):
     @extend_schema(
         operation_id="plans_create",
         summary="Fill free slots with ready items",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=PlanInput,
         responses=answers({201: WeekPlanMade, 200: PlanRehearsal}, 409, 413, 415, 422),
     )
@@ -197,7 +197,7 @@ class PlanView(PipelineResource):
     @extend_schema(
         operation_id="plans_undo",
         summary="Take back what a plan scheduled",
-        parameters=[path_id("pln"), *POST],
+        parameters=[path_id("pln"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: WeekPlanUndone}, 404, 409, 413, 415, 422),
     )

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
 from pipeline.api.inputs.generated_items import SettleInput
-from pipeline.api.pipeline_resource import POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Attempt, Publication, PublicationStatus
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_reconcile",
         summary="Look up an unknown outcome now",
-        parameters=[path_id("pub"), *POST],
+        parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
@@ -120,7 +120,7 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_retry",
         summary="Try a failed publication again",
-        parameters=[path_id("pub"), *POST],
+        parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
@@ -134,7 +134,7 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_remove",
         summary="Take a published post back",
-        parameters=[path_id("pub"), *POST],
+        parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
@@ -148,7 +148,7 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_settle",
         summary="Say what became of a publication",
-        parameters=[path_id("pub"), *POST],
+        parameters=[path_id("pub"), *POST_PARAMETERS],
         request=SettleInput,
         responses=answers({200: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )

@@ -21,7 +21,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Outlet, OverlapChoice, Publication, PublicationStatus, PublishQueue, SlotGapChoice
 from pipeline.publish import workspace_hold
 
@@ -204,7 +204,7 @@ class HoldView(PipelineResource):
     @extend_schema(
         operation_id="hold_create",
         summary="Hold all publishing",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=HoldInput,
         responses=answers({200: Hold}, 409, 413, 415, 422),
     )

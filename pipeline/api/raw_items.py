@@ -30,7 +30,7 @@ from config.core.ids import encode
 from pipeline import limits, payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
-from pipeline.api.pipeline_resource import NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import acceptance, read_outcomes
 from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
 from pipeline.media import uploads
@@ -115,7 +115,7 @@ class RawItemView(PipelineResource):
     @extend_schema(
         operation_id="raw_push",
         summary="Push raw content, one item or a batch",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=_PUSH_BODY,
         responses=answers(
             {
@@ -197,7 +197,7 @@ class RawItemView(PipelineResource):
     @extend_schema(
         operation_id="raw_retry",
         summary="Try a failed, skipped or waiting raw item again",
-        parameters=[path_id("raw"), *POST],
+        parameters=[path_id("raw"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
     )
@@ -205,7 +205,7 @@ class RawItemView(PipelineResource):
         row = self.find(self.rows(RawItem), "raw", id)
         self.read_body(request, NoFields)
         price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
-        with self.quota_first(price):
+        with self.quota_before_conflict(price):
             again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
         return Response(read_outcomes.serialize_raw_item(again), status=202)
 
@@ -229,7 +229,7 @@ class EstimateView(PipelineResource):
     @extend_schema(
         operation_id="estimate",
         summary="What pushing it would cost; spends nothing",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=EstimateInput,
         responses=answers({200: response_schemas.Estimate}, 409, 413, 415, 422),
     )

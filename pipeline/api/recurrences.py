@@ -25,7 +25,7 @@ from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField
-from pipeline.api.pipeline_resource import IF_MATCH, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.schedule import recurring
@@ -116,7 +116,7 @@ class RecurrenceView(PipelineResource):
     @extend_schema(
         operation_id="recurrences_create",
         summary="Repeat an item",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=RecurrenceInput,
         responses=answers({201: Recurrence}, 409, 413, 415, 422),
     )

@@ -30,7 +30,7 @@ from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
@@ -162,7 +162,7 @@ class SeriesView(PipelineResource):
     @extend_schema(
         operation_id="series_create",
         summary="Begin a series of digests",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=SeriesInput,
         responses=answers({201: Series}, 409, 413, 415, 422),
     )
@@ -230,7 +230,7 @@ class SeriesView(PipelineResource):
     @extend_schema(
         operation_id="series_make",
         summary="Make a digest of the series now",
-        parameters=[path_id("ser"), *POST],
+        parameters=[path_id("ser"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: SeriesIssue}, 402, 404, 409, 413, 415, 422),
     )
@@ -238,7 +238,7 @@ class SeriesView(PipelineResource):
         """Beside those of its times; 409 `too_few_items` where there is too little to tell."""
         row = self._find(id)
         self.read_body(request, NoFields)
-        with self.quota_first(DIGEST.credits):
+        with self.quota_before_conflict(DIGEST.credits):
             made = series.make_now(row, by=self.caller.actor)
         (shown,) = _issues(self.caller.workspace, [made])
         return Response(shown, status=202)

@@ -23,7 +23,7 @@ from pipeline import payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
@@ -147,7 +147,7 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_create",
         summary="Register a source",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=SourceInput,
         responses=answers({201: response_schemas.Source}, 402, 409, 413, 415, 422),
     )
@@ -216,7 +216,7 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_poll",
         summary="Poll a source now",
-        parameters=[path_id("src"), *POST],
+        parameters=[path_id("src"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Source}, 404, 409, 413, 415, 422),
     )
@@ -229,7 +229,7 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_preview",
         summary="What a source would bring; creates nothing",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=SourceInput,
         responses=answers({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
     )

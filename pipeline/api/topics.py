@@ -26,7 +26,7 @@ from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField, WebAddressField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Topic as TopicRow
 from pipeline.personas import topics
 
@@ -174,7 +174,7 @@ class TopicView(PipelineResource):
     @extend_schema(
         operation_id="topics_create",
         summary="Add a topic to the pool",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=TopicInput,
         responses=answers({201: Topic}, 409, 413, 415, 422),
     )

@@ -19,7 +19,7 @@ from config.core.api.query_params import read_query
 from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import POST, PipelineResource
+from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource
 from pipeline.media import uploads
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class UploadView(PipelineResource):
     @extend_schema(
         operation_id="uploads_create",
         summary="Hand a file over",
-        parameters=POST,
+        parameters=POST_PARAMETERS,
         request=_BODY,
         responses=answers({201: response_schemas.Upload}, 409, 413, 415, 422),
     )
