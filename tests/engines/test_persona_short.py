@@ -11,7 +11,7 @@ import pytest
 from pipeline.engines.base import APPROVED, Brief, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.persona_short import PLUGIN
-from pipeline.engines.persona_short.lines import WORDS, telling_of
+from pipeline.engines.shared.story_lines import STORY_WORDS, telling_of
 from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
@@ -85,7 +85,7 @@ def test_offline_tells_sentences_word_for_word_in_their_order():
     assert " ".join(story.passages) == " ".join(said)
     assert one.content == {"caption": f"{TITLE}\n{SOURCE.url}", "tags": [], "script": one.body}
     words = sum(len(passage.split()) for passage in PLUGIN.script(one, ANN).passages)
-    assert WORDS[0] <= words <= WORDS[1]
+    assert STORY_WORDS[0] <= words <= STORY_WORDS[1]
     assert told(one) == told(one, outcome="warning") == {}
 
 

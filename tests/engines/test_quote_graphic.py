@@ -13,7 +13,12 @@ from PIL import ImageChops
 from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES
-from pipeline.engines.quote_graphic.quotation import MOST, Quotation, quotation_body, quotation_in
+from pipeline.engines.quote_graphic.quotation import (
+    QUOTE_CHARACTERS_MOST,
+    Quotation,
+    quotation_body,
+    quotation_in,
+)
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix
@@ -329,7 +334,7 @@ def test_variants_are_different_quotations() -> None:
         "He said it would be built before the year was out.",
         "But nobody has told us how customers reach the door.",
         "Yes.",
-        "x" * (MOST + 1),
+        "x" * (QUOTE_CHARACTERS_MOST + 1),
         "“That is enough for us all.”",
     ],
     ids=["dangling", "connected", "short", "long", "nobody said it"],
@@ -715,7 +720,7 @@ def test_photo_is_the_ground_of_every_size() -> None:
 WORDS = st.text(
     st.sampled_from("abcdeilnorstuw     WM-–/.,!?()’@#0123456789אבגשלם  قردالملة🔥🇩🇪\u0301éÄß\n"),
     min_size=1,
-    max_size=MOST,
+    max_size=QUOTE_CHARACTERS_MOST,
 )
 NAMES = st.text(st.sampled_from("abcde WMאבג قرد🔥é-.'"), max_size=120)
 

@@ -29,7 +29,7 @@ from pipeline.engines.shared.picture_parts import (
     check_glyphs,
     check_picture_links,
     handle_of,
-    with_url,
+    with_last_line,
 )
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.engines.short_post import ShortPost
@@ -312,7 +312,7 @@ def _draft(
         body=body,
         body_format="text",
         content={
-            "caption": with_url(body, ascii_url(brief.url)),
+            "caption": with_last_line(body, ascii_url(brief.url)),
             "slides": [slide.as_json() for slide in slides],
         },
         claims=claims,

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.base import ANGLES, Check, Draft, Engine, judged
 from pipeline.engines.composite_short.footage import LEAST, chosen, fault_in, moments, spans_in, things_in
 from pipeline.engines.persona_short import HOW_TO_TELL, PersonaShort
-from pipeline.engines.persona_short.lines import SENTENCE_MOST, WORDS, tellable_words, telling_of
 from pipeline.engines.shared.film_checks import check_content, check_fits, clips_in, judge_glyphs
 from pipeline.engines.shared.film_parts import alt_text_of, cast_of, credit_of
+from pipeline.engines.shared.story_lines import (
+    SENTENCE_CHARACTERS_MOST,
+    STORY_WORDS,
+    tellable_words,
+    telling_of,
+)
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.typography.typeset import typeset
@@ -75,7 +80,7 @@ class CompositeShort(Engine):
         if words >= _LEAST_WORDS:
             return None
         return (
-            f"A Composite Short needs {_LEAST_WORDS} words in sentences of at most {SENTENCE_MOST} characters that stand "
+            f"A Composite Short needs {_LEAST_WORDS} words in sentences of at most {SENTENCE_CHARACTERS_MOST} characters that stand "
             f"alone; this item has {words}."
         )
 
@@ -225,8 +230,8 @@ def _check_length(draft: Draft, persona: PersonaCard) -> Check:
     said = f"The script has {counted(words, 'word')}, and the film takes about {counted(round(seconds), 'second')}"
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         return Check("length", "failed", f"{said}; {SECONDS[0]:.0f} to {SECONDS[1]:.0f} are possible.")
-    if words > WORDS[1]:
-        return Check("length", "warning", f"{said}; up to {WORDS[1]} words are best.")
+    if words > STORY_WORDS[1]:
+        return Check("length", "warning", f"{said}; up to {STORY_WORDS[1]} words are best.")
     return Check("length", "passed", f"{said}.")
 
 

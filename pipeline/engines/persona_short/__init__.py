@@ -7,17 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.persona_rules import first_person_in, is_author
-from pipeline.engines.persona_short.lines import (
-    SENTENCE_MOST,
-    WORDS,
-    chosen_sentences,
-    fault_of_call,
-    hook_of,
-    passages_of,
-    tellable_words,
-    telling_of,
-    usable_sentences,
-)
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
     TAGS_MOST,
@@ -29,6 +18,18 @@ from pipeline.engines.shared.film_checks import (
 )
 from pipeline.engines.shared.film_parts import alt_text_of, caption_of, captioned, cast_of, end_of, tags_of
 from pipeline.engines.shared.fixed_words import known_words
+from pipeline.engines.shared.story_lines import (
+    MARGIN_WORDS,
+    SENTENCE_CHARACTERS_MOST,
+    STORY_WORDS,
+    chosen_sentences,
+    hook_of,
+    passages_of,
+    tellable_words,
+    telling_of,
+    usable_sentences,
+    why_not_a_call,
+)
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
@@ -55,7 +56,7 @@ HOW_TO_TELL: Final = f"""\
 - Two or three passages, each of one to three short sentences, at most {SLOTS["passage"].characters - 40} characters; the first sentence of the first one goes on from the hook. Write as people speak: short clauses, plain verbs, no brackets, no lists.
 - Write numbers as digits with what they count right behind them, as “412 calls”: each stands large on the screen while it is said.
 - The call to action: one sentence of at most {CALL_WORDS - 1} words that asks the viewer for something: an opinion, a choice, to read on.
-- All that is spoken together: {WORDS[0] + 5} to {WORDS[1] - 5} words.
+- All that is spoken together: {STORY_WORDS[0] + MARGIN_WORDS} to {STORY_WORDS[1] - MARGIN_WORDS} words.
 - “I” and “we” only where the persona has written the source; it tells what others did otherwise.
 - The description: one or two sentences for the text under the film.
 - At most {TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
@@ -92,7 +93,7 @@ class PersonaShort(Engine):
         if words >= _LEAST_WORDS:
             return None
         return (
-            f"A Persona Short needs {_LEAST_WORDS} words in sentences of at most {SENTENCE_MOST} characters that stand "
+            f"A Persona Short needs {_LEAST_WORDS} words in sentences of at most {SENTENCE_CHARACTERS_MOST} characters that stand "
             f"alone; this item has {words}."
         )
 
@@ -105,7 +106,7 @@ class PersonaShort(Engine):
         drafts = []
         for number in range(variants):
             # Another variant is worth making where as much is left to tell.
-            chosen = chosen_sentences(usable, least=WORDS[0] if number else _LEAST_WORDS)
+            chosen = chosen_sentences(usable, least=STORY_WORDS[0] if number else _LEAST_WORDS)
             if title is None or not chosen:
                 break
             usable = [one for one in usable if one not in chosen]
@@ -139,7 +140,7 @@ class PersonaShort(Engine):
         """The end card and the source's address are added here: a model neither sees nor writes them."""
         language = persona.language or brief.language
         call = collapse(answer["call"].replace("\n", " "))
-        fault = fault_of_call(call) if call else None
+        fault = why_not_a_call(call) if call else None
         told = Telling(
             hook=collapse(answer["hook"].replace("\n", " ")),
             passages=tuple(line for one in answer["passages"] if (line := collapse(one.replace("\n", " ")))),
@@ -257,8 +258,8 @@ def _check_length(draft: Draft) -> Check:
     said = f"The script has {counted(words, 'word')} and takes about {counted(round(seconds), 'second')}"
     if not SECONDS[0] - 3 <= seconds <= SECONDS[1] - 8:
         return Check("length", "failed", f"{said}; a film takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}.")
-    if not (WORDS[0] <= words <= WORDS[1] and GOOD_SECONDS[0] <= seconds + 2 <= GOOD_SECONDS[1]):
-        best = f"{WORDS[0]} to {WORDS[1]} words in {GOOD_SECONDS[0]:.0f} to {GOOD_SECONDS[1]:.0f} seconds"
+    if not (STORY_WORDS[0] <= words <= STORY_WORDS[1] and GOOD_SECONDS[0] <= seconds + 2 <= GOOD_SECONDS[1]):
+        best = f"{STORY_WORDS[0]} to {STORY_WORDS[1]} words in {GOOD_SECONDS[0]:.0f} to {GOOD_SECONDS[1]:.0f} seconds"
         return Check("length", "warning", f"{said}; {best} are best.")
     return Check("length", "passed", f"{said}.")
 

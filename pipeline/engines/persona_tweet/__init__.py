@@ -15,7 +15,7 @@ from pipeline.engines.shared.picture_parts import (
     check_picture_links,
     face,
     handle_of,
-    with_url,
+    with_last_line,
 )
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
@@ -195,7 +195,7 @@ def _without_url(brief: Brief) -> Brief:
 
 def _as_card(post: Draft, brief: Brief) -> Draft:
     url = ascii_url(brief.url)
-    return dataclasses.replace(post, content={"caption": with_url(post.body, url), "slides": []})
+    return dataclasses.replace(post, content={"caption": with_last_line(post.body, url), "slides": []})
 
 
 def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.allowed_contacts import title_of
-from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person
+from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person, origin_of
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
 from pipeline.engines.quote_graphic.quotation import (
-    BEST,
-    LEAST,
-    MOST,
+    QUOTE_CHARACTERS_BEST,
+    QUOTE_CHARACTERS_LEAST,
+    QUOTE_CHARACTERS_MOST,
     WORD,
     Quotation,
     bare_words,
     find_quotations,
-    origin_of,
     quotation_body,
     quotation_in,
 )
@@ -26,7 +25,7 @@ from pipeline.engines.shared.picture_parts import (
     caption_fault,
     check_glyphs,
     check_picture_links,
-    with_url,
+    with_last_line,
 )
 from pipeline.engines.short_post import ShortPost
 from pipeline.grounding import fold, quotations
@@ -61,7 +60,7 @@ _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 _RULES: Final = f"""\
 A Quote Graphic shows one quotation from the source, large, on a picture that stands alone.
 - "quote": words of one fact's quote, exactly as they stand there, without quotation marks around them. What somebody
-  said is best; else the one sentence that says most by itself. {BEST[0]} to {BEST[-1]} characters, {MOST} at most.
+  said is best; else the one sentence that says most by itself. {QUOTE_CHARACTERS_BEST[0]} to {QUOTE_CHARACTERS_BEST[-1]} characters, {QUOTE_CHARACTERS_MOST} at most.
 - Change, leave out or add nothing inside of it, not even a word or a comma. It begins and ends with a whole sentence,
   or with the whole of what was said.
 - "speaker": who said it, named as the fact names them; empty where the fact doesn't say so.
@@ -112,7 +111,7 @@ class QuoteGraphic(Engine):
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:
-            message = f"The source has no sentence of {LEAST} to {MOST} characters that could stand alone as a quotation."
+            message = f"The source has no sentence of {QUOTE_CHARACTERS_LEAST} to {QUOTE_CHARACTERS_MOST} characters that could stand alone as a quotation."
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
 
@@ -179,7 +178,7 @@ def _draft(
         title=title_of(brief, persona, quote.words),
         body=body,
         body_format="text",
-        content={"caption": with_url(body, ascii_url(brief.url)), "slides": []},
+        content={"caption": with_last_line(body, ascii_url(brief.url)), "slides": []},
         claims=claims,
         language=language,
         angle="story",
@@ -200,8 +199,12 @@ def _check_content(
 
 def _check_length(quote: Quotation) -> Check:
     length = len(quote.words)
-    fault = f"The quotation has {length} characters; {MOST} are the most." if length > MOST else None
-    return judged("quote_length", f"The quotation has {length} of {MOST} characters.", fault)
+    fault = (
+        f"The quotation has {length} characters; {QUOTE_CHARACTERS_MOST} are the most."
+        if length > QUOTE_CHARACTERS_MOST
+        else None
+    )
+    return judged("quote_length", f"The quotation has {length} of {QUOTE_CHARACTERS_MOST} characters.", fault)
 
 
 def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:

@@ -1,16 +1,21 @@
-"""Whom a text names for given words, and whether two names may be one person's."""
+"""Attribution says whom a text names for given words, who stands behind the others, and whether two names are one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
+from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.quote_graphic.speakers import ARTICLES, LABEL, SAYS, speech_in
 from pipeline.grounding import PAIRED, fold
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import collapse, without_gershayim, word_set
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import Brief, PersonaCard
 
 _PARTED: Final = re.compile(r"\n[^\S\n]*\n")
 _FORMS: Final = word_set(
@@ -19,6 +24,7 @@ _FORMS: Final = word_set(
     "monsieur madame mme mlle docteur maire ministre président présidente don doña señor señora sr sra alcalde alcaldesa ministro ministra "
     "presidente presidenta doctor doctora signor signora dott dottor dottoressa sindaco sindaca"
 )
+_NO_SITES: Final = word_set("local localhost localdomain internal intranet lan home corp test invalid arpa")
 _QUOTES: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]")
 _WORDS: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
@@ -141,3 +147,27 @@ def _name_words(name: str) -> list[str]:
         for word in words
         if word.casefold() not in _FORMS and (word[0].isupper() or not is_cased)
     ]
+
+
+def origin_of(brief: Brief, persona: PersonaCard) -> str:
+    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody.
+
+    A brand says nothing as a person does: the picture's foot has its name.
+    """
+    if brief.lane is not None:
+        return "" if persona.is_brand else persona.name.strip()
+    try:
+        host = (urlsplit(brief.url.strip()).hostname or "").lower()
+    except ValueError:
+        return ""
+    if not _is_site(host):
+        return ""
+    bare = host.removeprefix("www.")
+    return bare if is_allowed(bare, brief, persona) else host
+
+
+def _is_site(host: str) -> bool:
+    """Whether readers know a site by that name: no number, and no machine of a network at home."""
+    labels = host.rstrip(".").split(".")
+    is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
+    return is_named and labels[-1] not in _NO_SITES

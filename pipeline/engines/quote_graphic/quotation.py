@@ -1,17 +1,17 @@
-"""A sentence of the source that may stand alone, word for word, with whoever said it."""
+"""A quotation is found in a source with whoever said it, written as a body, and read back from one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
+from pipeline.engines.quote_graphic.attribution import origin_of
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.picture_parts import (
-    with_url,
+    with_last_line,
 )
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.typeset import marks_of
@@ -23,7 +23,6 @@ from pipeline.text.verbatim_edits import (
     is_clean,
     is_self_contained,
     opens_dangling,
-    word_set,
 )
 
 if TYPE_CHECKING:
@@ -31,12 +30,14 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard
 
-MOST: Final = 220
-"""Characters of the quote."""
-BEST: Final = range(40, 181)
+QUOTE_CHARACTERS_MOST: Final = 220
+"""Characters; a longer quotation isn't drawn."""
+QUOTE_CHARACTERS_BEST: Final = range(40, 181)
 """Characters of a sentence that is read at a glance and still says something."""
-LEAST: Final = 20
-_LEAST_WORDS: Final = 4
+QUOTE_CHARACTERS_LEAST: Final = 20
+"""As drawn: a wide character of Chinese or Japanese counts for two."""
+_QUOTE_WORDS_LEAST: Final = 4
+"""Of a sentence that is written with spaces."""
 _MARKS: Final = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
@@ -47,7 +48,6 @@ _DATELINE: Final = re.compile(
 )
 _BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
 WORD: Final = re.compile(r"\w+")
-_NO_SITES: Final = word_set("local localhost localdomain internal intranet lan home corp test invalid arpa")
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,14 @@ def bare_words(words: str) -> str:
 
 
 def in_marks(quote: Quotation, language: str) -> str:
+    """The words within the language's quotation marks where somebody spoke them, bare where nobody did."""
     opening, closing = marks_of(language) if quote.is_spoken else ("", "")
     return f"{opening}{quote.words}{closing}"
 
 
 def quotation_body(quote: Quotation, language: str) -> str:
-    return with_url(in_marks(quote, language), f"\u2013 {quote.by}" if quote.by else "")
+    """An item's body: the words, and a last line that names who said them; `quotation_in` reads it."""
+    return with_last_line(in_marks(quote, language), f"\u2013 {quote.by}" if quote.by else "")
 
 
 def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation, Fact]]:
@@ -96,6 +98,7 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
     ]
     origin = origin_of(brief, persona)
     sentences = [
+        # What a brand lane says is the persona's own speech; a site's sentence is written.
         (Quotation(words, origin, is_spoken=brief.lane is not None), fact)
         for fact in brief.facts
         if (origin or brief.lane is not None)
@@ -111,17 +114,17 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
     quoting = [one for one in sentences if one not in plain]
     for group in (spoken, plain, quoting):
         usable = [one for one in group if _is_usable(one[0], brief, persona)]
-        yield from (one for one in usable if len(one[0].words) in BEST)
-        yield from (one for one in usable if len(one[0].words) not in BEST)
+        yield from (one for one in usable if len(one[0].words) in QUOTE_CHARACTERS_BEST)
+        yield from (one for one in usable if len(one[0].words) not in QUOTE_CHARACTERS_BEST)
 
 
 def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
     words = quote.words
     body = quotation_body(quote, brief.language)
     return (
-        drawn_length(words) >= LEAST
-        and len(words) <= MOST
-        and (len(WORD.findall(words)) >= _LEAST_WORDS or " " not in words)
+        drawn_length(words) >= QUOTE_CHARACTERS_LEAST
+        and len(words) <= QUOTE_CHARACTERS_MOST
+        and (len(WORD.findall(words)) >= _QUOTE_WORDS_LEAST or " " not in words)
         and is_clean(words)
         and not find_links(words)
         and THREAD_MARK not in words
@@ -129,27 +132,3 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
         and is_allowed(body, brief, persona)
         and not missing_in(body, persona)
     )
-
-
-def origin_of(brief: Brief, persona: PersonaCard) -> str:
-    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody.
-
-    A brand says nothing as a person does: the picture's foot has its name.
-    """
-    if brief.lane is not None:
-        return "" if persona.is_brand else persona.name.strip()
-    try:
-        host = (urlsplit(brief.url.strip()).hostname or "").lower()
-    except ValueError:
-        return ""
-    if not _is_site(host):
-        return ""
-    bare = host.removeprefix("www.")
-    return bare if is_allowed(bare, brief, persona) else host
-
-
-def _is_site(host: str) -> bool:
-    """Whether readers know a site by that name: no number, and no machine of a network at home."""
-    labels = host.rstrip(".").split(".")
-    is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
-    return is_named and labels[-1] not in _NO_SITES

@@ -1,4 +1,7 @@
-"""The lines of a film in which a persona tells a story: hook, sentences and call."""
+"""Story lines are read from a body, and chosen from a source: the hook, the passages and the call of a film.
+
+A persona tells them in it; lengths are in words and characters, and what can be told stands alone.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,16 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Draft, PersonaCard
 
-WORDS: Final = (70, 110)
-"""In which a story is told well: 20 to 45 seconds."""
-SENTENCE_MOST: Final = 220
-_FIRST_LEAST: Final = 12
-_LINES: Final = (3, PASSAGES_MOST + 3)
+STORY_WORDS: Final = (70, 110)
+"""The fewest and the most in which a story is told well: 20 to 45 seconds."""
+MARGIN_WORDS: Final = 5
+"""No further sentence is chosen once a story has so many more than the fewest; a model is asked to stay within both ends."""
+SENTENCE_CHARACTERS_MOST: Final = 220
+"""A longer sentence isn't told."""
+_FIRST_PASSAGE_WORDS_LEAST: Final = 12
+"""A first passage with fewer is taken only where there is no other way to divide the sentences."""
+_LINES_LEAST: Final = 3
+"""Hook, one passage, end card."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -45,7 +53,7 @@ def telling_of(draft: Draft) -> Telling:
     lines = [line for one in draft.body.splitlines() if (line := one.strip())]
     told = lines[1:-1]
     call = told.pop() if len(told) > 1 and _is_call(told[-1]) else ""
-    if len(lines) < _LINES[0] or len(told) > PASSAGES_MOST:
+    if len(lines) < _LINES_LEAST or len(told) > PASSAGES_MOST:
         message = (
             f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
             f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(told), 'passage')} among them."
@@ -55,10 +63,10 @@ def telling_of(draft: Draft) -> Telling:
 
 
 def _is_call(line: str) -> bool:
-    return fault_of_call(line) is None
+    return why_not_a_call(line) is None
 
 
-def fault_of_call(line: str) -> str | None:
+def why_not_a_call(line: str) -> str | None:
     """Why a line can't be told from a passage; None for one that is short enough for a call to action."""
     words = len(line.split())
     if words > CALL_WORDS:
@@ -73,7 +81,7 @@ def fault_of_call(line: str) -> str | None:
 
 
 def tellable_words(text: str, language: str) -> int:
-    """In sentences that are short enough to be told and stand alone."""
+    """How many words stand in sentences that are short enough to be told and stand alone."""
     return sum(
         count_words(sentence)
         for start, end in statements_in(text)
@@ -83,7 +91,7 @@ def tellable_words(text: str, language: str) -> int:
 
 def _is_tellable(sentence: str, language: str) -> bool:
     return (
-        len(sentence) <= SENTENCE_MOST
+        len(sentence) <= SENTENCE_CHARACTERS_MOST
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)
@@ -95,7 +103,7 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
     """What can be told, best first; what says “I” is told of the persona's own alone."""
     return [
         one
-        for one in standing_alone(brief, persona, SENTENCE_MOST, count=len)
+        for one in standing_alone(brief, persona, SENTENCE_CHARACTERS_MOST, count=len)
         if not missing(typeset(one.words, brief.language))
         and (brief.lane is not None or not first_person_in(one.words, brief.language))
     ]
@@ -117,10 +125,10 @@ def chosen_sentences(usable: Sequence[FactSentence], *, least: int) -> list[Fact
     count = 0
     for one in usable:
         words = count_words(one.words)
-        if count + words <= WORDS[1] - CALL_WORDS:
+        if count + words <= STORY_WORDS[1] - CALL_WORDS:
             chosen.append(one)
             count += words
-        if count >= WORDS[0] + 5:
+        if count >= STORY_WORDS[0] + MARGIN_WORDS:
             break
     return chosen if count >= least else []
 
@@ -132,7 +140,7 @@ def passages_of(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:
         runs = [sum(words[start:end]) for start, end in _runs(edges, len(words))]
         # The hook may stand over the beginning of the first one.
-        return runs[0] < _FIRST_LEAST, sorted(runs, reverse=True)
+        return runs[0] < _FIRST_PASSAGE_WORDS_LEAST, sorted(runs, reverse=True)
 
     count = min(PASSAGES_MOST, len(chosen))
     best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
