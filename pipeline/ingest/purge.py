@@ -9,7 +9,7 @@ from django.db import transaction
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.holds.source_changes import hold_what_was_made
-from pipeline.ingest.duplicates import forget_print
+from pipeline.ingest.near_duplicates import clear_fingerprint
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -42,7 +42,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
         asleep = Generation.everywhere.filter(raw_item=row)
         batches.wake(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
-        forget_print(row)
+        clear_fingerprint(row)
         uploads.let_go(raw_item=row, now=now)
         RawItem.everywhere.filter(pk=row.pk).update(
             title="",

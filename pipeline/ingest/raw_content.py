@@ -11,7 +11,7 @@ from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.base import SourceText
 from pipeline.generate.acceptance import engine_named
-from pipeline.ingest.duplicates import key_of, second_key
+from pipeline.ingest.raw_item_identity import key_of, second_key
 from pipeline.media import footage
 from pipeline.models import (
     RawBody,

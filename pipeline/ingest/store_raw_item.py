@@ -15,7 +15,7 @@ from pipeline import events
 from pipeline.generate import read_outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_what_was_made
-from pipeline.ingest.duplicates import mark_near, print_again, print_of
+from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.plans import plan_with
 from pipeline.ingest.raw_content import (
     Outcome,
@@ -100,7 +100,7 @@ def push(
     row, body, mark = prepared.row, prepared.body, prepared.mark
     items: list[GeneratedItem] = []
     with transaction.atomic():
-        mark_near([(row, mark)], now)
+        note_near_duplicates([(row, mark)], now)
         # The constraint decides between two pushes of the same thing, so that nobody has to look first.
         if not insert_unless_there(row):
             return _meet(workspace, row, body, now, beside)
@@ -143,8 +143,8 @@ def prepare(
         # What its source leaves out isn't looked at: whoever has it made all the same has it planned then.
         plan = plan_with(row, text, acceptance) if one.skip is None else GenerationPlan()
         _skip_unless_made(row, plan, one.skip)
-        mark = print_of(row, text.text, second_key_of(source, one.content, row))
-        made.append(PreparedItem(one.content, row, body, mark, plan))
+        fingerprint = fingerprint_of(row, text.text, second_key_of(source, one.content, row))
+        made.append(PreparedItem(one.content, row, body, fingerprint, plan))
     return made
 
 
@@ -166,7 +166,7 @@ def push_portion(
     generations: list[Generation] = []
     items: list[GeneratedItem] = []
     facts: list[Event] = []
-    mark_near([(one.row, one.mark) for one in portion], now)
+    note_near_duplicates([(one.row, one.mark) for one in portion], now)
     for one in portion:
         of_runs: list[GeneratedItem] = []
         if one.row.status == RawItemStatus.QUEUED:
@@ -246,7 +246,7 @@ def _meet(
     if pushed.media:
         uploads.use(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
     hold_what_was_made(row, "source_changed", now)
-    print_again(row, seen_text(body.body, body.body_format))
+    update_fingerprint(row, seen_text(body.body, body.body_format))
     if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.
         replan(row, workspace, when_short="wait", now=now)

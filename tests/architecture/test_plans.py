@@ -23,7 +23,7 @@ from config.core.ids import encode, uuid7
 from pipeline import events
 from pipeline.dashboard.overview import overview
 from pipeline.generate.model import spending_caps
-from pipeline.ingest import duplicates
+from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
 from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
@@ -419,7 +419,7 @@ def test_entries_are_met_by_index(workspace, filled):
     with seen() as sent:
         find_known(source, found)
         entry_log.read(source, [one.key for one in found])
-        duplicates._candidates(marks, datetime.now(UTC))
+        near_duplicates._candidates(marks, datetime.now(UTC))
     for table in ("raw_item", "raw_print", "source_entry"):
         filled(table)
     with connection.cursor() as cursor:

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.ingest import raw_content
-from pipeline.ingest.duplicates import are_close, is_same_title, key_of, second_key, twin_of
+from pipeline.ingest.raw_item_identity import are_close, is_same_title, key_of, second_key, twin_of
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
 from pipeline.text.plain_text import content_hash

@@ -1,0 +1,79 @@
+"""A raw item's identity: the keys by which a source's entry is known again, here or in another source."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from pipeline import limits
+from pipeline.text.links import canonical_url
+from pipeline.text.plain_text import content_hash
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+_LONGEST_TWIN: Final = limits.EXTERNAL_ID_CHARACTERS
+
+
+def key_of(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
+    """The first identity that is known: the source's own id, else the canonical address, else the content."""
+    if external_id:
+        return f"x:{source_id.hex}:{external_id}"
+    if url:
+        address = canonical_url(url)
+        if len(address) <= limits.EXTERNAL_ID_CHARACTERS:
+            return f"u:{address}"
+        return f"u:sha256:{content_hash(address, '')}"
+    return f"h:{body_hash}"
+
+
+def twin_of(external_id: str, url: str, body_hash: str) -> str:
+    """The identity of an entry whose id another one in the same document has too."""
+    twin = f"{external_id}|{url or body_hash}"
+    if len(twin) <= _LONGEST_TWIN:
+        return twin
+    return "sha256:" + hashlib.sha256(twin.encode(errors="surrogatepass")).hexdigest()
+
+
+def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
+    """64 bits that are the same for the same page in any source, or for the same content in this one.
+
+    None for the front page of a host: many things have its address.
+    """
+    if not url:
+        return _number(f"h:{source_id.hex}:{body_hash}")
+    address = canonical_url(url)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    if parts.scheme not in {"http", "https"} or (parts.path in {"", "/"} and not parts.query):
+        return None
+    return _number(f"u:{address}")
+
+
+def _number(text: str) -> int:
+    """64 bits of its hash, as the signed number that a column of the database takes."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def is_same_title(one: str, other: str) -> bool:
+    """Whether two titles have the same words."""
+    return plain_title(one) == plain_title(other)
+
+
+def plain_title(title: str) -> str:
+    """A title's words in small letters, without the marks between them."""
+    return " ".join(
+        re.findall(r"\w+", unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower())
+    )
+
+
+def are_close(one: datetime | None, other: datetime | None) -> bool:
+    """Whether they were published within `limits.SAME_WITHIN` of each other, as far as is known."""
+    return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN
