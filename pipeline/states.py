@@ -1,4 +1,6 @@
-"""For each thing with a status: the moves that it may make and named groups of its statuses, as data; derive_status().
+"""For each thing with a status: the moves that it may make, named groups of its statuses, and derive_status().
+
+A table has the statuses to which each status may move; `states.move` refuses every other one.
 
 Statuses of a generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from
 its publications.
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final[Mapping[str, frozenset[str]]] = {
     "active": frozenset({"paused", "failing", "gone"}),
+    # A person alone pauses a source, or lets it go on.
     "paused": frozenset({"active"}),
     "failing": frozenset({"active", "paused", "gone"}),
     # A person who switches a gone source on again has it polled at once.
@@ -54,8 +57,8 @@ GENERATED_ITEM: Final[Mapping[str, frozenset[str]]] = {
 }
 
 PUBLICATION: Final[Mapping[str, frozenset[str]]] = {
-    # Unknown after a restore, which can't know what was sent since its backup.
-    # Published, or failed and then published, where the platform answered a call late that had been given up.
+    # To unknown: after a restore, which can't know what was sent since its backup.
+    # To published, also from failed: where the platform answered a call late that had been given up.
     "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown", "published"}),
     "publishing": frozenset({"published", "scheduled", "failed", "unknown"}),
     "unknown": frozenset({"published", "scheduled", "failed"}),
@@ -79,7 +82,7 @@ OUTLET: Final[Mapping[str, frozenset[str]]] = {
 }
 
 # A WebSub subscription. A hub may verify late, or again; what has ended begins anew with the next poll.
-SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
+WEBSUB_SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
     "wanted": frozenset({"asked", "active", "denied", "wanted", "ended"}),
     "asked": frozenset({"active", "wanted", "denied", "ended"}),
     "active": frozenset({"active", "renewing", "wanted", "denied", "ended"}),
@@ -88,8 +91,11 @@ SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
     "ended": frozenset({"wanted"}),
 }
 
-# A replay goes the same way again, with the mapping of now; what failed its verification has nothing to replay.
 _SETTLED: Final = frozenset({"taken", "duplicate", "ignored", "failed"})
+"""Statuses of an inbound delivery that was read.
+
+A replay goes the same way again, with the mapping of now; what failed its verification has nothing to replay.
+"""
 INBOUND_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "received": _SETTLED | {"refused"},
     **{status: _SETTLED - {status} for status in sorted(_SETTLED)},
@@ -160,7 +166,7 @@ for _model, _table in {
     "pipeline.Publication": PUBLICATION,
     "pipeline.Attempt": ATTEMPT,
     "pipeline.Outlet": OUTLET,
-    "pipeline.WebSubSubscription": SUBSCRIPTION,
+    "pipeline.WebSubSubscription": WEBSUB_SUBSCRIPTION,
     "pipeline.InboundDelivery": INBOUND_DELIVERY,
     "pipeline.BrandSlot": BRAND_SLOT,
     "pipeline.PersonaDraft": PERSONA_DRAFT,
@@ -175,22 +181,29 @@ for _model, _table in {
 POLLED_SOURCES: Final = frozenset({"active", "failing"})
 """Statuses of a source that is at work: a failing one is tried again by itself."""
 OPEN_RUNS: Final = frozenset({"queued", "running"})
+"""Statuses of a generation that hasn't ended."""
 OPEN_DRAFTS: Final = frozenset({"queued", "running"})
+"""Statuses of a persona draft that hasn't ended."""
 OPEN_SLOTS: Final = frozenset({"waiting", "waiting_quota"})
-PUBLISHABLE: Final = frozenset(
+"""Statuses of a brand slot for which nothing is chosen yet; each lane has one such slot."""
+PUBLISHABLE_ITEMS: Final = frozenset(
     {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed", "removed"}
 )
 """Statuses of an item from which a further outlet may be published to."""
-EDITABLE: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
+EDITABLE_ITEMS: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
 """Statuses in which an item's words may be changed: some of it may still be sent, and nothing is on its way."""
 ITEMS_IN_MAKING: Final = frozenset({"queued", "generating"})
+"""Statuses of an item whose words aren't there yet."""
 OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
+"""Statuses of a publication that may still come to be published."""
 UNSENT_PUBLICATIONS: Final = frozenset({"scheduled", "publishing"})
+"""Statuses of a publication of which the platform hasn't been heard to have it."""
 PUBLICATIONS_IN_FLIGHT: Final = frozenset({"publishing", "unknown"})
-"""The platform may have them by now."""
+"""Statuses of a publication that the platform may have by now."""
 WANTED_SUBSCRIBERS: Final = frozenset({"active", "pending"})
 """Statuses of a subscriber who is on the list, or may yet confirm."""
 ENDED_SUBSCRIPTIONS: Final = frozenset({"ended", "denied"})
+"""Statuses of a WebSub subscription by which no hub tells anything."""
 
 
 _DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
@@ -202,6 +215,7 @@ _DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
     ("publish_failed", lambda there: "failed" in there),
     ("removed", lambda there: "removed" in there),
 )
+"""An item's status, and the rule over its publications' statuses by which it has it; the first that holds decides."""
 
 
 def derive_status(publications: Iterable[str]) -> str:

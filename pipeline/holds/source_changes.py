@@ -21,7 +21,7 @@ from pipeline.models import (
     RawItem,
     made_of,
 )
-from pipeline.states import PUBLISHABLE
+from pipeline.states import PUBLISHABLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -55,7 +55,7 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
     flagged = []
     items = GeneratedItem.everywhere.filter(
         # An item that is being drawn again has its words, and comes back with whatever holds it.
-        Q(status__in=PUBLISHABLE | {GeneratedItemStatus.REJECTED})
+        Q(status__in=PUBLISHABLE_ITEMS | {GeneratedItemStatus.REJECTED})
         | Q(status=GeneratedItemStatus.GENERATING, revision__gt=0),
         made_of(row.pk, workspace_id=row.workspace_id),
         deleted_at=None,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core import states
 from pipeline import payloads
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
-from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
+from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE_ITEMS, derive_status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
     from uuid import UUID
 
-PUBLISHING_STATUSES: Final = PUBLISHABLE - {"ready"}
+PUBLISHING_STATUSES: Final = PUBLISHABLE_ITEMS - {"ready"}
 """Of an item that was promised to an outlet, and whose promise was not cancelled."""
 
 

@@ -17,7 +17,7 @@ from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD
 from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
 from pipeline.publish.timing.queue_slots import lock_outlets, next_or_refuse
-from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE
+from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
@@ -265,10 +265,13 @@ def refuse_unless_publishable(item: GeneratedItem) -> None:
 
 def why_not_publishable(item: GeneratedItem) -> Detail | None:
     """What keeps a person from promising it to an outlet; None where nothing does."""
-    if item.deleted_at is not None or item.status not in PUBLISHABLE:
+    if item.deleted_at is not None or item.status not in PUBLISHABLE_ITEMS:
         message = f"It is {item.status}; only a finished item that isn't rejected can be published."
         return Detail(
-            "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
+            "status",
+            "not_publishable",
+            message,
+            {"status": item.status, "allowed": sorted(PUBLISHABLE_ITEMS)},
         )
     if item.held and item.held != HoldReason.APPROVAL_STALE:
         message = WHY_HELD.get(item.held, "It is on hold. Approve it to publish.")

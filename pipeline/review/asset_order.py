@@ -10,7 +10,7 @@ from config.core import states
 from config.core.errors import Conflict, Invalid
 from pipeline import publish
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
-from pipeline.states import EDITABLE
+from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def arrange(
 ) -> GeneratedItem:
     """Put its pictures in this order; what is scheduled is prepared anew with it.
 
-    Raises `Conflict` unless it is editable (`states.EDITABLE`), `Invalid` unless each picture is named once, `states.Overtaken`
+    Raises `Conflict` unless it is editable (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is named once, `states.Overtaken`
     where it isn't the version that was expected.
     """
     with transaction.atomic():
@@ -61,7 +61,7 @@ def arrange(
             .get(pk=item.pk)
         )
         states.refuse_other_version(row.version, expected_version)
-        if row.deleted_at is not None or row.status not in EDITABLE:
+        if row.deleted_at is not None or row.status not in EDITABLE_ITEMS:
             message = f"It is {row.status}; its pictures are moved while some of it may still be sent."
             raise Conflict.because(code="not_arranged", message=message)
         there = pictures_of(row)

@@ -31,7 +31,7 @@ from pipeline.publish.validation import note_overruled
 from pipeline.review import storyboards
 from pipeline.review.rerender import draw_again, update_locked, write_revision
 from pipeline.review.rerender import lock_with_workspace as _locked
-from pipeline.states import EDITABLE, PUBLISHABLE
+from pipeline.states import EDITABLE_ITEMS, PUBLISHABLE_ITEMS
 from pipeline.text.typed_content import ItemWords, in_step, refuse_unless_typed
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ def approve(
 ) -> GeneratedItem:
     """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
 
-    Raises `Conflict` unless it is editable (`states.EDITABLE`), is held with something of it still to be sent, or is published
+    Raises `Conflict` unless it is editable (`states.EDITABLE_ITEMS`), is held with something of it still to be sent, or is published
     and flagged so; with an `expected_version`, `states.Overtaken` as `edit` does.
     """
     with transaction.atomic():
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
-        allowed = PUBLISHABLE if row.held else EDITABLE
+        allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
         update_locked(
             row,
@@ -127,7 +127,7 @@ def edit(
     with transaction.atomic():
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_unless(row, EDITABLE, "edited")
+        _refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
             # Nothing was said, so nothing is written and the version stays.
             return row

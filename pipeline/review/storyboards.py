@@ -24,7 +24,7 @@ from pipeline.render.typography.typeset import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import rerender
-from pipeline.states import EDITABLE
+from pipeline.states import EDITABLE_ITEMS
 from pipeline.text.typed_content import ItemWords, in_step
 
 if TYPE_CHECKING:
@@ -108,13 +108,13 @@ def edit(
 def _refuse_unless_ready(row: GeneratedItem) -> None:
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
-    if row.status in EDITABLE - {GeneratedItemStatus.READY}:
+    if row.status in EDITABLE_ITEMS - {GeneratedItemStatus.READY}:
         is_scheduled = row.status == GeneratedItemStatus.SCHEDULED
         what = "is scheduled" if is_scheduled else "couldn't be published"
         first = "Unschedule it first" if is_scheduled else "Cancel the failed posts first"
         message = f"Its video {what}. {first}, then edit the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
-    if row.status not in EDITABLE:
+    if row.status not in EDITABLE_ITEMS:
         message = f"It is {row.status}; its storyboard can be changed while it is ready."
         raise Conflict(Detail("status", "not_edited", message, {"status": row.status, "allowed": ["ready"]}))
 

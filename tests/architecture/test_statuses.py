@@ -239,7 +239,7 @@ def test_the_rule_sees_who_asks_by_a_string():
         "rows.filter(step='poll' if late else Step.COMMIT)",
         "row.status == 'failed'",
         "row['status'] in {'failed', *OTHERS}",
-        "row.status in EDITABLE - {'ready'}",
+        "row.status in EDITABLE_ITEMS - {'ready'}",
         "'source_changed' != item.flagged",
     )
     right = (

@@ -18,7 +18,7 @@ from pipeline.pages.items import next_actions, summary
 from pipeline.pages.items.next_actions import NextAction
 from pipeline.review import explanation
 from pipeline.schedule import bulk_recovery
-from pipeline.states import EDITABLE
+from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -213,7 +213,7 @@ def _action_when_failed(place: Place, row: Publication, whose: str) -> NextActio
     """To what has to change before another try can end otherwise."""
     if whose == "account":
         return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-    if whose == "content" and place.may_edit and row.item.status in EDITABLE:
+    if whose == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
         return NextAction(_("Edit"), place.address("item_edit", gen=row.item_id), is_post=False)
     return None
 

@@ -18,7 +18,7 @@ from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.review import storyboards
-from pipeline.states import EDITABLE, ITEMS_IN_MAKING, PUBLISHABLE
+from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,8 +103,8 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "flag": labels.FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,
         "is_under_way": row.status in ITEMS_IN_MAKING,
-        "is_editable": row.status in EDITABLE,
-        "is_publishable": row.status in PUBLISHABLE,
+        "is_editable": row.status in EDITABLE_ITEMS,
+        "is_publishable": row.status in PUBLISHABLE_ITEMS,
         "needs_approval": _needs_approval(row),
         "is_superseded": (row.rejection or {}).get("code") == "superseded",
     }
@@ -113,8 +113,8 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
 def _needs_approval(row: GeneratedItem) -> bool:
     """Whether somebody's approval changes anything: it lets go of a hold, a flag, or is asked for."""
     if row.held or row.flagged == FlagReason.SOURCE_CHANGED:
-        return row.status in PUBLISHABLE
-    return row.status in EDITABLE and row.approved_revision != row.revision
+        return row.status in PUBLISHABLE_ITEMS
+    return row.status in EDITABLE_ITEMS and row.approved_revision != row.revision
 
 
 def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Subquery
 from pipeline import labels
 from pipeline.models import Recurrence, RecurrenceTurn
 from pipeline.pages.items import summary
-from pipeline.states import PUBLISHABLE
+from pipeline.states import PUBLISHABLE_ITEMS
 
 if TYPE_CHECKING:
     from accounts.pages.workspace_view import Place
@@ -33,7 +33,7 @@ def recurrence_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
     if turn is not None:
         origin = turn.recurrence.item
         return {"origin": origin, "origin_title": summary.title_of(origin)}
-    can_begin = place.may_edit and item.status in PUBLISHABLE
+    can_begin = place.may_edit and item.status in PUBLISHABLE_ITEMS
     return {"row": None} if can_begin else None
 
 

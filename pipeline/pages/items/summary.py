@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from config.core.ids import decode
 from pipeline import labels
 from pipeline.models import Angle, GeneratedItemStatus, GenerationStage
-from pipeline.states import EDITABLE
+from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def checks_of(item: GeneratedItem) -> Checks:
         passed=tuple(grouped["passed"]),
         is_missing=is_missing,
         is_edited=item.revision > 1,
-        leads=item.status in EDITABLE and (is_missing or bool(grouped["failed"] or grouped["warning"])),
+        leads=item.status in EDITABLE_ITEMS and (is_missing or bool(grouped["failed"] or grouped["warning"])),
     )
 
 

@@ -27,7 +27,7 @@ from pipeline.models import (
     Source,
     SourceStatus,
 )
-from pipeline.states import PUBLISHABLE
+from pipeline.states import PUBLISHABLE_ITEMS
 from pipeline.text.wall_clock import CLOCK_PATTERN, slots_on, zone_named
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
     ended = why_ended(item)
     if ended is not None:
         raise Conflict.because(code=ended.code, message=ended.message, field="generated_item")
-    if item.status not in PUBLISHABLE:
+    if item.status not in PUBLISHABLE_ITEMS:
         message = _("It is %(status)s; wait until it is made.") % {"status": item.status}
         raise Conflict.because(code="not_made_yet", message=message, field="generated_item")
     turn = RecurrenceTurn.everywhere.filter(item=item).select_related("recurrence").first()
