@@ -1,14 +1,14 @@
 """Plan a week: ready items into free slots, shown before anything is written, and one undo for all of it."""
 
-from pipeline.schedule.planning.commit_plan import Done, PlanEntry, Refusal, commit
+from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
 from pipeline.schedule.planning.proposal import DAYS, LeftOut, PlanRequest, Proposal, Proposed, propose
 from pipeline.schedule.planning.revert import Undone, forget, undo
 from pipeline.schedule.planning.shift import move, to_next_slot
 
 __all__ = [
     "DAYS",
-    "Done",
     "LeftOut",
+    "PlanCommit",
     "PlanEntry",
     "PlanRequest",
     "Proposal",

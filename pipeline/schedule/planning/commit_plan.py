@@ -1,4 +1,4 @@
-"""Schedule a plan that was looked at: each item as it was shown, or a sentence that says why not."""
+"""A week's plan is committed: what still stands as it was shown is scheduled, and each other entry says why it isn't."""
 
 from __future__ import annotations
 
@@ -46,13 +46,18 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Done:
+class PlanCommit:
+    """What became of a plan: what was scheduled, and the entries that weren't."""
+
     plan: WeekPlan
     scheduled: tuple[Publication, ...]
     refused: tuple[Refusal, ...]
 
 
-_WHY: Final = {
+_MESSAGES: Final = {
+    "not_found": "This item isn't there any more.",
+    "version_conflict": "It changed meanwhile. Plan again.",
+    "outlet_deleted": "This outlet isn't there any more.",
     "no_such_slot": "Its outlet's queue has no slot at that time any more.",
     "duplicate": "The plan has this item for this outlet already.",
     "past": "That time is past.",
@@ -71,7 +76,7 @@ def commit(
     by: str,
     now: datetime,
     is_proposed: bool = False,
-) -> Done:
+) -> PlanCommit:
     """Schedule what still stands as it was shown; each of the others is refused by itself. All or, killed, nothing.
 
     Raises `Invalid` for too many entries or none, `Conflict` where none of them can be scheduled: it says why of each,
@@ -84,15 +89,16 @@ def commit(
     scheduled: list[Publication] = []
     kept: list[dict[str, Any]] = []
     with transaction.atomic():
-        items = _lock(workspace, entries, test=test)
+        items = _lock_items(workspace, entries, test=test)
         timelines = _lock_timelines(workspace, entries, test=test, now=now)
         posts = {key: list(timeline.planner_outlet.posts) for key, timeline in timelines.items()}
         for item_id, own in _by_item(entries).items():
             fitting: list[PlanEntry] = []
             for entry in own:
                 code = _refusal(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
+                # Judged last: it is said instead of whatever else is wrong with the entry.
                 if any(entry.outlet_id == other.outlet_id for other in fitting):
-                    code = ("duplicate", _WHY["duplicate"])
+                    code = ("duplicate", _MESSAGES["duplicate"])
                 if code is None:
                     fitting.append(entry)
                 else:
@@ -100,25 +106,28 @@ def commit(
             if not fitting:
                 continue
             try:
-                made = _promise(items[item_id], fitting, timelines, by=by, now=now)
+                made = _schedule_item(items[item_id], fitting, timelines, by=by, now=now)
             except AppError as error:
                 refused += [Refusal(entry, error.code, str(error)) for entry in fitting]
                 continue
             scheduled += made
-            kept += _kept(items[item_id], made, now)
+            kept += _undo_entries(items[item_id], made, now)
             for publication in made:
-                _take(posts[publication.outlet_id], publication)
+                _add_post(posts[publication.outlet_id], publication)
         if not kept:
             # Nothing stands as it was shown: there is no plan, and each line says why.
-            raise Conflict(*_details(entries, refused, is_named=not is_proposed))
+            raise Conflict(*_refusal_details(entries, refused, is_named=not is_proposed))
         plan = WeekPlan.everywhere.create(
             workspace=workspace, test=test, entries=kept, made_by=by, created_at=now
         )
-        _note("plan.committed", plan, by, len(kept))
-    return Done(plan, tuple(scheduled), tuple(refused))
+        _audit("plan.committed", plan, by, len(kept))
+    return PlanCommit(plan, tuple(scheduled), tuple(refused))
 
 
-def _details(entries: Sequence[PlanEntry], refused: Iterable[Refusal], *, is_named: bool) -> list[Detail]:
+def _refusal_details(
+    entries: Sequence[PlanEntry], refused: Iterable[Refusal], *, is_named: bool
+) -> list[Detail]:
+    """One detail for each refused entry, with its place in what was given where `is_named`."""
     places = defaultdict(list)
     for place, entry in enumerate(entries):
         places[entry].append(place)
@@ -133,7 +142,9 @@ def _by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
     return dict(found)
 
 
-def _lock(workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool) -> dict[UUID, GeneratedItem]:
+def _lock_items(
+    workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool
+) -> dict[UUID, GeneratedItem]:
     """All items with their variants, before any outlet: whoever schedules one of them alone takes the same order."""
     own = GeneratedItem.objects.of(workspace).filter(
         pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
@@ -164,21 +175,22 @@ def _refusal(
 ) -> tuple[str, str] | None:
     """Code and message; None where it still stands."""
     if item is None:
-        return "not_found", "This item isn't there any more."
+        return "not_found", _MESSAGES["not_found"]
     if item.version != entry.version:
-        return "version_conflict", "It changed meanwhile. Plan again."
+        return "version_conflict", _MESSAGES["version_conflict"]
     if item.status != GeneratedItemStatus.READY or item.held:
+        # The one message that names what it found.
         return "not_ready", f"It is {'held' if item.held else item.status} now."
     if timeline is None:
-        return "outlet_deleted", "This outlet isn't there any more."
+        return "outlet_deleted", _MESSAGES["outlet_deleted"]
     if entry.at < now:
-        return "past", _WHY["past"]
+        return "past", _MESSAGES["past"]
     code = "" if entry.at in timeline.slots else "no_such_slot"
     code = code or fill_slots.why_not(timeline.planner_outlet, entry.at, posts[entry.outlet_id])
-    return (code, _WHY[code]) if code else None
+    return (code, _MESSAGES[code]) if code else None
 
 
-def _promise(
+def _schedule_item(
     item: GeneratedItem,
     entries: Sequence[PlanEntry],
     timelines: Mapping[UUID, OutletTimeline],
@@ -199,14 +211,15 @@ def _promise(
     return made
 
 
-def _take(posts: list[fill_slots.PlannerPost], publication: Publication) -> None:
+def _add_post(posts: list[fill_slots.PlannerPost], publication: Publication) -> None:
+    """Let the rules of the outlet see what was just scheduled."""
     assert publication.due_at is not None  # noqa: S101  it was just promised
     posts.append(fill_slots.PlannerPost(publication.due_at, str(publication.pk)))
     posts.sort()
 
 
-def _kept(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> list[dict[str, Any]]:
-    """What an undo needs to know of it."""
+def _undo_entries(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> list[dict[str, Any]]:
+    """What an undo needs to know of each publication that was made: `WeekPlan.entries`."""
     group = GeneratedItem.everywhere.filter(
         variant_group=item.variant_group, status=GeneratedItemStatus.REJECTED, updated_at=now
     )
@@ -225,7 +238,7 @@ def _kept(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> li
     ]
 
 
-def _note(action: str, plan: WeekPlan, by: str, count: int) -> None:
+def _audit(action: str, plan: WeekPlan, by: str, count: int) -> None:
     audit.note(
         action,
         workspace=plan.workspace,

@@ -1,4 +1,7 @@
-"""Which item goes into which free slot: data in, plan out, nothing read and nothing written."""
+"""Free slots are filled with items: data in, a plan out; nothing is read from the database and nothing written.
+
+For each outlet `fill` chooses slots, then the best item for each, then lets items change places.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,11 @@ DAY: Final = timedelta(hours=24)
 SIMILARITY_WEIGHTS: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
 """What two posts next to each other should not have in common, and how bad it is; one story is never told twice in a row."""
 SWAP_ROUNDS: Final = 3
+"""How often all pairs of an outlet's new posts are tried at most; a round that changes nothing is the last."""
+_POOL_PER_SLOT: Final = 3
+"""How many candidates there are to choose from for each slot: the best only, but enough that neighbours can differ."""
+_PRESSING_BONUS: Final = 1.0
+"""What an item gains that has to be told now: less than any likeness costs, so that it decides between equals."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,7 @@ class PlannerOutlet:
     key: str
     slots: tuple[FreeSlot, ...]
     posts: tuple[PlannerPost, ...] = ()
-    per_day: int | None = None
-    """In any 24 hours."""
+    cap_per_24_hours: int | None = None
     gap: timedelta | None = None
     closed: tuple[tuple[datetime, datetime], ...] = ()
     zone: tzinfo = UTC
@@ -83,10 +90,10 @@ class Placement:
 
 @dataclass(frozen=True)
 class PlacementPlan:
-    """`left` are the candidates that got no place at all, and why: `no_outlet` or `no_slot`."""
+    """`unplaced` are the candidates that got no place at all, and why: `no_outlet` or `no_slot`."""
 
     placements: tuple[Placement, ...]
-    left: tuple[tuple[str, str], ...]
+    unplaced: tuple[tuple[str, str], ...]
 
 
 def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[PlannerPost]) -> str:
@@ -105,30 +112,31 @@ def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[PlannerPost
             return "gap"
         if after is not None and after.moment - moment < outlet.gap:
             return "gap"
-    if outlet.per_day is not None and _breaks_cap(outlet.per_day, moment, posts, at):
+    if outlet.cap_per_24_hours is not None and _breaks_cap(outlet.cap_per_24_hours, moment, posts, at):
         return "daily_cap"
     return ""
 
 
-def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[PlannerPost], at: int) -> bool:
+def _breaks_cap(cap: int, moment: datetime, posts: Sequence[PlannerPost], at: int) -> bool:
     """Whether some stretch of 24 hours with the moment in it would hold more than that many."""
-    around = [post.moment for post in posts[max(0, at - per_day) : at + per_day]]
+    around = [post.moment for post in posts[max(0, at - cap) : at + cap]]
     insort(around, moment)
     own = around.index(moment)
-    starts = range(max(0, own - per_day), min(own, len(around) - per_day - 1) + 1)
-    return any(around[start + per_day] - around[start] < DAY for start in starts)
+    starts = range(max(0, own - cap), min(own, len(around) - cap - 1) + 1)
+    return any(around[start + cap] - around[start] < DAY for start in starts)
 
 
-def plan(
+def fill(
     candidates: Iterable[PlanCandidate],
     outlets: Iterable[PlannerOutlet],
     *,
-    a_day: int | None = None,
+    max_per_calendar_day: int | None = None,
     max_placements: int = 100,
 ) -> PlacementPlan:
     """Fill the outlets' free slots with the best, so that neighbours differ and the days fill evenly.
 
-    `a_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand there. The same input gives the same plan.
+    `max_per_calendar_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand
+    there. The same input gives the same plan.
     """
     pool = sorted(candidates, key=lambda one: (-one.worth, one.key))
     traits = {one.key: one.traits for one in pool}
@@ -137,33 +145,32 @@ def plan(
         found = _fill(
             outlet,
             [one for one in pool if outlet.key in one.outlets],
-            a_day,
+            max_per_calendar_day,
             max_placements - len(placements),
         )
         _swap_alike(outlet, found, traits)
         placements += _placements_of(outlet, found, traits)
     placed = {one.candidate for one in placements}
-    left = tuple(
+    unplaced = tuple(
         (one.key, "no_slot" if one.outlets else "no_outlet") for one in pool if one.key not in placed
     )
-    return PlacementPlan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), left)
+    return PlacementPlan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), unplaced)
 
 
 def _fill(
-    outlet: PlannerOutlet, pool: list[PlanCandidate], a_day: int | None, most: int
+    outlet: PlannerOutlet, pool: list[PlanCandidate], max_per_calendar_day: int | None, most: int
 ) -> list[PlannerPost]:
     """The new posts of one outlet, in order of time."""
-    chosen = _choose_slots(outlet, min(len(pool), most), a_day)
-    # The best only, but enough of them that neighbours can differ.
-    left = pool[: 3 * len(chosen)]
+    chosen = _choose_slots(outlet, min(len(pool), most), max_per_calendar_day)
+    rest = pool[: _POOL_PER_SLOT * len(chosen)]
     standing = list(outlet.posts)
     bucket_counts: Counter[str] = Counter()
     new: list[PlannerPost] = []
     for slot in chosen:
-        best = _best_for(slot.moment, standing, left, bucket_counts)
+        best = _best_for(slot.moment, standing, rest, bucket_counts)
         if best is None:
             continue
-        left.remove(best)
+        rest.remove(best)
         bucket_counts[best.traits.bucket] += 1
         post = PlannerPost(slot.moment, best.key, best.traits)
         insort(standing, post)
@@ -171,7 +178,7 @@ def _fill(
     return new
 
 
-def _choose_slots(outlet: PlannerOutlet, count: int, a_day: int | None) -> list[FreeSlot]:
+def _choose_slots(outlet: PlannerOutlet, count: int, max_per_calendar_day: int | None) -> list[FreeSlot]:
     """So many slots that no rule forbids, in order of time: the emptiest days are filled first."""
     on_day = Counter(post.moment.astimezone(outlet.zone).date() for post in outlet.posts)
     free: defaultdict[date, list[FreeSlot]] = defaultdict(list)
@@ -182,7 +189,7 @@ def _choose_slots(outlet: PlannerOutlet, count: int, a_day: int | None) -> list[
     posts = sorted(outlet.posts)
     chosen: list[FreeSlot] = []
     while len(chosen) < count:
-        following = _next_slot(outlet, posts, free, on_day, a_day)
+        following = _next_slot(outlet, posts, free, on_day, max_per_calendar_day)
         if following is None:
             break
         chosen.append(following)
@@ -196,10 +203,10 @@ def _next_slot(
     posts: Sequence[PlannerPost],
     free: dict[date, list[FreeSlot]],
     on_day: Counter[date],
-    a_day: int | None,
+    max_per_calendar_day: int | None,
 ) -> FreeSlot | None:
     for day in sorted(free, key=lambda one: (on_day[one], one)):
-        if a_day is not None and on_day[day] >= a_day:
+        if max_per_calendar_day is not None and on_day[day] >= max_per_calendar_day:
             continue
         while free[day]:
             # What breaks a rule now breaks it later too: posts are only added.
@@ -212,25 +219,27 @@ def _next_slot(
 def _best_for(
     moment: datetime,
     standing: Sequence[PlannerPost],
-    left: Sequence[PlanCandidate],
+    rest: Sequence[PlanCandidate],
     bucket_counts: Counter[str],
 ) -> PlanCandidate | None:
-    neighbours = list(_beside(moment, standing))
-    sources = Counter(one.traits.source for one in left if one.traits.source)
+    neighbours = list(_neighbours_at(moment, standing))
+    sources = Counter(one.traits.source for one in rest if one.traits.source)
     total = sum(bucket_counts.values()) or 1
 
     def badness(one: PlanCandidate) -> tuple[float, float, str]:
         cost = sum(_cost(one.traits, other.traits) for other in neighbours)
         share = bucket_counts[one.traits.bucket] / total
-        # Where a source has more than its share left, it has to be told now, or it stands beside itself in the end.
-        is_pressing = 2 * sources[one.traits.source] > len(left)
-        return cost - is_pressing, share - one.worth, one.key
+        # A source that has more than half of what is left has to be told now, or it stands beside itself in the end.
+        is_pressing = 2 * sources[one.traits.source] > len(rest)
+        bonus = _PRESSING_BONUS if is_pressing else 0.0
+        return cost - bonus, share - one.worth, one.key
 
-    apart = [one for one in left if not any(_is_same_story(one.traits, other.traits) for other in neighbours)]
+    apart = [one for one in rest if not any(_is_same_story(one.traits, other.traits) for other in neighbours)]
     return min(apart, key=badness, default=None)
 
 
-def _beside(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
+def _neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
+    """The posts before and after a moment in which something may be put; `posts` are sorted."""
     at = bisect_left(posts, moment, key=lambda post: post.moment)
     if at:
         yield posts[at - 1]
@@ -240,6 +249,7 @@ def _beside(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerP
 
 
 def _common(one: Traits, other: Traits) -> Iterator[str]:
+    """The names of the traits that two posts share."""
     for name in SIMILARITY_WEIGHTS:
         value = getattr(one, name)
         if value and value == getattr(other, name):
@@ -247,6 +257,7 @@ def _common(one: Traits, other: Traits) -> Iterator[str]:
 
 
 def _cost(one: Traits, other: Traits) -> float:
+    """How bad it is that two posts stand next to each other."""
     return sum(SIMILARITY_WEIGHTS[name] for name in _common(one, other))
 
 
@@ -282,7 +293,7 @@ def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iter
     total = 0.0
     for place in places:
         post = new[place]
-        for other in _neighbours(outlet, new, place):
+        for other in _neighbours_of(outlet, new, place):
             total += (
                 float("inf")
                 if _is_same_story(post.traits, other.traits)
@@ -291,8 +302,8 @@ def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iter
     return total
 
 
-def _neighbours(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int) -> Iterator[PlannerPost]:
-    """The nearest before and after among the new ones and those that stand, which are sorted."""
+def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int) -> Iterator[PlannerPost]:
+    """The posts before and after a new one, among the new ones and those that stand, which are sorted."""
     moment = new[place].moment
     at = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
     before = [*outlet.posts[max(0, at - 1) : at], *new[max(0, place - 1) : place]]
@@ -309,7 +320,7 @@ def _placements_of(
     for place, post in enumerate(new):
         found = {
             name
-            for other in _neighbours(outlet, new, place)
+            for other in _neighbours_of(outlet, new, place)
             for name in _common(traits[post.key], other.traits)
         }
         yield Placement(

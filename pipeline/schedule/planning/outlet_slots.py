@@ -98,7 +98,7 @@ def _planner_outlet(
         key=encode("out", outlet.pk),
         slots=tuple(FreeSlot(moment, moment.astimezone(zone).date()) for moment in slots),
         posts=tuple(sorted(posts)),
-        per_day=rules.per_day,
+        cap_per_24_hours=rules.per_day,
         gap=rules.gap,
         closed=closed,
         zone=zone,

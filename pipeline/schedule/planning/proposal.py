@@ -107,13 +107,13 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
             refused.append(why)
         else:
             pool.append(fill_slots.PlanCandidate(key, _worth(item, now), traits_of_row(item), taking))
-    made = fill_slots.plan(
+    made = fill_slots.fill(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
-        a_day=asked.a_day,
+        max_per_calendar_day=asked.a_day,
         max_placements=limits.PLAN_ENTRIES,
     )
-    left += [*refused, *(_left(by_key[key], code) for key, code in made.left)]
+    left += [*refused, *(_left(by_key[key], code) for key, code in made.unplaced)]
     return Proposal(asked, _entries(made, by_key, timelines), tuple(left), _free(timelines, made))
 
 

@@ -18,7 +18,7 @@ from pipeline.schedule.planning.fill_slots import (
     PlannerOutlet,
     PlannerPost,
     Traits,
-    plan,
+    fill,
     why_not,
 )
 from pipeline.text.wall_clock import is_skipped, zone_named
@@ -58,20 +58,20 @@ def order(made):
 
 
 def test_few_items_are_spread_over_the_days():
-    made = plan([candidate(str(n)) for n in range(3)], [PlannerOutlet("a", daily(3, 9, 12, 17))])
+    made = fill([candidate(str(n)) for n in range(3)], [PlannerOutlet("a", daily(3, 9, 12, 17))])
     assert [one.moment.day for one in made.placements] == [1, 2, 3]
 
 
 def test_days_that_have_posts_are_filled_last():
     taken = PlannerPost(MONDAY + timedelta(hours=9))
-    made = plan([candidate("x")], [PlannerOutlet("a", daily(2, 9, 12), posts=(taken,))])
+    made = fill([candidate("x")], [PlannerOutlet("a", daily(2, 9, 12), posts=(taken,))])
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
 
 @pytest.mark.parametrize("stands", [timedelta(hours=10, minutes=15), timedelta(hours=6)])
 def test_a_post_outside_of_the_slots_is_one_of_its_day(stands):
     outlet = PlannerOutlet("a", daily(2, 9, 12), posts=(PlannerPost(MONDAY + stands),))
-    made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
+    made = fill([candidate("x"), candidate("y")], [outlet], max_per_calendar_day=1)
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
 
@@ -83,26 +83,26 @@ def test_a_post_stands_on_the_day_that_the_queues_clocks_show():
         outlet = PlannerOutlet(
             "a", slots, posts=(PlannerPost(MONDAY + late),), zone=zone_named("Europe/Berlin")
         )
-        made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
+        made = fill([candidate("x"), candidate("y")], [outlet], max_per_calendar_day=1)
         assert [one.moment for one in made.placements] == [moments[day]]
 
 
 def test_the_best_go_first_and_what_has_no_place_is_told():
     pool = [candidate("low", 0.1), candidate("high", 0.9), candidate("mid", 0.5)]
-    made = plan(pool, [PlannerOutlet("a", daily(2, 9))])
+    made = fill(pool, [PlannerOutlet("a", daily(2, 9))])
     assert order(made) == ["high", "mid"]
-    assert made.left == (("low", "no_slot"),)
+    assert made.unplaced == (("low", "no_slot"),)
 
 
 def test_an_item_without_a_lane_is_told_apart():
-    made = plan([candidate("x", outlets=()), candidate("y")], [PlannerOutlet("a", daily(1, 9))])
-    assert made.left == (("x", "no_outlet"),)
+    made = fill([candidate("x", outlets=()), candidate("y")], [PlannerOutlet("a", daily(1, 9))])
+    assert made.unplaced == (("x", "no_outlet"),)
 
 
 @pytest.mark.parametrize("trait", ["source", "topic", "engine", "bucket"])
 def test_neighbours_differ_where_they_can(trait):
     pool = [candidate(str(n), 1 - n / 10, **{trait: "one" if n < 3 else "other"}) for n in range(6)]
-    made = plan(pool, [PlannerOutlet("a", daily(6, 9))])
+    made = fill(pool, [PlannerOutlet("a", daily(6, 9))])
     assert len(made.placements) == 6
     assert [one.alike for one in made.placements] == [()] * 6
 
@@ -111,31 +111,31 @@ def test_a_source_with_more_than_half_is_told_from_the_start():
     pool = [candidate(f"s{n}", 0.1, source="s") for n in range(3)] + [
         candidate(f"t{n}", 0.9, source="t") for n in range(2)
     ]
-    made = plan(pool, [PlannerOutlet("a", daily(5, 9))])
+    made = fill(pool, [PlannerOutlet("a", daily(5, 9))])
     assert [key[0] for key in order(made)] == ["s", "t", "s", "t", "s"]
 
 
 def test_what_can_not_differ_is_scheduled_and_says_so():
-    made = plan([candidate(str(n), source="s") for n in range(2)], [PlannerOutlet("a", daily(2, 9))])
+    made = fill([candidate(str(n), source="s") for n in range(2)], [PlannerOutlet("a", daily(2, 9))])
     assert [one.alike for one in made.placements] == [("source",), ("source",)]
 
 
 def test_one_story_is_never_told_twice_in_a_row():
     pool = [candidate("x", story="fire"), candidate("y", story="fire")]
-    made = plan(pool, [PlannerOutlet("a", daily(2, 9))])
+    made = fill(pool, [PlannerOutlet("a", daily(2, 9))])
     assert len(made.placements) == 1
-    assert made.left == (("y", "no_slot"),)
+    assert made.unplaced == (("y", "no_slot"),)
 
 
 def test_what_stands_already_is_a_neighbour_too():
     before = PlannerPost(MONDAY - timedelta(hours=1), "p", Traits(source="s"))
     pool = [candidate("x", 0.9, source="s"), candidate("y", 0.1, source="t")]
-    made = plan(pool, [PlannerOutlet("a", daily(2, 9), posts=(before,))])
+    made = fill(pool, [PlannerOutlet("a", daily(2, 9), posts=(before,))])
     assert order(made) == ["y", "x"]
 
 
 def test_an_item_goes_to_each_of_its_outlets():
-    made = plan(
+    made = fill(
         [candidate("x", outlets=("a", "b"))],
         [PlannerOutlet("a", daily(1, 9)), PlannerOutlet("b", daily(1, 12))],
     )
@@ -143,7 +143,7 @@ def test_an_item_goes_to_each_of_its_outlets():
 
 
 def test_no_more_than_the_most():
-    made = plan([candidate(str(n)) for n in range(9)], [PlannerOutlet("a", daily(9, 9))], max_placements=4)
+    made = fill([candidate(str(n)) for n in range(9)], [PlannerOutlet("a", daily(9, 9))], max_placements=4)
     assert len(made.placements) == 4
 
 
@@ -170,15 +170,21 @@ def test_no_more_than_the_most():
             ),
             "gap",
         ),
-        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - DAY),), per_day=1), ""),
-        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - timedelta(hours=23)),), per_day=1), "daily_cap"),
-        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY + timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - DAY),), cap_per_24_hours=1), ""),
+        (
+            PlannerOutlet("a", (), posts=(PlannerPost(MONDAY - timedelta(hours=23)),), cap_per_24_hours=1),
+            "daily_cap",
+        ),
+        (
+            PlannerOutlet("a", (), posts=(PlannerPost(MONDAY + timedelta(hours=23)),), cap_per_24_hours=1),
+            "daily_cap",
+        ),
         (
             PlannerOutlet(
                 "a",
                 (),
                 posts=(PlannerPost(MONDAY - timedelta(hours=12)), PlannerPost(MONDAY + timedelta(hours=11))),
-                per_day=2,
+                cap_per_24_hours=2,
             ),
             "daily_cap",
         ),
@@ -187,7 +193,7 @@ def test_no_more_than_the_most():
                 "a",
                 (),
                 posts=(PlannerPost(MONDAY - timedelta(hours=12)), PlannerPost(MONDAY + timedelta(hours=12))),
-                per_day=2,
+                cap_per_24_hours=2,
             ),
             "",
         ),
@@ -239,7 +245,7 @@ def weeks(draw):
             name,
             tuple(FreeSlot(slot.moment, slot.moment.astimezone(zone).date()) for slot in slots),
             tuple(posts),
-            per_day=draw(st.none() | st.integers(1, 5)),
+            cap_per_24_hours=draw(st.none() | st.integers(1, 5)),
             gap=draw(st.none() | st.integers(1, 30 * 60).map(lambda found: timedelta(minutes=found))),
             closed=publish.blackouts_of(queue),
             zone=zone,
@@ -253,11 +259,11 @@ def weeks(draw):
     return start, end, filled, pool, draw(st.none() | st.integers(1, 3))
 
 
-def breaks_a_cap(moments, new, per_day):
+def breaks_a_cap(moments, new, cap_per_24_hours):
     """Counted anew, the slow way: every stretch of 24 hours that begins with a post and has a new one in it."""
     for start in moments:
         inside = [one for one in moments if start <= one < start + DAY]
-        if len(inside) > per_day and any(one in new for one in inside):
+        if len(inside) > cap_per_24_hours and any(one in new for one in inside):
             return True
     return False
 
@@ -266,10 +272,10 @@ def breaks_a_cap(moments, new, per_day):
 @given(weeks())
 def test_no_plan_breaks_a_rule(week):
     start, end, filled, pool, a_day = week
-    made = plan(pool, [outlet for outlet, _ in filled], a_day=a_day)
+    made = fill(pool, [outlet for outlet, _ in filled], max_per_calendar_day=a_day)
     by_key = {one.key: one for one in pool}
     assert len({(one.candidate, one.outlet) for one in made.placements}) == len(made.placements)
-    assert {one.candidate for one in made.placements} | {key for key, _ in made.left} == set(by_key)
+    assert {one.candidate for one in made.placements} | {key for key, _ in made.unplaced} == set(by_key)
     for outlet, queue in filled:
         own = sorted((one for one in made.placements if one.outlet == outlet.key), key=lambda one: one.moment)
         new = {one.moment for one in own}
@@ -290,7 +296,9 @@ def test_no_plan_breaks_a_rule(week):
         for one, other in pairwise(moments):
             if outlet.gap is not None and {one, other} & new:
                 assert other - one >= outlet.gap, "nearer than the gap"
-        assert outlet.per_day is None or not breaks_a_cap(moments, new, outlet.per_day), "over the cap"
+        assert outlet.cap_per_24_hours is None or not breaks_a_cap(moments, new, outlet.cap_per_24_hours), (
+            "over the cap"
+        )
         # What stood there counts, wherever it stands; a day that had too much already gets nothing more.
         assert a_day is None or all(count + stood.count(day) <= a_day for day, count in days.items())
         told = sorted(
@@ -302,7 +310,7 @@ def test_no_plan_breaks_a_rule(week):
         for one, other in pairwise(told):
             if {one.moment, other.moment} & new and one.traits.story:
                 assert one.traits.story != other.traits.story, "one story twice in a row"
-    assert plan(reversed(pool), [outlet for outlet, _ in filled], a_day=a_day) == made
+    assert fill(reversed(pool), [outlet for outlet, _ in filled], max_per_calendar_day=a_day) == made
 
 
 def assert_slot_of(queue, moment, zone):
