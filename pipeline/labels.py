@@ -103,7 +103,7 @@ def of_status(status: str, *, is_approved: bool, is_held: bool) -> Badge:
 
 def of_item(item: GeneratedItem) -> Badge:
     """That of an item; of one whose video is rendering with its percentage."""
-    badge = of_status(item.status, is_approved=item.approved_at is not None, is_held=bool(item.held))
+    badge = of_status(item.status, is_approved=item.is_approved, is_held=bool(item.held))
     percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
     return badge._replace(label=_("Generating: %(percent)s %%") % {"percent": percent}) if percent else badge
 

@@ -140,7 +140,7 @@ def _since(item: GeneratedItem, row: RawItem) -> str:
 def _for_orders(item: GeneratedItem) -> str:
     """What a withdrawal took the place of, unless somebody approved the item."""
     warns = any(check["code"] == "instructions" and check["outcome"] == "warning" for check in item.checks)
-    return "instructions_in_source" if warns and item.approved_revision is None else ""
+    return "instructions_in_source" if warns and not item.is_approved else ""
 
 
 def _locked(raw_item_id: UUID) -> RawItem | None:

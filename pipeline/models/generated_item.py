@@ -13,7 +13,8 @@ from config.core.clock import utc_now
 from pipeline.models.generation import GenerationInput
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
     from uuid import UUID
 
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -135,6 +136,17 @@ class ChecksOutcome(models.Func):
 
 TO_REVIEW: Final = models.Q(status=GeneratedItemStatus.READY, approved_at=None, deleted_at=None)
 """Ready, and nobody has decided on it."""
+IS_APPROVED: Final = models.Q(approved_at__isnull=False)
+"""Somebody has approved one of its revisions, as `GeneratedItem.is_approved` says of a row."""
+NO_APPROVAL: Final[Mapping[str, Any]] = {"approved_by": "", "approved_at": None, "approved_revision": None}
+"""What takes an approval back where it is written."""
+APPROVAL_FIELDS: Final = ("approved_at",)
+"""What a query reads so that `is_approved_row` and `GeneratedItem.is_approved` can tell."""
+
+
+def is_approved_row(row: Mapping[str, Any]) -> bool:
+    """Say `GeneratedItem.is_approved` of a row of `values()` that has the `APPROVAL_FIELDS`."""
+    return row["approved_at"] is not None
 
 
 class GeneratedItemQuerySet(models.QuerySet[Any]):
@@ -295,6 +307,20 @@ class GeneratedItem(WorkspaceRow):
     @property
     def is_checked(self) -> bool:
         return self.checks_revision == self.revision
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether somebody has approved one of its revisions, this one or one before."""
+        return self.approved_at is not None
+
+    @property
+    def is_approved_as_it_is(self) -> bool:
+        """Whether the approved revision is the newest one."""
+        return self.is_approved and self.approved_revision == self.revision
+
+    def approval(self, by: str, at: datetime) -> dict[str, Any]:
+        """Return what an approval of its newest revision writes."""
+        return {"approved_by": by, "approved_at": at, "approved_revision": self.revision}
 
 
 class Revision(WorkspaceRow):

@@ -16,6 +16,7 @@ from config.core.database.search_words import fold
 from config.core.ids import decode
 from pipeline import labels, limits, search
 from pipeline.models import GeneratedItem, Outlet, Publication, Source
+from pipeline.models.generated_item import APPROVAL_FIELDS
 from pipeline.pages import navigation
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _COMMANDS: Final[tuple[tuple[_StrPromise, str, str, str], ...]] = (
     (_("Add a webhook"), "webhook_add", "manage", "webhook"),
 )
 """Label, page, the act that it asks for, icon."""
-_SHOWN_OF_ITEM: Final = ("title", "excerpt", "engine_output", "status", "approved_at", "held")
+_SHOWN_OF_ITEM: Final = ("title", "excerpt", "engine_output", "status", "held", *APPROVAL_FIELDS)
 _BY_ID: Final = {
     "gen": ("pipeline.GeneratedItem", "item_page", "gen", "look"),
     "raw": ("pipeline.RawItem", "made", "raw", "look"),
@@ -112,7 +113,7 @@ def _items(place: Place, text: str) -> list[Found]:
 
 
 def _state_of(row: GeneratedItem) -> str:
-    badge = labels.of_status(row.status, is_approved=row.approved_at is not None, is_held=bool(row.held))
+    badge = labels.of_status(row.status, is_approved=row.is_approved, is_held=bool(row.held))
     return str(badge.label)
 
 

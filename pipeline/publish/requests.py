@@ -60,9 +60,9 @@ def request(
         refuse_unless_publishable(row)
         judged = validate_outlets(row, wish, now=now)
         publications = _promise(row, judged, wish, by=by, now=now)
-        if not row.workspace.requires_approval and row.approved_revision != row.revision:
+        if not row.workspace.requires_approval and not row.is_approved_as_it_is:
             # Publishing is itself the approval, and names the revision.
-            set_on(row, approved_by=by, approved_at=now, approved_revision=row.revision)
+            set_on(row, **row.approval(by, now))
             note_overruled(row, by=by)
         if row.held == HoldReason.APPROVAL_STALE:
             set_on(row, held="")

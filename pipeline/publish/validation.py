@@ -276,7 +276,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
     if item.held and item.held != HoldReason.APPROVAL_STALE:
         message = WHY_HELD.get(item.held, "It is on hold. Approve it to publish.")
         return Detail("held", "held", message)
-    if item.workspace.requires_approval and item.approved_revision != item.revision:
+    if item.workspace.requires_approval and not item.is_approved_as_it_is:
         message = "The workspace asks for an approval first: POST …/approve."
         return Detail("approval", "approval_required", message)
     return None

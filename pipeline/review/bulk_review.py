@@ -13,6 +13,7 @@ from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus
+from pipeline.models.generated_item import NO_APPROVAL
 from pipeline.review import asset_order, decisions, regenerate, variants
 from pipeline.review.rerender import update_locked
 
@@ -128,10 +129,10 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
         promises = Publication.everywhere.filter(item=row)
         if (
             row.status == GeneratedItemStatus.READY
-            and row.approved_at is not None
+            and row.is_approved
             and promises.filter(created_at=row.approved_at).exists()
         ):
-            update_locked(row, now, approved_by="", approved_at=None, approved_revision=None)
+            update_locked(row, now, **NO_APPROVAL)
     former = {"act": CLEAR, "version": row.version, "stood": stood, "is_cancelled": True, **before}
     return Decided(row, former)
 

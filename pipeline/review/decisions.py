@@ -65,9 +65,7 @@ def approve(
         update_locked(
             row,
             now,
-            approved_by=by,
-            approved_at=now,
-            approved_revision=row.revision,
+            **row.approval(by, now),
             held="",
             # That a source took it back is let go only when it lists it again.
             flagged="" if is_flagged else row.flagged,

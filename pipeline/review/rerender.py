@@ -43,7 +43,7 @@ def write_revision(
     anew. `board` is the storyboard that is filmed, where it isn't the one that the item's engine lays out.
     """
     words["revision"] = row.revision + 1
-    if row.approved_revision is not None:
+    if row.is_approved:
         words["held"] = row.held or "approval_stale"
     for name, value in words.items():
         setattr(row, name, value)

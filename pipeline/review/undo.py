@@ -129,7 +129,7 @@ def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
             GeneratedItemStatus.READY,
             GeneratedItemStatus.FAILED,
         }
-        or row.approved_at is not None
+        or row.is_approved
     ):
         message = f"It is {row.status}; somebody has decided on it meanwhile."
         raise Conflict.because(code="decided_meanwhile", message=message)

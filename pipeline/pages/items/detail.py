@@ -114,7 +114,7 @@ def _needs_approval(row: GeneratedItem) -> bool:
     """Whether somebody's approval changes anything: it lets go of a hold, a flag, or is asked for."""
     if row.held or row.flagged == FlagReason.SOURCE_CHANGED:
         return row.status in PUBLISHABLE_ITEMS
-    return row.status in EDITABLE_ITEMS and row.approved_revision != row.revision
+    return row.status in EDITABLE_ITEMS and not row.is_approved_as_it_is
 
 
 def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
@@ -162,9 +162,7 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
         {
             "item": one,
             "is_this": one.pk == row.pk,
-            "state": labels.of_status(
-                one.status, is_approved=one.approved_at is not None, is_held=bool(one.held)
-            ),
+            "state": labels.of_status(one.status, is_approved=one.is_approved, is_held=bool(one.held)),
             "angle": summary.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,

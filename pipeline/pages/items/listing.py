@@ -13,6 +13,7 @@ from config.core import limits
 from config.core.ids import decode, encode
 from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
+from pipeline.models.generated_item import APPROVAL_FIELDS, is_approved_row
 from pipeline.pages.items import publications, summary
 from pipeline.pages.items.forms import ItemFilter
 
@@ -31,7 +32,7 @@ _FIELDS: Final = (
     "engine_output",
     "variant_index",
     "status",
-    "approved_at",
+    *APPROVAL_FIELDS,
     "held",
     "flagged",
     "error",
@@ -108,9 +109,7 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    badge = labels.of_status(
-        row["status"], is_approved=row["approved_at"] is not None, is_held=bool(row["held"])
-    )
+    badge = labels.of_status(row["status"], is_approved=is_approved_row(row), is_held=bool(row["held"]))
     tone, icon, label = labels.of_spread(badge, row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
     is_out = row["status"] in {

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.models import Bucket, GeneratedItemStatus, Outlet, Source
-from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
+from pipeline.models.generated_item import IS_APPROVED, TO_REVIEW, ChecksOutcome
 from pipeline.pages import choices
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
@@ -35,7 +35,7 @@ STATUSES: Final[Mapping[str, tuple[_StrOrPromise, Q]]] = {
     ),
     APPROVED: (
         gettext_lazy("Approved, not scheduled"),
-        Q(status=GeneratedItemStatus.READY, approved_at__isnull=False, held=""),
+        Q(status=GeneratedItemStatus.READY, held="") & IS_APPROVED,
     ),
     SCHEDULED: (gettext_lazy("Scheduled"), Q(status=GeneratedItemStatus.SCHEDULED)),
     REJECTED: (gettext_lazy("Rejected"), Q(status=GeneratedItemStatus.REJECTED)),

@@ -57,11 +57,7 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         said = _("%(who)s rejected it.") % {"who": tokens.called(rejection.get("by", ""))}
     elif row.status == GeneratedItemStatus.REJECTED:
         said = _("%(who)s chose another variant.") % {"who": tokens.called(rejection.get("by", ""))}
-    elif (
-        row.approved_at is not None
-        and row.approved_revision == row.revision
-        and row.status == GeneratedItemStatus.READY
-    ):
+    elif row.is_approved_as_it_is and row.status == GeneratedItemStatus.READY:
         said = _("%(who)s approved it.") % {"who": tokens.called(row.approved_by)}
     elif row.status != GeneratedItemStatus.READY:
         said = _("Changed since you opened it: %(status)s.") % {

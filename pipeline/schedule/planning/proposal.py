@@ -170,7 +170,7 @@ def _worth(item: GeneratedItem, now: datetime) -> float:
     quality = sum(passed) / len(passed) if passed else 1.0
     age = now - (item.ready_at or item.created_at)
     freshness = 1 - min(max(age / FRESH, 0.0), 1.0)
-    return 0.4 * (item.approved_revision == item.revision) + 0.3 * quality + 0.3 * freshness
+    return 0.4 * item.is_approved_as_it_is + 0.3 * quality + 0.3 * freshness
 
 
 def _outlets_for(

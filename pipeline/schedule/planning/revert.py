@@ -14,6 +14,7 @@ from config.core.errors import Conflict
 from config.core.ids import decode, encode, first_of
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, WeekPlan
+from pipeline.models.generated_item import NO_APPROVAL
 from pipeline.review import variants
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _take_back(
         return
     if row.approved_at == plan.created_at:
         GeneratedItem.everywhere.filter(pk=row.pk).update(
-            approved_by="", approved_at=None, approved_revision=None, version=F("version") + 1, updated_at=now
+            **NO_APPROVAL, version=F("version") + 1, updated_at=now
         )
     aside = {_key("gen", one) for entry in entries for one in entry["set_aside"]}
     if aside:
