@@ -28,7 +28,11 @@ class MoveRefused(Conflict):
 
 
 class Overtaken(Conflict):
-    """Somebody was there first: the row is no longer in the state, or under the lease, that was read."""
+    """Somebody was there first: the row is no longer in the state, or under the lease, that was read.
+
+    Its code is `conflict` (409), and `version_conflict` (412) where a version was named: by `refuse_other_version`, or by
+    `If-Match` (`config/core/api/etags.py`).
+    """
 
 
 def refuse_other_version(version: int, expected: int | None) -> None:

@@ -9,12 +9,11 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, weak_tag
+from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.states import Overtaken
 from pipeline import payloads, publish, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.generated_answers import (
@@ -156,7 +155,7 @@ class GeneratedItemView(PipelineResource):
         is_bound = refuse_unless_match(request, row.version)
         if "assets" in changes:
             changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
-        try:
+        with as_version_conflict():
             edited = decisions.edit(
                 row,
                 changes,
@@ -164,9 +163,6 @@ class GeneratedItemView(PipelineResource):
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
         return self._answer(edited, 200)
 
     @extend_schema(

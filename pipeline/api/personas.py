@@ -10,13 +10,12 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import limits as core_limits
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
-from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
@@ -220,18 +219,14 @@ class PersonaView(PipelineResource):
         given = self.read_body(request, PersonaChanges)
         self._refuse_test()
         is_bound = refuse_unless_match(request, row.version)
-        try:
-            with _faults_in_place():
-                changed = crud.change(
-                    row,
-                    _as_content(given),
-                    by=self.caller.actor,
-                    now=utc_now(),
-                    expected_version=row.version if is_bound else None,
-                )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
+        with as_version_conflict(), _faults_in_place():
+            changed = crud.change(
+                row,
+                _as_content(given),
+                by=self.caller.actor,
+                now=utc_now(),
+                expected_version=row.version if is_bound else None,
+            )
         return Response(self._shown(changed), headers={"ETag": self._tag(changed)})
 
     @extend_schema(

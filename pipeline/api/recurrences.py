@@ -9,7 +9,13 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag, weak_tag
+from config.core.api.etags import (
+    as_version_conflict,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+    weak_tag,
+)
 from config.core.api.fields import (
     MomentField,
     PublicIdField,
@@ -21,7 +27,6 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import public_id, read_query
 from config.core.clock import utc_now
 from config.core.errors import Invalid
-from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField
@@ -158,13 +163,10 @@ class RecurrenceView(PipelineResource):
         given = self.read_body(request, RecurrenceChanges)
         is_bound = refuse_unless_match(request, row.version)
         expected = row.version if is_bound else None
-        try:
+        with as_version_conflict():
             changed = recurring.change(
                 row, given, now=utc_now(), by=self.caller.actor, expected_version=expected
             )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
         return Response(payloads.recurrence(changed), headers={"ETag": strong_tag(changed.version)})
 
     def _find(self, id: str) -> RecurrenceRow:

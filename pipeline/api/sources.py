@@ -10,7 +10,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flattened
 from config.core.api.pagination import PAGING, page
@@ -18,7 +18,6 @@ from config.core.api.query_params import choice, choices, read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
-from config.core.states import Overtaken
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.inputs.fields import SOURCE_TYPES
@@ -187,7 +186,7 @@ class SourceView(PipelineResource):
         row = self.find(self._rows(), "src", id)
         changes = self._read_changes(request, row)
         is_bound = refuse_unless_match(request, row.version)
-        try:
+        with as_version_conflict():
             changed = secrets.change(
                 row,
                 changes,
@@ -195,9 +194,6 @@ class SourceView(PipelineResource):
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
         shown = payloads.source(payloads.row_of(changed.source))
         return Response(_with_secret(shown, changed), headers={"ETag": _tag(shown)})
 

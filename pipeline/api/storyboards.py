@@ -10,12 +10,11 @@ from rest_framework import serializers
 
 from accounts.api.base import answers
 from config.core import ids
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import PublicIdField, StrictSerializer
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.api import response_schemas
 from pipeline.api.generated_answers import answered
@@ -114,7 +113,7 @@ class StoryboardView(PipelineResource):
         row = self._find(id)
         given = self.read_body(request, StoryboardInput)["storyboard"]
         is_bound = refuse_unless_match(request, row.version)
-        try:
+        with as_version_conflict():
             changed = storyboards.edit(
                 row,
                 storyboards.read(given),
@@ -122,9 +121,6 @@ class StoryboardView(PipelineResource):
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
         return answered(changed, 202)
 
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
     MomentField,
@@ -22,7 +22,6 @@ from config.core.api.fields import (
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
-from config.core.states import Overtaken
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField, WebAddressField
@@ -210,16 +209,13 @@ class TopicView(PipelineResource):
         row = self.find(self._rows(), "top", id)
         given = self.read_body(request, TopicChanges)
         is_bound = refuse_unless_match(request, row.version)
-        try:
+        with as_version_conflict():
             changed = topics.change(
                 row,
                 _as_settings(given),
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        except Overtaken as error:
-            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
-            raise VersionConflict from error
         return Response(payloads.topic(payloads.row_of(changed)), headers={"ETag": _tag(changed)})
 
     @extend_schema(

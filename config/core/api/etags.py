@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rest_framework.response import Response
 
 from config.core.api.jsonio import Dumped, dump
-from config.core.errors import AppError
+from config.core.states import Overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rest_framework.request import Request
-
-
-class VersionConflict(AppError):
-    code = "version_conflict"
 
 
 def strong_tag(version: int, *also: object) -> str:
@@ -56,5 +53,14 @@ def refuse_unless_match(request: Request, version: int) -> bool:
         return False
     mine = f'"v{version}'
     if not any(tag == f'{mine}"' or tag.startswith(f"{mine}-") for tag in tags):
-        raise VersionConflict
+        raise Overtaken(code="version_conflict")
     return True
+
+
+@contextmanager
+def as_version_conflict() -> Iterator[None]:
+    """Answer `Overtaken` as `refuse_unless_match` would: somebody was faster between the look at the row and its lock."""
+    try:
+        yield
+    except Overtaken as error:
+        raise Overtaken(code="version_conflict") from error
