@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import Workspace
-from config.core import jobs, work_leases
+from config.core import jobs
 from config.core import work_queue as due
 from config.core.ids import PREFIXES, encode
-from config.operations import queue_stats
+from config.operations import running_tasks
 from pipeline.models import Lease, LeaseState, Worker
 
 if TYPE_CHECKING:
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 SHOWN: Final = 100
-UNSERVED_SECONDS: Final = 15.0
-
-
-@dataclass(frozen=True)
-class JobQueue:
-    name: str
-    slots: int
-    running: int
-    queued: int
-    due: int
-    oldest_seconds: float
-
-    @property
-    def is_unserved(self) -> bool:
-        """Something has been due for a while, and no worker takes it."""
-        return self.slots == 0 and self.oldest_seconds > UNSERVED_SECONDS
 
 
 @dataclass(frozen=True)
@@ -54,37 +38,11 @@ class Task:
     """Since it began; of one that is queued since it was sent."""
 
 
-def queues(now: datetime) -> list[JobQueue]:
-    there = work_leases.slots(now)
-    waiting = queue_stats.waiting() + queue_stats.unread_events()
-    now_held = held(now)
-    found = []
-    for name in jobs.QUEUES:
-        late = [one for one in waiting if one.kind.partition(".")[0] == name]
-        states = [one.state for one in now_held if one.queue == name]
-        if name != "dispatch":
-            found.append(
-                JobQueue(
-                    name,
-                    there[name],
-                    states.count(LeaseState.RUNNING),
-                    states.count(LeaseState.QUEUED),
-                    sum(one.due for one in late),
-                    max((one.oldest_seconds for one in late), default=0.0),
-                )
-            )
-    return found
-
-
-def unserved(now: datetime) -> list[JobQueue]:
-    """Queues in which something is due and that no living worker takes."""
-    return [one for one in queues(now) if one.is_unserved]
-
-
 def tasks(now: datetime) -> list[Task]:
     """What runs and what is queued, the longest first, at most `SHOWN`."""
     shown = sorted(
-        held(now), key=lambda one: (one.state != LeaseState.RUNNING, one.began_at or one.queued_at)
+        running_tasks.running_or_queued(now),
+        key=lambda one: (one.state != LeaseState.RUNNING, one.began_at or one.queued_at),
     )
     shown = shown[:SHOWN]
     workspaces = Workspace.everywhere.in_bulk({one.owner for one in shown if one.owner})
@@ -112,15 +70,6 @@ def _row_of(lease: Lease) -> str:
     return encode(prefix, lease.subject) if prefix else str(lease.subject)
 
 
-def held(now: datetime) -> list[Lease]:
-    """Without the leases of dead workers, and of messages that were lost."""
-    alive = set(Worker.everywhere.filter(seen_at__gt=now - work_leases.ALIVE).values_list("pk", flat=True))
-    there = Lease.everywhere.exclude(state=LeaseState.RESTING)
-    return [
-        one for one in there if (one.worker in alive if one.state == LeaseState.RUNNING else one.until > now)
-    ]
-
-
 @require_safe
 def work_page(request: HttpRequest) -> HttpResponse:
     """Behind `admin_view`, for those who may see workspaces: it names them."""
@@ -130,7 +79,7 @@ def work_page(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "title": _("Work"),
-        "queues": queues(now),
+        "queues": running_tasks.queues(now),
         "tasks": tasks(now),
         "shown_most": SHOWN,
         "workers": [

@@ -22,7 +22,7 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
-from config.core.database.sqlite import MAY_BE_LOST
+from config.core.database.durability import MAY_BE_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -19,6 +19,8 @@ from pipeline import labels
 from pipeline.generate import retry_rules
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.topics import eligibility
+from pipeline.ingest.collect import kind_of
+from pipeline.ingest.collect.source_health import health_of
 from pipeline.models import (
     BrandSlot,
     Event,
@@ -37,7 +39,6 @@ from pipeline.models import (
     Worker,
 )
 from pipeline.models.generated_item import made_of
-from pipeline.pages.sources.health import health_of, kind_of
 from pipeline.publish import blockers
 from pipeline.publish.validation import why_closed
 from pipeline.review import explanation
@@ -218,7 +219,7 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
         yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
-    why = availability.of_source(kind_of(source), source.config) or eligibility.unavailable(source)
+    why = availability.of_source(kind_of(source.type), source.config) or eligibility.unavailable(source)
     if why is not None:
         yield why.sentence
     yield from _below(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)

@@ -15,11 +15,10 @@ from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 
 from config import web_start_time
-from config.admin_site import work
 from config.core import jobs, work_leases, work_queue
 from config.core.clock import utc_now
 from config.core.middleware import error_response
-from config.operations import health, media_sweep, metric_counters, queue_stats
+from config.operations import health, media_sweep, metric_counters, queue_stats, running_tasks
 from pipeline.models import Publication
 from pipeline.switches import kill_switch
 from webhooks.models import Delivery, Endpoint
@@ -153,7 +152,11 @@ def _slots() -> dict[str, int]:
 
 
 def _running() -> dict[str, int]:
-    running = Counter(one.job for one in work.held(work_queue.database_now()) if one.state == "running")
+    running = Counter(
+        one.job
+        for one in running_tasks.running_or_queued(work_queue.database_now())
+        if one.state == "running"
+    )
     return {kind: running[kind] for kind in jobs.jobs()}
 
 

@@ -12,11 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
-from config.admin_site import work as admin_work
 from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
-from config.operations import media_sweep, queue_stats, system_checks
+from config.operations import media_sweep, queue_stats, running_tasks, system_checks
 from pipeline.media import media_folder
 from pipeline.models import ModelCall
 from pipeline.switches import kill_switch
@@ -120,7 +119,7 @@ def _late() -> Iterator[Need]:
 
 
 def _unserved() -> Iterator[Need]:
-    for one in admin_work.unserved(work_queue.database_now()):
+    for one in running_tasks.unserved(work_queue.database_now()):
         given = {"queue": one.name, "count": one.due}
         text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % given
         yield Need(text, reverse("admin_tasks"))

@@ -8,10 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from config.admin_site import work as admin_work
 from config.core import jobs, work_leases, work_queue
 from config.core.ids import encode
-from config.operations import needs_attention
+from config.operations import needs_attention, running_tasks
 from pipeline.models import Source, Worker
 from tests.factories import UserFactory, WorkspaceFactory
 
@@ -62,7 +61,7 @@ def test_counts_of_a_queue(operator, worker):
     queue(due_source(), begins=False)
     due_source()
     now = work_queue.database_now()
-    (ingest,) = [one for one in admin_work.queues(now) if one.name == "ingest"]
+    (ingest,) = [one for one in running_tasks.queues(now) if one.name == "ingest"]
     assert (ingest.slots, ingest.running, ingest.queued, ingest.due) == (8, 0, 1, 1)
     assert not ingest.is_unserved
 

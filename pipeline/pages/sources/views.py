@@ -10,8 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
 from pipeline import labels
+from pipeline.ingest.collect import kind_of
+from pipeline.ingest.collect.source_health import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry
-from pipeline.pages.sources import health, lane_log
+from pipeline.pages.sources import lane_log
+from pipeline.pages.sources.address import place_of
 from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
 
 ENTRIES: Final = 50
+ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
+"""Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
 
 
 @page("look", methods=("GET",))
@@ -31,9 +36,9 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
     rows = [
         {
             "source": one,
-            "kind": health.kind_of(one).label,
-            "health": health.health_of(one),
-            "where": health.place_of(one),
+            "kind": kind_of(one.type).label,
+            "health": health_of(one),
+            "where": place_of(one),
             "next": _next_of(one),
         }
         for one in there.order_by("name", "id")
@@ -83,7 +88,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 
 def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
-    kind = health.kind_of(row)
+    kind = kind_of(row.type)
     is_at_work = row.status in POLLED_SOURCES
     is_lane = row.type == "brand"
     token = row.inbound_token
@@ -92,8 +97,8 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
         "tab": tab,
         "kind": kind.label,
         "fetches": kind.fetches,
-        "where": health.place_of(row),
-        "health": health.health_of(row),
+        "where": place_of(row),
+        "health": health_of(row),
         "is_lane": is_lane,
         "is_polled": is_at_work and kind.fetches,
         "is_run": is_at_work and (kind.fetches or is_lane),
@@ -131,4 +136,4 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
 
 def _is_left_aside(raw: RawItem) -> bool:
     """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
-    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in health.ADMITTED
+    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTED

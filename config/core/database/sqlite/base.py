@@ -23,8 +23,8 @@ from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 from django.db.models.constants import OnConflict
 
+from config.core.database.durability import MAY_BE_LOST
 from config.core.database.search_words import search_words
-from config.core.database.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

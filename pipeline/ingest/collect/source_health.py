@@ -1,24 +1,17 @@
-"""How a source is doing, and what it reads, in words."""
+"""How a source is doing, in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from pipeline import plugins
+from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.labels import HealthBadge
 from pipeline.models import SourceStatus
-from pipeline.pages.sources import lane_cadence
-from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipeline.models import Source
-
-ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
-"""Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
 
 
 def health_of(source: Source) -> HealthBadge:
@@ -32,7 +25,7 @@ def health_of(source: Source) -> HealthBadge:
         return HealthBadge("bad", "circle-alert", _("Failing"), said)
     if source.type == "brand":
         return _health_of_lane(said)
-    if not kind_of(source).fetches:
+    if not kind_of(source.type).fetches:
         said = _("Content sent to it is imported at once.")
         if source.last_new_at is not None:
             return HealthBadge("good", "circle-check", _("Active"), said)
@@ -48,19 +41,3 @@ def _health_of_lane(said: str) -> HealthBadge:
     if said:
         return HealthBadge("warn", "triangle-alert", _("No result"), said)
     return HealthBadge("good", "circle-check", _("Active"), "")
-
-
-def kind_of(source: Source) -> SourceKind:
-    return plugins.get("sources", source.type, SourceKind)
-
-
-def place_of(source: Source) -> str:
-    """The address or the name that it reads; of a brand lane, when it makes something."""
-    config: Mapping[str, Any] = source.config
-    if source.type == "brand":
-        return lane_cadence.describe(config)
-    for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
-        if config.get(name):
-            return str(config[name])
-    links = config.get("links") or ()
-    return str(links[0]) if links else ""
