@@ -82,7 +82,7 @@ class WorkspaceIsWhitelisted(BasePermission):
 
 
 class RateAllows(BasePermission):
-    """Takes one request from the workspace's bucket, and keeps the decision for the answer's headers."""
+    """Takes one request from the workspace's allowance, and keeps the decision for the answer's headers."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view

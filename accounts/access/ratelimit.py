@@ -1,4 +1,4 @@
-"""The workspace's token bucket (GCRA): Lua on Redis; one SQL statement without it, or while it is away."""
+"""The workspace's allowance of requests, a token bucket (GCRA): Lua on Redis, or one SQL statement in its place."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ CAPACITY: Final = limits.RATE_BURST
 INTERVAL: Final = 60 * _SECOND // limits.RATE_PER_MINUTE
 """Microseconds until one more request is allowed."""
 WINDOW: Final = CAPACITY * INTERVAL
-"""Microseconds until an empty bucket is full: how far the theoretical arrival may run ahead of the clock."""
+"""Microseconds until an empty allowance is full: how far the theoretical arrival may run ahead of the clock."""
 BEYOND: Final = WINDOW + 60 * _SECOND
-"""An arrival further ahead than this was written by a clock that has been set back since: the bucket begins anew. Less is
+"""An arrival further ahead than this was written by a clock that has been set back since: the allowance begins anew. Less is
 a clock that was corrected a little, by which nobody gets a second burst."""
 
 REDIS_TIMEOUT_SECONDS: Final = 0.25
@@ -44,7 +44,7 @@ _redis_skipped_until: Final = {"at": 0.0}
 
 @dataclass(frozen=True)
 class Decision:
-    """`remaining` requests are left now; the bucket is full again in `reset_seconds`.
+    """`remaining` requests are left now; the allowance is full again in `reset_seconds`.
 
     `retry_after` is the number of seconds until one request is allowed, 0 where this one was.
     """
@@ -57,7 +57,7 @@ class Decision:
 
 
 def take(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
-    """Take one request from the workspace's bucket; exact however many ask at once.
+    """Take one request from the workspace's allowance; exact however many ask at once.
 
     Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the request
     ends, and a request that fails would be given back. `now` is for tests; both stores go by their own clock.

@@ -1,4 +1,4 @@
-"""What holds requests back: stored answers, a workspace's token bucket, and counts of tries."""
+"""What holds requests back: stored answers, a workspace's allowance of requests, and counts of tries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class IdempotencyKey(models.Model):
 
 
 class RateBucket(models.Model):
-    """A workspace's token bucket, for the SQL form of the limiter."""
+    """A workspace's allowance of requests as a token bucket, for the SQL form of the limiter."""
 
     workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.CASCADE, related_name="+")
     arrival_micros = models.BigIntegerField()

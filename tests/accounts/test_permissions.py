@@ -74,7 +74,7 @@ def exhaust(workspace):
     )
 
 
-def test_empty_bucket_is_429(workspace, api):
+def test_empty_allowance_is_429(workspace, api):
     exhaust(workspace)
     response = api.get("/v1/things")
     assert response.status_code == 429
@@ -87,13 +87,13 @@ def test_empty_bucket_is_429(workspace, api):
     assert response["X-RateLimit-Remaining"] == "0"
 
 
-def test_bucket_is_the_workspaces_not_the_tokens(workspace, charlies, api):
+def test_allowance_is_the_workspaces_not_the_tokens(workspace, charlies, api):
     exhaust(workspace)
     assert client_of(TokenFactory(workspace=workspace, is_test=True)).get("/v1/things").status_code == 429
     assert client_of(TokenFactory(workspace=charlies)).get("/v1/things").status_code == 200
 
 
-def test_unlimited_workspace_has_no_bucket_and_sane_headers(workspace, api):
+def test_unlimited_workspace_has_no_allowance_and_sane_headers(workspace, api):
     Workspace.everywhere.filter(pk=workspace.pk).update(is_unlimited=True)
     exhaust(workspace)
     response = api.get("/v1/things")

@@ -1,4 +1,4 @@
-"""The token bucket: the same rule in Lua and in SQL, exact under concurrency."""
+"""The allowance of requests, a token bucket: the same rule in Lua and in SQL, exact under concurrency."""
 
 import time
 import uuid
@@ -25,7 +25,7 @@ def store(request, settings, db):
 
 
 @pytest.fixture
-def bucket(store):
+def allowance(store):
     return WorkspaceFactory().pk
 
 
@@ -33,69 +33,69 @@ def later(seconds):
     return NOW + timedelta(seconds=seconds)
 
 
-def test_first_request_leaves_119(bucket):
-    assert take(bucket, now=NOW) == Decision(True, 120, 119, 1, 0)
+def test_first_request_leaves_119(allowance):
+    assert take(allowance, now=NOW) == Decision(True, 120, 119, 1, 0)
 
 
-def test_120_at_once_then_one_a_second(bucket):
-    burst = [take(bucket, now=NOW) for _ in range(121)]
+def test_120_at_once_then_one_a_second(allowance):
+    burst = [take(allowance, now=NOW) for _ in range(121)]
     assert [one.allowed for one in burst] == [True] * 120 + [False]
     assert [one.remaining for one in burst] == [*range(119, -1, -1), 0]
     assert burst[119] == Decision(True, 120, 0, 120, 0)
     assert burst[120] == Decision(False, 120, 0, 120, 1)
 
-    assert take(bucket, now=later(0.999)) == Decision(False, 120, 0, 120, 1)
-    assert take(bucket, now=later(1)) == Decision(True, 120, 0, 120, 0)
-    assert take(bucket, now=later(1)).allowed is False
+    assert take(allowance, now=later(0.999)) == Decision(False, 120, 0, 120, 1)
+    assert take(allowance, now=later(1)) == Decision(True, 120, 0, 120, 0)
+    assert take(allowance, now=later(1)).allowed is False
 
 
-def test_refused_requests_cost_nothing(bucket):
+def test_refused_requests_cost_nothing(allowance):
     for _ in range(500):
-        take(bucket, now=NOW)
-    assert take(bucket, now=later(60)) == Decision(True, 120, 59, 61, 0)
+        take(allowance, now=NOW)
+    assert take(allowance, now=later(60)) == Decision(True, 120, 59, 61, 0)
 
 
-def test_no_window_edge_gives_a_second_burst(bucket):
-    assert sum(take(bucket, now=later(59.9)).allowed for _ in range(130)) == 120
-    assert sum(take(bucket, now=later(60.1)).allowed for _ in range(130)) == 0
+def test_no_window_edge_gives_a_second_burst(allowance):
+    assert sum(take(allowance, now=later(59.9)).allowed for _ in range(130)) == 120
+    assert sum(take(allowance, now=later(60.1)).allowed for _ in range(130)) == 0
 
 
-def test_full_bucket_never_holds_more_than_120(bucket):
-    take(bucket, now=NOW)
-    assert sum(take(bucket, now=later(86_400)).allowed for _ in range(200)) == 120
+def test_full_allowance_never_holds_more_than_120(allowance):
+    take(allowance, now=NOW)
+    assert sum(take(allowance, now=later(86_400)).allowed for _ in range(200)) == 120
 
 
-def test_clock_that_goes_back_gives_nothing_away(bucket):
+def test_clock_that_goes_back_gives_nothing_away(allowance):
     for _ in range(120):
-        take(bucket, now=NOW)
-    assert take(bucket, now=later(-10)) == Decision(False, 120, 0, 130, 11)
+        take(allowance, now=NOW)
+    assert take(allowance, now=later(-10)) == Decision(False, 120, 0, 130, 11)
 
 
-def test_clock_that_is_set_back_by_minutes_locks_nobody_out(bucket):
+def test_clock_that_is_set_back_by_minutes_locks_nobody_out(allowance):
     """What an hour ahead had written would have refused everybody until the clock was there again."""
     for _ in range(130):
-        take(bucket, now=later(600))
-    assert take(bucket, now=NOW) == Decision(True, 120, 119, 1, 0)
-    assert sum(take(bucket, now=NOW).allowed for _ in range(130)) == 119
-    assert take(bucket, now=later(1)).allowed is True
+        take(allowance, now=later(600))
+    assert take(allowance, now=NOW) == Decision(True, 120, 119, 1, 0)
+    assert sum(take(allowance, now=NOW).allowed for _ in range(130)) == 119
+    assert take(allowance, now=later(1)).allowed is True
 
 
-def test_workspaces_have_buckets_of_their_own(bucket):
+def test_workspaces_have_allowances_of_their_own(allowance):
     other = WorkspaceFactory().pk
     for _ in range(120):
-        take(bucket, now=NOW)
-    assert take(bucket, now=NOW).allowed is False
+        take(allowance, now=NOW)
+    assert take(allowance, now=NOW).allowed is False
     assert take(other, now=NOW) == Decision(True, 120, 119, 1, 0)
 
 
-def test_stores_own_clock_is_used_without_now(bucket):
-    first, second = take(bucket), take(bucket)
+def test_stores_own_clock_is_used_without_now(allowance):
+    first, second = take(allowance), take(allowance)
     assert (first.allowed, first.limit, first.reset_seconds) == (True, 120, 1)
     assert (second.allowed, second.remaining, second.reset_seconds) == (True, 118, 2)
 
 
-def test_stores_own_clock_refuses_too(bucket):
-    decisions = [take(bucket) for _ in range(130)]
+def test_stores_own_clock_refuses_too(allowance):
+    decisions = [take(allowance) for _ in range(130)]
     # At most as many more as seconds went by.
     assert 120 <= sum(one.allowed for one in decisions) <= 125
     assert (decisions[-1].allowed, decisions[-1].retry_after) == (False, 1)
@@ -106,8 +106,8 @@ def test_stores_own_clock_refuses_too(bucket):
 def test_exactly_120_of_1000_concurrent_requests(name, settings, request, in_threads):
     if name == "redis":
         settings.REDIS_URL = request.getfixturevalue("redis_url")
-    bucket = WorkspaceFactory().pk
-    decisions = in_threads(1000, lambda _number: take(bucket, now=NOW))
+    allowance = WorkspaceFactory().pk
+    decisions = in_threads(1000, lambda _number: take(allowance, now=NOW))
 
     assert sum(one.allowed for one in decisions) == 120
     assert sorted(one.remaining for one in decisions if one.allowed) == list(range(120))
@@ -117,18 +117,18 @@ def test_exactly_120_of_1000_concurrent_requests(name, settings, request, in_thr
 
 
 def test_sql_takes_one_statement_and_a_refusal_two(db, django_assert_num_queries):
-    bucket = WorkspaceFactory().pk
+    allowance = WorkspaceFactory().pk
     for _ in range(120):
         with django_assert_num_queries(1):
-            take(bucket, now=NOW)
+            take(allowance, now=NOW)
     with django_assert_num_queries(2):
-        assert take(bucket, now=NOW).allowed is False
+        assert take(allowance, now=NOW).allowed is False
 
 
 @pytest.mark.django_db(transaction=True)
 def test_sql_commits_by_itself():
-    bucket = WorkspaceFactory().pk
-    take(bucket, now=NOW)
+    allowance = WorkspaceFactory().pk
+    take(allowance, now=NOW)
     connection.close()
     arrival = RateBucket.everywhere.get().arrival_micros
     assert arrival == round(NOW.timestamp() * 1_000_000) + 1_000_000
@@ -136,9 +136,9 @@ def test_sql_commits_by_itself():
 
 def test_redis_keeps_nothing_for_ever(settings, redis_url):
     settings.REDIS_URL = redis_url
-    bucket = uuid.uuid4()
-    take(bucket, now=NOW)
-    left = ratelimit._script(redis_url).registered_client.pttl(f"rate:{bucket.hex}")
+    allowance = uuid.uuid4()
+    take(allowance, now=NOW)
+    left = ratelimit._script(redis_url).registered_client.pttl(f"rate:{allowance.hex}")
     assert 1000 < left <= 2000
 
 
@@ -155,19 +155,19 @@ def test_script_is_sent_where_redis_does_not_know_it(settings, redis_url, monkey
 
 def test_dead_redis_falls_back_and_costs_one_timeout(settings, db, monkeypatch):
     settings.REDIS_URL = CLOSED_PORT
-    bucket = WorkspaceFactory().pk
+    allowance = WorkspaceFactory().pk
     asked = []
     real = ratelimit._take_from_redis
     monkeypatch.setattr(ratelimit, "_take_from_redis", lambda *args: asked.append(args) or real(*args))
 
-    assert [take(bucket, now=NOW).allowed for _ in range(121)] == [True] * 120 + [False]
+    assert [take(allowance, now=NOW).allowed for _ in range(121)] == [True] * 120 + [False]
     assert len(asked) == 1
     assert RateBucket.everywhere.count() == 1
 
 
 def test_redis_is_asked_again_after_five_seconds(settings, db, monkeypatch):
     settings.REDIS_URL = CLOSED_PORT
-    bucket = WorkspaceFactory().pk
+    allowance = WorkspaceFactory().pk
     asked = []
 
     def fail(*args):
@@ -177,12 +177,12 @@ def test_redis_is_asked_again_after_five_seconds(settings, db, monkeypatch):
     monkeypatch.setattr(ratelimit, "_take_from_redis", fail)
     clock = {"at": 1000.0}
     monkeypatch.setattr(ratelimit.time, "monotonic", lambda: clock["at"])
-    take(bucket, now=NOW)
+    take(allowance, now=NOW)
     clock["at"] += 4.9
-    take(bucket, now=NOW)
+    take(allowance, now=NOW)
     assert len(asked) == 1
     clock["at"] += 0.2
-    take(bucket, now=NOW)
+    take(allowance, now=NOW)
     assert len(asked) == 2
 
 
@@ -192,10 +192,10 @@ def test_slow_redis_costs_a_quarter_second_once(settings, db):
     # A listener that never answers.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings.REDIS_URL = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
-        bucket = WorkspaceFactory().pk
+        allowance = WorkspaceFactory().pk
         started = time.monotonic()
-        assert take(bucket, now=NOW) == Decision(True, 120, 119, 1, 0)
-        assert take(bucket, now=NOW) == Decision(True, 120, 118, 2, 0)
+        assert take(allowance, now=NOW) == Decision(True, 120, 119, 1, 0)
+        assert take(allowance, now=NOW) == Decision(True, 120, 118, 2, 0)
         assert 0.2 < time.monotonic() - started < 20
         # Only the first take asked it.
         silent.settimeout(0)
