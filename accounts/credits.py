@@ -187,8 +187,8 @@ def _tell(workspace: Workspace, key: str, title: str, text: str, now: datetime) 
 def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bool:
     """Turn a reservation into what was used, and give the rest back; False where there was nothing to settle.
 
-    Only the first call for a subject does anything. More than was reserved may be used: the work is done, and the
-    balance tells it.
+    Called by whoever ends a run that made something. Only the first call for a subject does anything. More than was
+    reserved may be used: the work is done, and the balance tells it.
     """
     if used < 0:
         message = "What was used can't be negative."
@@ -197,7 +197,10 @@ def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bo
 
 
 def release(workspace_id: UUID, subject: UUID, *, now: datetime, reason: str) -> bool:
-    """Give a reservation back whole; False where there was nothing to give back."""
+    """Give a reservation back whole; False where there was nothing to give back.
+
+    Called by whoever ends a run that made nothing or failed.
+    """
     return _close(workspace_id, subject, kind=Kind.RELEASE, used=0, now=now, reason=reason)
 
 

@@ -1,5 +1,8 @@
 """Renew a credential that ends. Refresh tokens rotate, so one process alone may: whoever holds the row's lease.
 
+That is any worker of the queue `publish`: in its job `publish.check_outlet`, or in a task that calls the platform for a
+publication while the credential has little time left (`fresh_credentials`).
+
 A process that is killed between the platform's answer and the write has lost a rotated refresh token: nothing stands
 between the two but the statement. The next renewal is refused then, and people are asked to connect the outlet again.
 """

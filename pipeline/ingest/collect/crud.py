@@ -1,4 +1,7 @@
-"""Register, change and delete sources, and have one polled at once."""
+"""Register, change and delete sources, and have one polled at once.
+
+Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone` (`poll_source.py`).
+"""
 
 from __future__ import annotations
 

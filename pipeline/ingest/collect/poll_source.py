@@ -2,6 +2,9 @@
 
 A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median gap between
 its newest entries, growing with each poll that brings nothing new. What the server asks for is a lower bound of both.
+
+Polls that fail in a row make a source `failing`, and after two weeks `gone`, which isn't polled until a person switches
+it on. No poll pauses a source: only a person does, by `crud.change`.
 """
 
 from __future__ import annotations
