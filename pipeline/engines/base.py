@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.supported_scripts import unshown_text
+from pipeline.text import buckets
 from pipeline.text.links import ascii_url
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import FilmMaterial, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
-Bucket = Literal["video", "image", "text", "blog", "newsletter"]
-BUCKETS: tuple[Bucket, ...] = ("video", "image", "text", "blog", "newsletter")
+Bucket = buckets.BucketName
+BUCKETS = buckets.BUCKETS
 ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning")
 
 
@@ -305,7 +306,7 @@ class Engine(ABC):
 
     def unshown(self, source: SourceText) -> str | None:
         """None where it draws no words, or the fonts here can draw some of these; else why not, and the remedy."""
-        if self.bucket not in {"image", "video"}:
+        if not buckets.TRAITS[self.bucket].is_drawn:
             return None
         why = unshown_text(source.text)
         return why.sentence if why is not None else None
@@ -358,7 +359,7 @@ class Engine(ABC):
         Of an engine that draws its words, what the fonts here can't draw is no material.
         """
         del source
-        return drawable(brief) if self.bucket in {"image", "video"} else brief
+        return drawable(brief) if buckets.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
         """Whether two variants would show the same, whatever their words: only one of them is kept."""

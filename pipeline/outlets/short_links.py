@@ -17,6 +17,7 @@ from django.utils.crypto import salted_hmac
 from config.core import ids
 from pipeline.models import ShortLink
 from pipeline.outlets.outlet_client import platform_of
+from pipeline.text.buckets import TRAITS
 from pipeline.text.links import ascii_url, find_links
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform
     from pipeline.platforms.payload_types import Payload
 
-BUCKETS: Final = ("text", "image", "video")
-"""What is posted with words around it. An article keeps its links; a newsletter has its own way (`in_mail`)."""
 _SALT: Final = "pipeline.short_links"
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LETTERS: Final = 12
@@ -40,7 +39,7 @@ def counted_types(platform: Platform) -> frozenset[str]:
         return frozenset()
     if platform.mails_subscribers:
         return frozenset(platform.buckets)
-    return frozenset(platform.buckets) & frozenset(BUCKETS)
+    return frozenset(bucket for bucket in platform.buckets if TRAITS[bucket].is_posted)
 
 
 class _Codes:
@@ -115,7 +114,8 @@ def find(code: str) -> ShortLink | None:
 
 
 def _shortened(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, str]]:
-    is_post = payload.bucket in BUCKETS and payload.body_format == "text"
+    # An article keeps its links; a newsletter has its own way (`in_mail`).
+    is_post = TRAITS[payload.bucket].is_posted and payload.body_format == "text"
     if outlet.clicks_since is None or not is_post or platform_of(outlet.platform).mails_subscribers:
         return payload, {}
     codes = _Codes(outlet, payload.item)

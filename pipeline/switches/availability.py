@@ -16,6 +16,7 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.plugins import Unavailability
 from pipeline.render.typography.supported_scripts import unshown_scripts
+from pipeline.text.buckets import TRAITS
 from pipeline.voices.base import Voice
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def restrictions_of(engine: Engine) -> list[Unavailability]:
     if type(engine).script is not Engine.script and (why := _of_voices()) is not None:
         reason = _("Films are silent, with captions: %(why)s") % {"why": why.reason}
         found.append(Unavailability(reason, why.remedy, code=why.code))
-    if engine.bucket in {"image", "video"} and (unshown := unshown_scripts()) is not None:
+    if TRAITS[engine.bucket].is_drawn and (unshown := unshown_scripts()) is not None:
         found.append(unshown)
     return found
 

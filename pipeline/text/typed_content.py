@@ -9,31 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.errors import Detail, Invalid
 from pipeline.limits import BODY_CHARACTERS
 from pipeline.text import article, newsletter_sections
+from pipeline.text.buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TEXT: Final = "text"
-TEXTS: Final = "list of text"
-OBJECTS: Final = "list of objects"
-OBJECT: Final = "object"
-NUMBER: Final = "number"
-
-FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
-    "text": {"parts": TEXTS},
-    "image": {"caption": TEXT, "slides": OBJECTS},
-    "video": {"caption": TEXT, "tags": TEXTS, "script": TEXT, "clips": OBJECTS},
-    "blog": {
-        "slug": TEXT,
-        "meta_description": TEXT,
-        "tags": TEXTS,
-        "canonical_url": TEXT,
-        "form": TEXT,
-        "reading_minutes": NUMBER,
-        "json_ld": OBJECT,
-    },
-    "newsletter": {"subject": TEXT, "preheader": TEXT, "sections": OBJECTS},
-}
 MEMBERS_MOST: Final = 50
 PARTS_BETWEEN: Final = "\n\n"
 """What stands between the parts of a text where they are shown as one body."""
@@ -41,7 +21,7 @@ PARTS_BETWEEN: Final = "\n\n"
 
 def refuse_unless_typed(bucket: str, content: Mapping[str, Any]) -> None:
     """Raises `Invalid` naming every member that this bucket's content doesn't have, or has as another kind."""
-    fields = FIELDS[bucket]
+    fields = TRAITS[bucket].content
     details = []
     for name, value in content.items():
         kind = fields.get(name)
@@ -90,7 +70,7 @@ def follower(bucket: str, said: ItemWords) -> str:
 
     A film's `script`; a picture's `caption` that is the body, with an address after it or without.
     """
-    name = {"video": "script", "image": "caption"}.get(bucket, "")
+    name = TRAITS[bucket].follows_body
     words = said.content.get(name)
     if not said.body or not isinstance(words, str) or not words.startswith(said.body):
         return ""

@@ -16,16 +16,8 @@ from django.utils.translation import gettext_lazy
 from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.text.typed_content import (
-    FIELDS,
-    MEMBERS_MOST,
-    NUMBER,
-    OBJECT,
-    OBJECTS,
-    TEXTS,
-    ItemWords,
-    follower,
-)
+from pipeline.text.buckets import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
+from pipeline.text.typed_content import MEMBERS_MOST, ItemWords, follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -139,7 +131,7 @@ class ItemEditForm(VersionedForm):
     def _add_words(self) -> None:
         parts = _parts(self.item)
         if not parts:
-            rows = 18 if self.item.bucket in {"blog", "newsletter"} else 6
+            rows = 6 if TRAITS[self.item.bucket].is_posted else 18
             self.fields["body"] = _Words(
                 label=_body_label(self.item),
                 widget=forms.Textarea(attrs={"rows": rows}),
@@ -216,7 +208,7 @@ class ItemEditForm(VersionedForm):
             parts = [part for part in written if part.strip()]
             if parts != former:
                 content["parts"] = parts
-        for name, kind in FIELDS[self.item.bucket].items():
+        for name, kind in TRAITS[self.item.bucket].content.items():
             typed = f"{_CONTENT}{name}"
             if kind == OBJECTS and name in content and not _follows_body(self.item, name):
                 content[name] = [
@@ -320,7 +312,7 @@ def _body_label(item: GeneratedItem) -> str:
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     # What follows the body has no field: no platform is sent what would be written there.
     left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, ItemWords(item.body, content=item.content))}
-    for name, kind in FIELDS[item.bucket].items():
+    for name, kind in TRAITS[item.bucket].content.items():
         if kind in {NUMBER, OBJECT} or name in left_out or _follows_body(item, name):
             continue
         if kind == OBJECTS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from config.core.errors import AppError
 from pipeline import publish
 from pipeline.outlets.outlet_client import account_of, platform_of
+from pipeline.text.buckets import TRAITS
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def fit_of(item: GeneratedItem, judged: publish.OutletVerdict) -> Fit:
         problems=tuple(one.message for one in judged.problems if one.code not in _SAID_ELSEWHERE),
         steps=tuple(step.message for step in judged.post.steps),
         preview=tuple(plain_text(part, judged.post.payload.body_format) for part in parts),
-        parts=parts if item.bucket in {"text", "image", "video"} and _differs(item, parts) else (),
+        parts=parts if TRAITS[item.bucket].is_posted and _differs(item, parts) else (),
     )
 
 

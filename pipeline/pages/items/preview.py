@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
 from pipeline.text.body_html import to_html
+from pipeline.text.buckets import TRAITS
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _SHOWN_TAGS: Final = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 _HEADING: Final = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _NOTHING: Final = SafeString()
 _OTHER_SIZE: Final = "alternative"
-_VIEWERS: Final = frozenset({"text", "image"})
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,12 @@ def preview_of(
     beside = {*frames, *others, poster if video is not None else None}
     pictures = [one for one in stills if one not in beside]
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
-    is_posted = item.bucket in _VIEWERS or (item.bucket == "video" and not content.get("script"))
+    traits = TRAITS[item.bucket]
+    is_posted = traits.is_posted and not (item.bucket == "video" and content.get("script"))
     posts = (parts or [item.body]) if is_posted and item.body.strip() else []
     return ItemPreview(
         posts=tuple(_post(part, said) for part in posts),
-        html=_page(item) if not is_posted and item.bucket in {"blog", "newsletter"} else _NOTHING,
+        html=_NOTHING if traits.is_posted else _page(item),
         pictures=tuple(pictures),
         other_sizes=others,
         document=next((one for one in files if one.mime_type == "application/pdf"), None),
@@ -157,7 +158,7 @@ def _facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ..
         words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
         if words:
             found.append((label, words))
-    return tuple(found) if bucket in {"blog", "video", "newsletter"} else ()
+    return tuple(found) if TRAITS[bucket].has_headline else ()
 
 
 def _page(item: GeneratedItem) -> SafeString:

@@ -12,6 +12,7 @@ from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
 from pipeline.review import asset_order
 from pipeline.states import ITEMS_IN_MAKING
+from pipeline.text.buckets import TRAITS
 
 if TYPE_CHECKING:
     from accounts.pages.workspace_view import Place
@@ -42,7 +43,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "look": look,
         "is_shown": is_shown,
         "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
-        "stands_whole": row.bucket not in previews.POSTED or _needs_whole(look),
+        "stands_whole": not TRAITS[row.bucket].is_posted or _needs_whole(look),
         "map": claims.map_of(row),
         "checks": summary.checks_of(row),
         "angle": summary.angle_of(row),

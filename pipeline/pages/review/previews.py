@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.pages.items import outlet_fit, preview
+from pipeline.text.buckets import TRAITS
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pipeline import publish
     from pipeline.models import GeneratedItem
 
-POSTED: Final = frozenset({"text", "image", "video"})
-"""Kinds that stand in a timeline; articles and letters are read whole."""
 _SHOWN_MOST: Final = 4
 """Pictures in the grid of one post."""
 
@@ -64,9 +63,10 @@ def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.Out
     platform = platform_of(outlet.platform)
     profile: Mapping[str, object] = account_of(outlet).profile
     sent = {one.name for one in judged.post.payload.assets}
-    pictures = [one for one in look.pictures if one.name in sent] if item.bucket in POSTED else []
+    traits = TRAITS[item.bucket]
+    pictures = [one for one in look.pictures if one.name in sent] if traits.is_posted else []
     video = look.video if look.video is not None and look.video.name in sent else None
-    parts: Sequence[str] = judged.post.parts if item.bucket in POSTED else ()
+    parts: Sequence[str] = judged.post.parts if traits.is_posted else ()
     return ReviewPreview(
         fit=outlet_fit.fit_of(item, judged),
         kind=outlet.platform,
@@ -78,7 +78,7 @@ def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.Out
         crop=platform.picture_crop if len(pictures) == 1 else "grid" if pictures else "",
         video=video,
         link=None if pictures or video or not platform.shows_link_card else _card_of(item, parts),
-        headline=judged.post.payload.title if item.bucket in {"video", "blog", "newsletter"} else "",
+        headline=judged.post.payload.title if traits.has_headline else "",
     )
 
 

@@ -1,0 +1,63 @@
+"""What holds for each bucket: what its `content` may hold, how it is read, and whether its words are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BucketName = Literal["video", "image", "text", "blog", "newsletter"]
+BUCKETS: Final[tuple[BucketName, ...]] = get_args(BucketName)
+
+TEXT: Final = "text"
+TEXTS: Final = "list of text"
+OBJECTS: Final = "list of objects"
+OBJECT: Final = "object"
+NUMBER: Final = "number"
+
+
+@dataclass(frozen=True)
+class BucketTraits:
+    """What sets the items of one bucket apart from those of another."""
+
+    content: Mapping[str, str]
+    """What `content` may hold, and which kind each value is."""
+    follows_body: str = ""
+    """The text of `content` that may say the body's words by itself; empty where there is none."""
+    is_posted: bool = False
+    """Whether it stands in a timeline with words around it; anything else is read whole, on a page or in a mail."""
+    has_headline: bool = False
+    """Whether its title is shown to readers."""
+    is_drawn: bool = False
+    """Whether its words are drawn, so that only what the bundled fonts have can be said."""
+
+
+TRAITS: Final[Mapping[str, BucketTraits]] = {
+    "video": BucketTraits(
+        {"caption": TEXT, "tags": TEXTS, "script": TEXT, "clips": OBJECTS},
+        follows_body="script",
+        is_posted=True,
+        has_headline=True,
+        is_drawn=True,
+    ),
+    "image": BucketTraits(
+        {"caption": TEXT, "slides": OBJECTS}, follows_body="caption", is_posted=True, is_drawn=True
+    ),
+    "text": BucketTraits({"parts": TEXTS}, is_posted=True),
+    "blog": BucketTraits(
+        {
+            "slug": TEXT,
+            "meta_description": TEXT,
+            "tags": TEXTS,
+            "canonical_url": TEXT,
+            "form": TEXT,
+            "reading_minutes": NUMBER,
+            "json_ld": OBJECT,
+        },
+        has_headline=True,
+    ),
+    "newsletter": BucketTraits({"subject": TEXT, "preheader": TEXT, "sections": OBJECTS}, has_headline=True),
+}
+"""Whoever adds a bucket adds it here, to the model's choices, to `pipeline/labels.py` and to the starting engines."""
