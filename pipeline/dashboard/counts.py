@@ -92,6 +92,12 @@ def to_review(workspace_id: UUID) -> CappedCount:
     return found
 
 
+def to_post_by_hand(workspace_id: UUID) -> CappedCount:
+    """Posts that are due at places where a person posts them."""
+    (found,) = count_each(Publication.objects.of(workspace_id).live().unsent().by_hand())
+    return found
+
+
 def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
     """Their names."""
     rows = Outlet.objects.of(workspace_id).to_reconnect()

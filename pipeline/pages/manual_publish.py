@@ -1,4 +1,4 @@
-"""The package of a post that a person publishes by hand: copy it, post it, say what became of it."""
+"""Posts that a person publishes by hand: the list of those that are due, and each one's package, to copy and settle."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ class SettleForm(forms.Form):
         assume_scheme="https",
         help_text=gettext_lazy("Optional"),
     )
+
+
+@page("look", methods=("GET",))
+def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
+    """Those that are due, the first due first."""
+    due = Publication.objects.of(place.workspace).live().unsent().by_hand()
+    rows = due.select_related("item", "outlet").order_by("due_at", "id")
+    rows = rows.defer("item__content", "item__body", "outlet__credentials")[: limits.PAGE_ROWS]
+    return render(request, "pages/manual_posts.html", {"rows": list(rows)})
 
 
 @page("edit")

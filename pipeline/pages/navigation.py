@@ -12,6 +12,7 @@ from pipeline.dashboard import counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from uuid import UUID
 
     from django.utils.functional import _StrPromise
 
@@ -30,6 +31,8 @@ class Tab:
     about: _StrPromise | str = ""
     is_for: Callable[[Place], bool] | None = None
     """None: for everybody who may open the workspace."""
+    count: Callable[[UUID], CappedCount] | None = None
+    """What waits there, by the workspace; None where nothing ever does, or the section says it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class ShownTab:
     about: str
     address: str
     is_here: bool
+    waiting: CappedCount | None
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,13 @@ SECTIONS: Final = (
         "inbox",
         (
             Tab(INBOX, gettext_lazy("To review"), frozenset({"review"})),
-            Tab("failures", gettext_lazy("Problems"), frozenset({"failures", "package"})),
+            Tab("failures", gettext_lazy("Problems"), frozenset({"failures"})),
+            Tab(
+                "manual_posts",
+                gettext_lazy("Manual posts"),
+                frozenset({"manual", "package"}),
+                count=counts.to_post_by_hand,
+            ),
         ),
     ),
     _alone("items_page", gettext_lazy("Content"), "newspaper", "items", "item", "made", "publication"),
@@ -213,20 +223,27 @@ def is_of_settings(view_name: str) -> bool:
 
 
 def _shown(section: Section, place: Place, view_name: str) -> ShownSection:
-    tabs = _shown_tabs(section.tabs, place, view_name)
+    address = place.address(section.tabs[0].page)
     waiting = counts.to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
         label=str(section.label),
         icon=section.icon,
-        address=tabs[0].address,
-        is_here=any(tab.is_here for tab in tabs),
+        address=address,
+        is_here=any(_is_here(tab, view_name) for tab in section.tabs),
         waiting=waiting,
     )
 
 
 def _shown_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownTab]:
     return [
-        ShownTab(str(tab.label), tab.icon, str(tab.about), place.address(tab.page), _is_here(tab, view_name))
+        ShownTab(
+            str(tab.label),
+            tab.icon,
+            str(tab.about),
+            place.address(tab.page),
+            _is_here(tab, view_name),
+            tab.count(place.workspace.pk) if tab.count else None,
+        )
         for tab in tabs
         if tab.is_for is None or tab.is_for(place)
     ]

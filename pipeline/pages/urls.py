@@ -152,6 +152,7 @@ urlpatterns = [
     page_path(f"{_OUTLET}/switch", outlet_actions.outlet_switch, "outlet_switch"),
     page_path(f"{_OUTLET}/default", outlet_actions.outlet_default, "outlet_default"),
     page_path(f"{_OUTLET}/disconnect", outlet_actions.outlet_disconnect, "outlet_disconnect"),
+    page_path("manual-posts", manual_publish.manual_posts, "manual_posts"),
     page_path(f"{_PUBLICATION}/package", manual_publish.package, "package"),
     page_path(f"{_LETTER}/subscribers", newsletter_subscribers.subscribers, "subscribers"),
     page_path(f"{_LETTER}/subscribers/add", newsletter_subscribers.subscriber_add, "subscriber_add"),

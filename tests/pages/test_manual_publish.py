@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import Membership
 from config.core import task_runner
 from config.core.ids import encode
 from pipeline import publish
@@ -145,3 +146,23 @@ def test_only_what_is_posted_by_hand_has_a_package(as_person, alice, item, newsr
     elsewhere = reverse("package", kwargs={"ws": newsroom.pk, "pub": uuid4()})
 
     assert [as_person(alice).get(address).status_code for address in (at(sent), elsewhere)] == [404, 404]
+
+
+def test_what_is_due_is_listed_and_counted_until_it_is_settled(as_person, alice, bob, handed, newsroom):
+    there = reverse("manual_posts", kwargs={"ws": newsroom.pk})
+    answer = as_person(bob).get(there)
+    assert [row.pk for row in answer.context["rows"]] == [handed.pk]
+    page = answer.content.decode()
+    assert at(handed) in page
+    assert 'Manual posts <span class="count">1</span>' in page
+    as_person(bob).post(at(handed), {"outcome": "posted", "url": ""})
+    answer = as_person(bob).get(there)
+    assert answer.context["rows"] == []
+    assert "Nothing to post manually" in answer.content.decode()
+
+
+def test_who_only_looks_is_led_to_the_item(as_person, charlie, alice, handed, newsroom):
+    Membership.everywhere.create(workspace=newsroom, user=charlie, role="viewer")
+    page = as_person(charlie).get(reverse("manual_posts", kwargs={"ws": newsroom.pk})).content.decode()
+    assert at(handed) not in page
+    assert reverse("item_page", kwargs={"ws": newsroom.pk, "gen": handed.item_id}) in page

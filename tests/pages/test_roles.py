@@ -67,6 +67,7 @@ PAGES = {
     "workspace_delete": "manage",
     "workspace_keep": "manage",
     "making": "edit",
+    "manual_posts": "look",
     "package": "edit",
     "made": "look",
     "items_page": "look",
