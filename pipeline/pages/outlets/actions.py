@@ -1,4 +1,4 @@
-"""What is done with an outlet by a click: off and on, one of the defaults or not, disconnect."""
+"""The actions of an outlet: switch it on or off, make it a default or not, disconnect it after a confirmation."""
 
 from __future__ import annotations
 
