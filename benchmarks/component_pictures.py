@@ -20,7 +20,7 @@ from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render.image import QUALITY, render
+from pipeline.render.image import QUALITY, render_layout
 from pipeline.render.picture_plan import AvailableMedia, Layout
 
 if TYPE_CHECKING:
@@ -143,14 +143,16 @@ def picture(
             return layout
 
         def whole(place: int, plan: Callable[[int], Layout] = plan) -> object:
-            return render(plan(place + 5000), portrait=portrait, photo=photo)
+            return render_layout(plan(place + 5000), portrait=portrait, photo=photo)
 
         planned, cpu = medians(plan, rounds), medians(whole, rounds)
         drawn = plan(0)
         side = max(size) if photo else size[0] // 4
         least = sum(
             encoder(one.bytes, photo or (portrait if Layout((each,)).needs_portrait else None), side, rounds)
-            for each, one in zip(drawn.pictures, render(drawn, portrait=portrait, photo=photo), strict=False)
+            for each, one in zip(
+                drawn.pictures, render_layout(drawn, portrait=portrait, photo=photo), strict=False
+            )
         )
         budget = BUDGET["slides" if len(drawn.pictures) > 1 else "portrait" if data else "flat"]
         yield Row(

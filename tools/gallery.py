@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
-from pipeline.render.image import render
+from pipeline.render.image import render_layout
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.film import as_jpeg
 from pipeline.render.video.frame_composer import Composer
@@ -165,7 +165,7 @@ def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
     for size in engine.sizes:
         layout = engine.plan(draft, sample.persona, AvailableMedia(sample.has_portrait, size))
         if layout is not None:
-            yield from render(layout, portrait=face if sample.has_portrait else None)
+            yield from render_layout(layout, portrait=face if sample.has_portrait else None)
 
 
 def frames(sample: Sample, face: bytes) -> Iterator[bytes]:

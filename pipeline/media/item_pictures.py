@@ -17,7 +17,7 @@ from pipeline.engines.base import Check
 from pipeline.media import files, footage, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
-from pipeline.render.image import render
+from pipeline.render.image import render_layout
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture
 
@@ -131,7 +131,7 @@ def _render(engine: Engine, draft: Draft, persona: PersonaCard, given: _Given) -
         )
         layout = engine.plan(draft, persona, media)
         if layout is not None:
-            rendered += render(layout, portrait=given.portrait, photo=given.photo)
+            rendered += render_layout(layout, portrait=given.portrait, photo=given.photo)
     return rendered
 
 

@@ -18,7 +18,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.media import item_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
-from pipeline.render.image import render
+from pipeline.render.image import render_layout
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.portrait import UnusablePicture, square_png
 from pipeline.text.plain_text import seen_text
@@ -159,4 +159,4 @@ def _draw(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | Non
     layout = engine.plan(
         draft, card, AvailableMedia(has_portrait=portrait is not None, size=engine.sizes[-1])
     )
-    return render(layout, portrait=portrait)[0].bytes if layout is not None else None
+    return render_layout(layout, portrait=portrait)[0].bytes if layout is not None else None

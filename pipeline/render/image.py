@@ -1,4 +1,4 @@
-"""Pictures are drawn from a layout as JPEG in sRGB: the same bytes each time."""
+"""The pictures of a layout are drawn as JPEG in sRGB: the same input makes the same bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
-from pipeline.render.pdf import bind
+from pipeline.render.pdf import bind_pdf
 from pipeline.render.picture_plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
-from pipeline.render.rendered_asset import RenderedAsset, rendered
+from pipeline.render.rendered_asset import RenderedAsset, make_asset
 from pipeline.render.typography.text_layout import draw_block
 
 if TYPE_CHECKING:
@@ -20,17 +20,26 @@ if TYPE_CHECKING:
 
 QUALITY: Final = 92
 _FULL_COLOUR: Final = 0
+"""Pillow's number for 4:4:4: colour at every pixel."""
 _OVERSAMPLING: Final = 8
+"""How many times as wide and high a disc is drawn before it is made smaller, for a smooth edge."""
 _LARGE_DISC: Final = 400
+"""Pixels; a disc beyond that is drawn with fewer steps."""
 _SHADOW_BLUR: Final = 24
+"""Pixels: the radius of the blur."""
 _SHADOW_SPREAD: Final = 64
 """How far the shadow reaches beyond its panel, in pixels: what lies further out is fainter than one level."""
 _SHADOW_DROP: Final = 16
+"""How far it stands below its panel, in pixels."""
 _SHADOW_STRENGTH: Final = 0.24
+"""The share of its colour under the middle of the panel."""
+_SHADOW_BLACK: Final = 0.75
+"""The share of black in its colour; the rest is the background's."""
 _DATE_OF_PROFILE: Final = slice(24, 36)
+"""The bytes of an ICC profile's header that say when it was made."""
 
 
-def render(
+def render_layout(
     plan: Layout, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> tuple[RenderedAsset, ...]:
     """Every picture of the layout, in its order, and after them the document that binds them.
@@ -43,13 +52,13 @@ def render(
     )
     if not plan.document:
         return pictures
-    return (*pictures, bind(pictures, name=plan.document, title=plan.title, language=plan.language))
+    return (*pictures, bind_pdf(pictures, name=plan.document, title=plan.title, language=plan.language))
 
 
 def _encode(picture: PicturePlan, drawn: Image.Image) -> RenderedAsset:
     out = BytesIO()
     drawn.save(out, "JPEG", quality=QUALITY, subsampling=_FULL_COLOUR, icc_profile=_srgb())
-    return rendered(
+    return make_asset(
         out.getvalue(),
         name=picture.name,
         mime_type="image/jpeg",
@@ -61,6 +70,7 @@ def _encode(picture: PicturePlan, drawn: Image.Image) -> RenderedAsset:
 
 @cache
 def _srgb() -> bytes:
+    """The colour profile that each file holds, without its date."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     # The profile says when it was made, and the same picture has to be the same bytes tomorrow.
     profile[_DATE_OF_PROFILE] = bytes(12)
@@ -70,7 +80,7 @@ def _srgb() -> bytes:
 def draw_picture(
     picture: PicturePlan, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> Image.Image:
-    """As an RGB image; see `render`."""
+    """One picture as an RGB image; see `render_layout`."""
     image = Image.new("RGB", (picture.width, picture.height), picture.background)
     for item in picture.items:
         if isinstance(item, Photo):
@@ -110,7 +120,7 @@ def _draw_item(
 
 
 def _wash(item: Wash, height: int) -> Image.Image:
-    """One column of it."""
+    """One column of a wash, from its colour at the top to that at the bottom."""
     top, bottom = rgb(item.top), rgb(item.bottom)
     column = Image.new("RGB", (1, height))
     last = max(height - 1, 1)
@@ -154,7 +164,7 @@ def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
 
 def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
     """Put together from the corners and edges of one shadow; its middle lies under the panel and isn't drawn."""
-    colour = mix(background, BLACK, 0.75)
+    colour = mix(background, BLACK, _SHADOW_BLACK)
     inside = min(_SHADOW_SPREAD + panel.radius, panel.width // 2, panel.height // 2)
     corner = _SHADOW_SPREAD + inside
     mask = _shadow(panel.radius)

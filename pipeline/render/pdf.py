@@ -1,4 +1,4 @@
-"""Pictures are bound to a PDF: the same bytes each time.
+"""A PDF binds pictures, one on each page: the same input makes the same bytes.
 
 The file follows ISO 32000-1 (PDF 1.7): one image object for each page, a structure tree with one figure for each, and
 no date, so that the same pictures make the same bytes.
@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.render.rendered_asset import RenderedAsset, rendered
+from pipeline.render.rendered_asset import RenderedAsset, make_asset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _POINTS: Final = 0.5
-"""Of a pixel: a page of 1080 by 1350 pixels is 7.5 by 9.4 inches, at 144 pixels an inch."""
+"""PDF points of a pixel: at 144 pixels an inch a page of 1080 by 1350 pixels is 7.5 by 9.4 inches."""
 _HEADER: Final = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
+# The numbers of the document's objects, in the order in which they are written.
 _CATALOG, _PAGES, _INFO, _TREE, _PARENTS, _WHOLE, _FIRST = 1, 2, 3, 4, 5, 6, 7
-"""The numbers of its objects; each page has four from `_FIRST` on: page, content, image, figure."""
 _EACH: Final = 4
+"""Objects of each page, from `_FIRST` on: page, content, image, figure."""
 
 
-def bind(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: str) -> RenderedAsset:
+def bind_pdf(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: str) -> RenderedAsset:
     """A PDF of JPEGs, in their order; its own alt text is all of theirs."""
-    objects: list[bytes] = [*_frame(len(pictures), title, language)]
+    objects: list[bytes] = [*_pdf_head(len(pictures), title, language)]
     for index, picture in enumerate(pictures):
-        objects += _page(index, picture)
+        objects += _pdf_page(index, picture)
     first = pictures[0]
-    return rendered(
-        _file(objects),
+    return make_asset(
+        _pdf_file(objects),
         name=name,
         mime_type="application/pdf",
         size=(first.width, first.height),
@@ -37,17 +38,18 @@ def bind(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: 
     )
 
 
-def _frame(count: int, title: str, language: str) -> list[bytes]:
+def _pdf_head(count: int, title: str, language: str) -> list[bytes]:
+    """The objects before those of the pages: catalogue, pages, title, structure tree."""
     pages = [_FIRST + _EACH * index for index in range(count)]
     numbers = " ".join(f"{index} [{page + 3} 0 R]" for index, page in enumerate(pages))
-    spoken = f" /Lang {_text(language)}" if language else ""
+    spoken = f" /Lang {_pdf_text(language)}" if language else ""
     return [
         (
             f"<< /Type /Catalog /Pages {_PAGES} 0 R /MarkInfo << /Marked true >> /StructTreeRoot {_TREE} 0 R"
             f" /ViewerPreferences << /DisplayDocTitle true >>{spoken} >>"
         ).encode(),
-        f"<< /Type /Pages /Count {count} /Kids [{_references(pages)}] >>".encode(),
-        f"<< /Title {_text(title)} >>".encode(),
+        f"<< /Type /Pages /Count {count} /Kids [{_pdf_references(pages)}] >>".encode(),
+        f"<< /Title {_pdf_text(title)} >>".encode(),
         (
             f"<< /Type /StructTreeRoot /K {_WHOLE} 0 R /ParentTree {_PARENTS} 0 R"
             f" /ParentTreeNextKey {count} >>"
@@ -55,12 +57,13 @@ def _frame(count: int, title: str, language: str) -> list[bytes]:
         f"<< /Nums [{numbers}] >>".encode(),
         (
             f"<< /Type /StructElem /S /Document /P {_TREE} 0 R"
-            f" /K [{_references([page + 3 for page in pages])}] >>"
+            f" /K [{_pdf_references([page + 3 for page in pages])}] >>"
         ).encode(),
     ]
 
 
-def _page(index: int, picture: RenderedAsset) -> list[bytes]:
+def _pdf_page(index: int, picture: RenderedAsset) -> list[bytes]:
+    """The four objects of one page."""
     page = _FIRST + _EACH * index
     width, height = picture.width * _POINTS, picture.height * _POINTS
     content = f"/Figure << /MCID 0 >> BDC q {width:g} 0 0 {height:g} 0 0 cm /Im0 Do Q EMC".encode()
@@ -69,34 +72,35 @@ def _page(index: int, picture: RenderedAsset) -> list[bytes]:
             f"<< /Type /Page /Parent {_PAGES} 0 R /MediaBox [0 0 {width:g} {height:g}] /StructParents {index}"
             f" /Resources << /XObject << /Im0 {page + 2} 0 R >> >> /Contents {page + 1} 0 R >>"
         ).encode(),
-        _stream("", content),
-        _stream(
+        _pdf_stream("", content),
+        _pdf_stream(
             f"/Type /XObject /Subtype /Image /Width {picture.width} /Height {picture.height}"
             " /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode ",
             picture.bytes,
         ),
         (
             f"<< /Type /StructElem /S /Figure /P {_WHOLE} 0 R /Pg {page} 0 R /K 0"
-            f" /Alt {_text(picture.alt_text)} >>"
+            f" /Alt {_pdf_text(picture.alt_text)} >>"
         ).encode(),
     ]
 
 
-def _references(numbers: Sequence[int]) -> str:
+def _pdf_references(numbers: Sequence[int]) -> str:
     return " ".join(f"{number} 0 R" for number in numbers)
 
 
-def _text(words: str) -> str:
+def _pdf_text(words: str) -> str:
     """A text string in UTF-16, which holds any script."""
     return f"<{(chr(0xFEFF) + words).encode('utf-16-be', 'replace').hex()}>"
 
 
-def _stream(entries: str, data: bytes) -> bytes:
+def _pdf_stream(entries: str, data: bytes) -> bytes:
     head = f"<< {entries}/Length {len(data)} >>\nstream\n".encode()
     return head + data + b"\nendstream"
 
 
-def _file(objects: Sequence[bytes]) -> bytes:
+def _pdf_file(objects: Sequence[bytes]) -> bytes:
+    """The objects as a file, with the table of where each begins."""
     made = bytearray(_HEADER)
     places = []
     for number, content in enumerate(objects, start=1):

@@ -20,7 +20,7 @@ class RenderedAsset:
     role: str
 
 
-def rendered(
+def make_asset(
     data: bytes, *, name: str, mime_type: str, size: tuple[int, int], alt_text: str, role: str
 ) -> RenderedAsset:
     """The bytes as a file, with their hash."""

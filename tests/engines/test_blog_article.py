@@ -17,7 +17,7 @@ from pipeline.engines.blog_article.draft import quotable
 from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
-from pipeline.render.image import render
+from pipeline.render.image import render_layout
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
 from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text
@@ -485,7 +485,7 @@ def test_every_title_fits_into_the_picture(title: str, persona: PersonaCard) -> 
     layout = PLUGIN.plan(dataclasses.replace(article(), title=title), persona, AvailableMedia(size=SIZE))
 
     assert layout is not None
-    (file,) = render(layout)
+    (file,) = render_layout(layout)
     assert (file.width, file.height, file.mime_type) == (1200, 630, "image/jpeg")
     for item in layout.pictures[0].items:
         if isinstance(item, DrawnText):

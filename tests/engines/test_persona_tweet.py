@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import LEAST_SIZE, SIZES, PersonaTweet
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
-from pipeline.render.image import draw_picture, render
+from pipeline.render.image import draw_picture, render_layout
 from pipeline.render.picture_plan import (
     MARGIN,
     SQUARE,
@@ -258,7 +258,7 @@ def test_card_is_as_recorded(name: str, size: tuple[int, int]) -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[f"{name} {size[0]}x{size[1]}"]
 
     assert json.loads(json.dumps(dataclasses.asdict(plan))) == recorded["plan"]
-    (asset,) = render(plan, portrait=portrait() if has_portrait else None)
+    (asset,) = render_layout(plan, portrait=portrait() if has_portrait else None)
     assert (int(recorded["dhash"], 16) ^ dhash(asset.bytes)).bit_count() <= 4
 
 
@@ -283,7 +283,9 @@ def portrait() -> bytes:
 def test_card_is_the_same_each_time() -> None:
     plan = ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(shown_on=DAY))
 
-    assert render(plan) == render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(shown_on=DAY)))
+    assert render_layout(plan) == render_layout(
+        ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(shown_on=DAY))
+    )
 
 
 def test_card_says_who_and_what_and_when() -> None:
@@ -297,7 +299,7 @@ def test_card_says_who_and_what_and_when() -> None:
 
 
 def test_alt_text_is_the_words_and_the_name() -> None:
-    (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia()))
+    (asset,) = render_layout(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia()))
 
     assert asset.alt_text == f"{SENTENCES[0]} – Ann Whitfield"
     assert (asset.name, asset.role, asset.mime_type) == ("persona-tweet-1080x1350.jpg", "image", "image/jpeg")
@@ -457,7 +459,7 @@ def test_no_pixel_of_the_words_leaves_the_margins(words: str, size: tuple[int, i
 def test_files_have_the_sizes_that_are_promised() -> None:
     assert SIZES == (UPRIGHT, SQUARE) == ((1080, 1350), (1080, 1080))
     for size in SIZES:
-        (asset,) = render(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(size=size)))
+        (asset,) = render_layout(ENGINE.plan(draft_of(SENTENCES[0]), ANN, AvailableMedia(size=size)))
         with Image.open(BytesIO(asset.bytes)) as image:
             assert image.size == size
         assert len(asset.bytes) < 500_000

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from PIL import Image, ImageCms
 
-from pipeline.render.image import draw_picture, render
+from pipeline.render.image import draw_picture, render_layout
 from pipeline.render.picture_plan import Disc, DrawnText, Layout, Panel, Photo, PicturePlan, Portrait, Wash
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.rendered_asset import RenderedAsset
@@ -49,7 +49,7 @@ def near(pixel: object, colour: tuple[int, int, int]) -> bool:
 
 
 def test_file_is_jpeg_in_full_colour_and_srgb() -> None:
-    (asset,) = render(FLAT)
+    (asset,) = render_layout(FLAT)
     image = opened(asset)
     profile = ImageCms.ImageCmsProfile(BytesIO(image.info["icc_profile"]))
 
@@ -62,7 +62,7 @@ def test_file_is_jpeg_in_full_colour_and_srgb() -> None:
 
 
 def test_file_is_described() -> None:
-    (asset,) = render(FLAT)
+    (asset,) = render_layout(FLAT)
 
     assert replace(asset, bytes=b"", sha256="") == RenderedAsset(
         name="card.jpg",
@@ -78,7 +78,7 @@ def test_file_is_described() -> None:
 
 
 def test_same_layout_makes_the_same_bytes() -> None:
-    assert render(FLAT) == render(FLAT)
+    assert render_layout(FLAT) == render_layout(FLAT)
 
 
 def test_layout_knows_whether_it_needs_a_portrait() -> None:
@@ -95,12 +95,12 @@ def test_portrait_fills_its_circle() -> None:
 
 def test_portrait_that_is_missing_is_our_own_fault() -> None:
     with pytest.raises(ValueError, match="none was given"):
-        render(WITH_PORTRAIT)
+        render_layout(WITH_PORTRAIT)
 
 
 def test_portrait_that_is_none_is_refused() -> None:
     with pytest.raises(UnusablePicture):
-        render(WITH_PORTRAIT, portrait=portrait("BMP"))
+        render_layout(WITH_PORTRAIT, portrait=portrait("BMP"))
 
 
 def test_panel_has_round_corners_and_a_shadow() -> None:
@@ -132,7 +132,7 @@ def test_accents_take_the_second_colour() -> None:
 
 
 def test_no_pictures_make_no_files() -> None:
-    assert render(Layout(())) == ()
+    assert render_layout(Layout(())) == ()
 
 
 def test_wash_runs_from_one_colour_to_the_other() -> None:
@@ -172,4 +172,4 @@ def test_photo_lies_under_its_veil() -> None:
 
     assert near(image.getpixel((20, 25)), (0, 68, 0))
     with pytest.raises(ValueError, match="shows a photo, and none was given"):
-        render(layout)
+        render_layout(layout)

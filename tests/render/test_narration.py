@@ -7,7 +7,7 @@ import pytest
 from pipeline.media import text_to_speech
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
-from pipeline.render.audio.word_timing import tokens
+from pipeline.render.audio.word_timing import written_words
 
 SCRIPT = NarrationScript(
     (
@@ -26,7 +26,7 @@ def test_each_passage_is_heard_to_end_and_shown_as_it_is_written():
     made = narration.spoken(SCRIPT, speech, voice="voice.wav")
 
     assert [[word.t for word in passage] for passage in made.passages] == [
-        [token.text for token in tokens(passage)] for passage in SCRIPT.passages
+        [token.text for token in written_words(passage)] for passage in SCRIPT.passages
     ]
     assert [(word.start, word.end) for word in made.words] == [
         (word.start, word.end) for word in speech.words

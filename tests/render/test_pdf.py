@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from pipeline.render.image import render
-from pipeline.render.pdf import bind
+from pipeline.render.image import render_layout
+from pipeline.render.pdf import bind_pdf
 from pipeline.render.picture_plan import Layout, PicturePlan, Wash
-from pipeline.render.rendered_asset import RenderedAsset, rendered
+from pipeline.render.rendered_asset import RenderedAsset, make_asset
 
 
 class Read(NamedTuple):
@@ -27,7 +27,7 @@ def jpeg(colour: str, size: tuple[int, int] = (60, 80)) -> bytes:
 
 def pictures() -> list[RenderedAsset]:
     return [
-        rendered(
+        make_asset(
             jpeg(colour), name=f"{alt}.jpg", mime_type="image/jpeg", size=(60, 80), alt_text=alt, role="image"
         )
         for colour, alt in (("#aa0000", "1/2: (Rot) \\ é"), ("#00aa00", "2/2: ליל 🔥"))
@@ -55,7 +55,7 @@ def text(words: str) -> bytes:
 
 
 def bound() -> RenderedAsset:
-    return bind(pictures(), name="slides.pdf", title="Tram – 🔥", language="de")
+    return bind_pdf(pictures(), name="slides.pdf", title="Tram – 🔥", language="de")
 
 
 def test_every_page_is_its_picture_as_it_is() -> None:
@@ -107,6 +107,6 @@ def test_same_pictures_make_the_same_bytes() -> None:
 def test_layout_with_a_document_is_bound_and_kept() -> None:
     one = PicturePlan("1.jpg", "image", 40, 50, "#ffffff", (Wash("#ffffff", "#aa0000"),), "One")
     layout = Layout((one,), document="slides.pdf", title="T", language="en")
-    picture, document = render(layout)
+    picture, document = render_layout(layout)
 
     assert (document.role, picture.bytes in document.bytes) == ("document", True)

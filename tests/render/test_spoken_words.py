@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.audio.word_timing import Pause, SpeechEvent, as_written, tokens
+from pipeline.render.audio.word_timing import Pause, SpeechEvent, time_words, written_words
 from pipeline.render.typography.phrases import LONGEST_PIECE, joined
 
 
 def timed(text, events, pauses=(), seconds=4.0):
-    words = as_written(text, [SpeechEvent(*one) for one in events], [Pause(*one) for one in pauses], seconds)
+    words = time_words(text, [SpeechEvent(*one) for one in events], [Pause(*one) for one in pauses], seconds)
     return [(word.t, word.start, word.end) for word in words]
 
 
@@ -30,7 +30,7 @@ def timed(text, events, pauses=(), seconds=4.0):
     ],
 )
 def test_marks_that_stand_alone_belong_to_a_word(text, shown):
-    assert [token.text for token in tokens(text)] == shown
+    assert [token.text for token in written_words(text)] == shown
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_marks_that_stand_alone_belong_to_a_word(text, shown):
     ],
 )
 def test_words_are_joined_as_they_were_written(text):
-    assert joined(token.text for token in tokens(text)) == text
+    assert joined(token.text for token in written_words(text)) == text
 
 
 def test_a_long_word_of_a_script_without_spaces_is_parted_and_never_before_a_small_sign():
-    words = [token.text for token in tokens("インターナショナルコミュニケーションセンター" * 3)]
+    words = [token.text for token in written_words("インターナショナルコミュニケーションセンター" * 3)]
     assert "".join(words) == "インターナショナルコミュニケーションセンター" * 3
     assert max(map(len, words)) <= LONGEST_PIECE + 1
     assert not any(word[0] in "ーァィゥェォッャュョ" for word in words)

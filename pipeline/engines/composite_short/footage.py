@@ -11,7 +11,7 @@ from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.shared.film_checks import is_span
-from pipeline.render.audio.word_timing import tokens
+from pipeline.render.audio.word_timing import written_words
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
 from pipeline.text.verbatim_edits import counted
@@ -240,7 +240,7 @@ def _told(script: NarrationScript, claims: Sequence[Claim]) -> Iterator[Claim | 
             for claim in claims
             if (start := passage.find(claim.text)) >= 0
         ]
-        for token in tokens(passage):
+        for token in written_words(passage):
             yield next((claim for start, end, claim in places if start <= token.start < end), None)
 
 

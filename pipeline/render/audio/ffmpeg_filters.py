@@ -18,6 +18,7 @@ Sound: TypeAlias = NDArray[np.float32]
 """48,000 Hz, of the shape (samples, 2), from -1 to 1."""
 SAMPLE_RATE: Final = 48_000
 _CHUNK: Final = 4_800
+"""Samples that are handed to the filters at once: a tenth of a second."""
 
 
 def to_decibels(amplitude: float) -> float:
@@ -29,7 +30,17 @@ def from_decibels(decibels: float) -> float:
 
 
 def silence(seconds: float, *, samples: int | None = None) -> Sound:
+    """So many seconds without a sound; with `samples` exactly so many of them."""
     return np.zeros((round(seconds * SAMPLE_RATE) if samples is None else samples, 2), np.float32)
+
+
+def pad_or_cut(sound: Sound, samples: int) -> Sound:
+    """A sound of so many samples: cut, or followed by silence."""
+    if len(sound) >= samples:
+        return sound[:samples]
+    return np.concatenate(
+        [sound, silence((samples - len(sound)) / SAMPLE_RATE, samples=samples - len(sound))]
+    )
 
 
 def run_filters(

@@ -19,6 +19,7 @@ from pipeline.render.audio.ffmpeg_filters import (
     SAMPLE_RATE,
     Sound,
     from_decibels,
+    pad_or_cut,
     run_filters,
     silence,
     to_decibels,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 TARGET: Final = -14.0
 """LUFS: what YouTube, TikTok, Instagram and Spotify turn louder sounds down to."""
 SLACK: Final = 0.5
+"""LU off the target with which a sound is delivered without a word of it."""
 PEAK: Final = -1.0
 """dBTP of what is delivered, after the encoder."""
 CEILING: Final = -2.0
@@ -41,8 +43,11 @@ SILENT: Final = -70.0
 GAIN_MOST: Final = 40.0
 """Decibels; what needs more is noise."""
 _ROUNDS: Final = 6
+"""Tries at most, of the whole and of the gain within each."""
 _NEAR: Final = 0.1
+"""LU; a try that is nearer than that to what it aims at is the last."""
 _LOWEST: Final = -120.0
+"""dBTP that stand for silence, whose peak in decibels has no number."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def measure(sound: Sound) -> Loudness:
     if not len(sound):
         return Loudness(None, _LOWEST, 0.0)
     # A block ends every tenth of a second, so a little silence brings the last one out.
-    told = _told(np.concatenate([sound, silence(0.1)]))
+    told = _ebur128_values(np.concatenate([sound, silence(0.1)]))
     peak = max(to_decibels(float(told.get("lavfi.r128.true_peak", 0.0))), _LOWEST)
     integrated = float(told.get("lavfi.r128.I", SILENT))
     if seconds < BLOCK or not SILENT < integrated < math.inf:
@@ -93,7 +98,8 @@ def measure(sound: Sound) -> Loudness:
     return Loudness(integrated, peak, seconds)
 
 
-def _told(sound: Sound) -> dict[str, str]:
+def _ebur128_values(sound: Sound) -> dict[str, str]:
+    """What FFmpeg's filter `ebur128` has measured at the end of a sound, by its own names."""
     told: dict[str, str] = {}
 
     def note(frame: Any) -> None:
@@ -104,7 +110,7 @@ def _told(sound: Sound) -> dict[str, str]:
 
 
 def measure_file(path: Path) -> Loudness:
-    """Of the first sound of a file that was probed."""
+    """The loudness of the first sound of a file that was probed."""
     return measure(decode(path))
 
 
@@ -141,13 +147,18 @@ def master(sound: Sound, *, bits: int = AAC_BITS) -> Mastered:
         after = _measure_aac(aac)
         off = 0.0 if after.integrated is None else TARGET - after.integrated
         over = max(after.peak - PEAK, 0.0)
-        if best is None or abs(off) + 10 * over < best[0]:
+        # A decibel of a peak over the limit is as bad as ten LU off the target.
+        badness = abs(off) + 10 * over
+        if best is None or badness < best[0]:
             said = before.note or " ".join(sound_faults(after))
-            best = (abs(off) + 10 * over, Mastered(limited, aac, after, gain, said))
+            best = (badness, Mastered(limited, aac, after, gain, said))
         if over == 0 and (abs(off) <= SLACK / 2 or abs(TARGET + off - aim) < _NEAR):
             break
-        aim = TARGET + off if over == 0 else aim
-        ceiling -= over + 0.1 if over else 0.0
+        if over:
+            # A tenth of a decibel further than the peak was over.
+            ceiling -= over + 0.1
+        else:
+            aim = TARGET + off
     assert best is not None  # noqa: S101  there is at least one round
     return best[1]
 
@@ -190,12 +201,3 @@ def _encoded(sound: Sound, bits: int) -> bytes:
 def _measure_aac(data: bytes) -> Loudness:
     with av.open(io.BytesIO(data), format="mp4") as opened:
         return measure(decode(opened))
-
-
-def pad_or_cut(sound: Sound, samples: int) -> Sound:
-    """Cut, or followed by silence."""
-    if len(sound) >= samples:
-        return sound[:samples]
-    return np.concatenate(
-        [sound, silence((samples - len(sound)) / SAMPLE_RATE, samples=samples - len(sound))]
-    )

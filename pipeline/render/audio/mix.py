@@ -10,11 +10,12 @@ from pipeline.render.audio.ffmpeg_filters import (
     SAMPLE_RATE,
     Sound,
     from_decibels,
+    pad_or_cut,
     run_filters,
     silence,
     to_decibels,
 )
-from pipeline.render.audio.loudness import master, measure, pad_or_cut
+from pipeline.render.audio.loudness import master, measure
 from pipeline.render.video.footage import heard
 from pipeline.render.video.storyboard import Audio
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.render.audio.word_timing import tokens
+from pipeline.render.audio.word_timing import written_words
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def spoken(script: NarrationScript, speech: Speech, *, voice: str) -> Narration:
         starts.append(place)
         place += len(_ended(passage)) + len(_BETWEEN)
     found: list[list[Word]] = [[] for _ in script.passages]
-    for token, word in zip(tokens(script.text), speech.words, strict=True):
+    for token, word in zip(written_words(script.text), speech.words, strict=True):
         found[bisect_right(starts, token.start) - 1].append(word)
     passages = tuple(
         _as_written(passage, words) for passage, words in zip(script.passages, found, strict=True)
@@ -89,7 +89,7 @@ def silent(script: NarrationScript) -> Narration:
     pace = _LETTERS * script.rate / RATE
     for passage in script.passages:
         words: list[Word] = []
-        for token in tokens(passage):
+        for token in written_words(passage):
             start, at = at, at + _weight(token.text) / pace
             words.append(Word(token.text, round(start, 4), round(at, 4)))
             if _ENDED.search(token.text):

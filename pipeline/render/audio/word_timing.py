@@ -1,4 +1,4 @@
-"""Speech as it was spoken: samples, and the moments at which the words sound as they are written."""
+"""Word timing finds when each word of a written text is heard in the samples of a voice."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import io
 import unicodedata
 import wave
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.render.typography.phrases import joined, phrases
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_TOUCHING: Final = 0.001
+"""Seconds; a pause that ends so shortly before a moment still leads up to it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class SpeechEvent(NamedTuple):
 
 
 class Pause(NamedTuple):
+    """A silence within speech; times in seconds."""
+
     start: float
     end: float
 
@@ -58,7 +63,7 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(text: str) -> list[Token]:
+def written_words(text: str) -> list[Token]:
     """The words as they are shown. Marks that stand alone, such as a dash, belong to the word before them."""
     found: list[Token] = []
     held: Token | None = None
@@ -84,7 +89,7 @@ def is_spoken(text: str) -> bool:
     return any(unicodedata.category(sign)[0] in "LN" or sign in "%&@€$£" for sign in text)
 
 
-def as_written(
+def time_words(
     text: str, events: Sequence[SpeechEvent], pauses: Sequence[Pause], seconds: float
 ) -> tuple[Word, ...]:
     """When each word of the text is heard.
@@ -93,7 +98,7 @@ def as_written(
     together. A word begins with the first event in it; one without any shares the time of its neighbours by letters.
     It ends where the next one begins, or where the silence before that does.
     """
-    words = tokens(text)
+    words = written_words(text)
     starts = _starts(words, events, seconds)
     timed = []
     for number, (word, start) in enumerate(zip(words, starts, strict=True)):
@@ -108,12 +113,13 @@ def _heard_until(start: float, until: float, pauses: Sequence[Pause]) -> float:
     """The end of the sound before `until`: pauses that lead up to it are cut off."""
     end = until
     for pause in reversed(pauses):
-        if start < pause.start < end and pause.end >= end - 0.001:
+        if start < pause.start < end and pause.end >= end - _TOUCHING:
             end = pause.start
     return end
 
 
 def _starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds: float) -> list[float]:
+    """When each word begins, in seconds: with its first event, or between its neighbours."""
     heard: list[float | None] = []
     for word in words:
         inside = (event.start for event in events if word.start <= event.place < word.end)
@@ -127,16 +133,17 @@ def _starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds: floa
             heard[number] = None
         else:
             latest = start
-    return _filled(words, heard, seconds)
+    return _interpolated(words, heard, seconds)
 
 
-def _filled(words: Sequence[Token], heard: list[float | None], seconds: float) -> list[float]:
-    """Between two that are known, time goes by letters."""
+def _interpolated(words: Sequence[Token], heard: list[float | None], seconds: float) -> list[float]:
+    """The beginnings with those that aren't known: between two that are, time is shared by letters."""
     starts: list[float] = []
     for number, start in enumerate(heard):
         if start is not None:
             starts.append(start)
             continue
+        # The word before, whose beginning is known, shares its time with this one.
         first = number - 1 if number else 0
         begin = starts[-1] if starts else 0.0
         following = next((later for later in range(number, len(heard)) if heard[later] is not None), None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailability
 from pipeline.render import child_program
-from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, is_spoken
+from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, is_spoken, time_words
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class SystemVoice(Voice):
         seconds = len(samples) / 2 / told["rate"]
         events = [SpeechEvent(place, start) for place, start in told["events"]]
         pauses = [Pause(start, end) for start, end in told["pauses"]]
-        return Speech(told["rate"], samples, as_written(text, events, pauses, seconds))
+        return Speech(told["rate"], samples, time_words(text, events, pauses, seconds))
 
 
 def speakable(text: str) -> str:

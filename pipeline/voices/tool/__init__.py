@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.plugins import Refused, TryLater, Unavailability
 from pipeline.render import child_program
-from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, as_written, tokens
+from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, time_words, written_words
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _spoken(one: Any) -> tuple[str, float, float]:
 
 
 def _timed(text: str, spoken: Sequence[tuple[str, float, float]], seconds: float) -> tuple[Word, ...]:
-    written = tokens(text)
+    written = written_words(text)
     if not spoken or not written:
         raise _unusable("most words of the text aren't in its words.json")
     if any(later[1] < earlier[1] for earlier, later in pairwise(spoken)):
@@ -161,7 +161,7 @@ def _timed(text: str, spoken: Sequence[tuple[str, float, float]], seconds: float
         for this, after in zip(spoken, [*spoken[1:], ("", seconds, seconds)], strict=True)
         if after[1] > this[2]
     ]
-    return as_written(text, sorted(events), pauses, seconds)
+    return time_words(text, sorted(events), pauses, seconds)
 
 
 def _met(text: str, spoken: Sequence[tuple[str, float, float]]) -> tuple[list[SpeechEvent], list[float]]:

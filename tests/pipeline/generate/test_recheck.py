@@ -54,7 +54,7 @@ SPOKEN = pytest.param("Persona Short", marks=pytest.mark.slow)
 @pytest.fixture
 def make(workspace, filmed, folders, monkeypatch):
     # What is laid out is looked at here; its files are looked at in test_pictures.py.
-    monkeypatch.setattr(item_pictures, "render", lambda *_, **__: [])
+    monkeypatch.setattr(item_pictures, "render_layout", lambda *_, **__: [])
 
     def made(engine, **changes):
         credits.adjust(workspace, 100, "for the tests", "operator", now=NOON)

@@ -11,7 +11,7 @@ from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
-from pipeline.render.audio.word_timing import tokens
+from pipeline.render.audio.word_timing import written_words
 from pipeline.render.big_numbers import figures_in
 from pipeline.render.captions import HELD, cards
 from pipeline.render.picture_plan import DrawnText
@@ -260,7 +260,7 @@ class Film(Parts):
 
     def _beats(self, span: TimedPassage) -> Iterator[tuple[float, float, Figure]]:
         """The figures of a passage: each from the moment at which it is said, and when its sentence is over."""
-        places = [token.start for token in tokens(span.text)]
+        places = [token.start for token in written_words(span.text)]
         ends = sentence_ends(span.text)
         last = span.start - _BEAT
         for figure in figures_in(span.text, self.language):
