@@ -67,7 +67,7 @@ prove-simulate-mutants: install  ## The same of 200 histories, in publishing, di
 	@$(RUN) -m tools.mutants --simulate --count 40 --into docs/proofs/simulate-mutants.txt
 
 prove-live: install  ## What the six types of sources bring from the real network, into docs/proofs/
-	@$(RUN) -m tools.live
+	@$(RUN) -m tools.prove_sources
 
 screenshots: install  ## The README's pictures, taken of a demo of its own in Chromium
 	@$(RUN) tools/screenshots.py

@@ -1,11 +1,13 @@
-"""What the six types of sources bring from the real network: `make prove-live`, for who has one.
+"""Make a source of each of the six types against the real network, and write down what each brought.
 
-A new demo starts without a key for a model; each source is made of its type and one address or nothing, and has
-WITHIN_SECONDS to bring an item. Other addresses: `python -m tools.live rss=https://… tiktok=name`.
+`make prove-live` writes docs/proofs/live.txt. A new demo starts without a key for a model; each source is given one
+address or nothing beside its type, and has WITHIN_SECONDS to bring an item. Other addresses:
+`python -m tools.prove_sources rss=https://… tiktok=name`.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from datetime import UTC, datetime
@@ -22,21 +24,26 @@ if TYPE_CHECKING:
     from tools.screenshots import Demo
 
 WITHIN_SECONDS = 120.0
+"""How long a source is waited for."""
 EVERY_SECONDS = 3.0
 """Six sources are asked for in turn, and a key has 60 calls a minute."""
-WORDS = (
+PUSHED_TEXT = (
     "Python 3.14 was released on 7 October 2025. It has template strings, annotations that are evaluated when they are "
     "asked for, and a build without the global lock that is supported officially. The release took twelve months."
 )
-ADDRESSES = {
+"""What the types without an address are given: a webhook as its delivery, a brand as the notes of its topic."""
+TARGETS = {
     "rss": "https://blog.python.org/feeds/posts/default",
     "scraper": "https://www.python.org/blogs/",
     "youtube": "https://www.youtube.com/@NASA",
     "tiktok": "nasa",
 }
+"""The address that each of the polled types is given; TikTok's is the name of an account."""
 
 
-class Row(NamedTuple):
+class SourceResult(NamedTuple):
+    """What one source was sent and brought; `told` is what it said of failures, `seconds` until the first item."""
+
     kind: str
     sent: str
     raw_items: int
@@ -46,14 +53,16 @@ class Row(NamedTuple):
 
 
 def config_of(kind: str, address: str) -> dict[str, Any]:
+    """The settings of a source: nothing but what it can't do without."""
     if kind == "brand":
-        return {"topics": [{"title": "Python 3.14", "notes": WORDS}]}
+        return {"topics": [{"title": "Python 3.14", "notes": PUSHED_TEXT}]}
     if kind == "webhook":
         return {}
     return {"username": address} if kind == "tiktok" else {"url": address}
 
 
-def call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
+def api_call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
+    """The answer of the demo's API at a path below /v1, or at a whole address; raises `Failed` with its error."""
     url = path if path.startswith("http") else f"{demo.url}/v1{path}"
     with requests.Session() as session:
         # A proxy of the environment has no business on loopback.
@@ -67,50 +76,66 @@ def call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
     return answer.json()
 
 
-def prove(demo: Demo, kind: str, address: str) -> Row:
+def try_source(demo: Demo, kind: str, address: str) -> SourceResult:
     """Make the source and wait for its first item, ready or failed."""
     sent = address or "nothing"
     started = time.monotonic()
     body: dict[str, Any] = {"type": kind, "config": config_of(kind, address)}
-    if kind in ADDRESSES:
+    if kind in TARGETS:
         body["first_poll"] = {"newest": 1}
     try:
-        source = call(demo, "POST", "/sources", body)
+        source = api_call(demo, "POST", "/sources", body)
         if kind == "webhook":
-            call(demo, "POST", source["inbound_url"], {"title": "Python 3.14", "body": WORDS})
+            api_call(demo, "POST", source["inbound_url"], {"title": "Python 3.14", "body": PUSHED_TEXT})
     except Failed as refused:
-        return Row(kind, sent, 0, 0, time.monotonic() - started, f"refused: {refused}")
+        return SourceResult(kind, sent, 0, 0, time.monotonic() - started, f"refused: {refused}")
     while True:
-        raw_items = call(demo, "GET", f"/raw?source={source['id']}")["data"]
-        items = call(demo, "GET", f"/generated?source={source['id']}")["data"]
+        raw_items = api_call(demo, "GET", f"/raw?source={source['id']}")["data"]
+        items = api_call(demo, "GET", f"/generated?source={source['id']}")["data"]
         ready = [item for item in items if item["status"] not in {"queued", "generating", "failed"}]
         took = time.monotonic() - started
         if ready or took > WITHIN_SECONDS:
-            health = call(demo, "GET", f"/sources/{source['id']}")["health"]
+            health = api_call(demo, "GET", f"/sources/{source['id']}")["health"]
             told = " ".join(
                 [
                     *([health["error"]["message"]] if health["error"] else []),
                     *(item["error"]["message"] for item in items if item["error"]),
                 ]
             )
-            return Row(kind, sent, len(raw_items), len(ready), took, told)
+            return SourceResult(kind, sent, len(raw_items), len(ready), took, told)
         time.sleep(EVERY_SECONDS)
 
 
 def report(addresses: dict[str, str]) -> Iterator[str]:
+    """The lines of the proof, each as soon as it is known."""
     yield f"{datetime.now(UTC):%Y-%m-%d}, commit {commit_described()}: the real network, no key for a model"
     yield ""
     with running_demo() as demo:
         for kind in ("rss", "scraper", "youtube", "tiktok", "webhook", "brand"):
-            row = prove(demo, kind, addresses.get(kind, ""))
+            row = try_source(demo, kind, addresses.get(kind, ""))
             yield (
                 f"{row.kind:<8} {row.sent}: {row.raw_items} raw items, {row.items} items ready, "
                 f"{row.seconds:.0f} s. {row.told}".rstrip()
             )
 
 
+def target(text: str) -> tuple[str, str]:
+    """The type and its address of an argument such as `rss=https://…`."""
+    kind, separator, address = text.partition("=")
+    if not separator or kind not in TARGETS:
+        message = f"{text!r} is not one of {', '.join(TARGETS)}, an equals sign and an address"
+        raise argparse.ArgumentTypeError(message)
+    return kind, address
+
+
 def main() -> int:
-    addresses = ADDRESSES | dict(one.split("=", 1) for one in sys.argv[1:])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "targets", nargs="*", type=target, metavar="type=address", help="other than the usual"
+    )
+    addresses = TARGETS | dict(parser.parse_args().targets)
     lines = []
     try:
         for line in report(addresses):
