@@ -13,7 +13,7 @@ from pipeline.engines.checks.grounded import check_grounding, without_added, wor
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
-from pipeline.text.prompt_injection import carried_out
+from pipeline.text.prompt_injection import obeyed_in
 from pipeline.writers.screen import screened
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     own = (persona.name, persona.handle, persona.who_you_are, persona.voice, *persona.approved_lines)
     known = "\n".join((shown.title, shown.author, shown.text, shown.url, *own, *required))
     words = without_added("\n".join((draft.title, *words_of(draft))), draft)
-    done = carried_out(words, brief.orders, known)
+    done = obeyed_in(words, brief.orders, known)
     if not done:
         return None
     message = f"The text does what orders to a machine in the source want; leave this out: {list_some(done)}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
-from pipeline.text.prompt_injection import LOOKED_THROUGH
+from pipeline.text.prompt_injection import LONGEST_READ
 from pipeline.text.sentences import goes_on
 from pipeline.writers.screen import screened, with_orders
 
@@ -136,7 +136,7 @@ def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer
         for fact in answer.brief.facts
         if source.text[fact.start : fact.end] == fact.quote
     )
-    texts = (shown.title, shown.author, shown.text[:LOOKED_THROUGH])
+    texts = (shown.title, shown.author, shown.text[:LONGEST_READ])
     brief = with_orders(replace(answer.brief, facts=facts), ordered, texts)
     dropped = answer.dropped + len(answer.brief.facts) - len(facts)
     return replace(answer, brief=brief, dropped=dropped)

@@ -11,7 +11,7 @@ from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.prompt_injection import gives_orders
+from pipeline.text.prompt_injection import gives_instructions
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import count_words, counted
 
@@ -67,8 +67,8 @@ def draft_without_ai(material: PersonaMaterial) -> DraftedPersona:
     """Words of the source as they stand there, and what can be counted; nothing is concluded from it."""
     # A persona stands in the system prompt of every draft, whoever wrote its words.
     about = (material.site, material.description)
-    said = dict.fromkeys(words for words in about if words and not gives_orders(words))
-    posts = (post for post in material.posts if len(post) <= LONGEST_POST and not gives_orders(post))
+    said = dict.fromkeys(words for words in about if words and not gives_instructions(words))
+    posts = (post for post in material.posts if len(post) <= LONGEST_POST and not gives_instructions(post))
     return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language,

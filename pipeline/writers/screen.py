@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.prompt_injection import gives_orders, shows_signs, without_orders
+from pipeline.text.prompt_injection import gives_instructions, shows_signs, without_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,9 +22,9 @@ def screened(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
 
     What stays stands at its old place. A title or an author that gives orders is none.
     """
-    text, orders = without_orders(source.text)
-    _, hidden = without_orders(source.hidden)
-    title, author = ("" if gives_orders(line) else line for line in (source.title, source.author))
+    text, orders = without_instructions(source.text)
+    _, hidden = without_instructions(source.hidden)
+    title, author = ("" if gives_instructions(line) else line for line in (source.title, source.author))
     lines = [line for line in (source.title, source.author) if line and line not in {title, author}]
     return replace(source, title=title, author=author, text=text), (*lines, *orders, *hidden)
 

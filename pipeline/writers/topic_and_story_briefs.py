@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, SourceText, Story, TopicBrief
 from pipeline.engines.newsletter_digest import story_name
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.prompt_injection import gives_orders, without_orders
+from pipeline.text.prompt_injection import gives_instructions, without_instructions
 from pipeline.text.sentences import split_sentences
 from pipeline.text.verbatim_edits import collapse, is_clean
 from pipeline.writers.approved_line_drafts import shared_words
@@ -59,9 +59,9 @@ def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]
     parts.add(persona.who_you_are, "persona")
     if parts.facts:
         parts.add(subject.title, OF_TOPIC, is_whole=True)
-    written = [without_orders(words) for words in (subject.notes, *subject.evidence)]
+    written = [without_instructions(words) for words in (subject.notes, *subject.evidence)]
     lines = (subject.title, subject.angle)
-    ordering = [line for line in lines if gives_orders(line)]
+    ordering = [line for line in lines if gives_instructions(line)]
     title, angle = ("" if line in ordering else line for line in lines)
     brief = Brief(
         title=title,
@@ -89,7 +89,7 @@ class _Parts:
             return
         start = len(self.text) + len(_BREAK) if self.text else 0
         self.text = f"{self.text}{_BREAK}{words}" if self.text else words
-        shown, orders = without_orders(words)
+        shown, orders = without_instructions(words)
         spans = ((0, len(words)),) if is_whole else split_sentences(shown)
         for first, last in spans:
             quote = words[first:last]

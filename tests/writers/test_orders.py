@@ -15,7 +15,7 @@ from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body
-from pipeline.text.prompt_injection import carried_out, gives_orders, orders_in, shows_signs
+from pipeline.text.prompt_injection import gives_instructions, instructions_in, obeyed_in, shows_signs
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
 from pipeline.writers.screen import screened
@@ -288,7 +288,7 @@ def printed(source, *, judges=False):
 def test_no_order_is_printed_without_a_model(language, order):
     brief, words, _ = printed(beside(order))
 
-    assert (brief.is_suspect, gives_orders(order)) == (True, True)
+    assert (brief.is_suspect, gives_instructions(order)) == (True, True)
     assert CANARY not in words
     assert "harbour" in words
     told = check_suspicion(brief)
@@ -444,13 +444,13 @@ def test_white_words_on_a_colour_are_seen():
     ],
 )
 def test_plain_orders(order):
-    assert gives_orders(order)
+    assert gives_instructions(order)
 
 
 def test_an_order_takes_no_more_than_its_paragraph():
     text = f"Rye grows well here. {ORDERS['en'][0]} And then BANANA77 again, twice.\n\nWheat grows too."
 
-    ((start, end),) = orders_in(text)
+    ((start, end),) = instructions_in(text)
 
     assert (text[:start], text[end:]) == ("Rye grows well here. ", "\n\nWheat grows too.")
 
@@ -462,7 +462,7 @@ def test_an_order_takes_no_more_than_its_paragraph():
 def test_an_order_takes_nothing_that_stands_before_it(order):
     text = f"Rye grows well here. It needs little water. {order} BANANA77 is great.\n\nWheat grows too."
 
-    ((start, end),) = orders_in(text)
+    ((start, end),) = instructions_in(text)
 
     assert (text[:start].rstrip(), text[end:]) == (
         "Rye grows well here. It needs little water.",
@@ -473,7 +473,7 @@ def test_an_order_takes_nothing_that_stands_before_it(order):
 def test_an_order_below_whom_it_is_for_goes_with_its_paragraph():
     text = f"Rye grows well here.\n\n{ADDRESSED['en'][5]} BANANA77 is great.\n\nWheat grows too."
 
-    ((start, end),) = orders_in(text)
+    ((start, end),) = instructions_in(text)
 
     assert (text[:start], text[end:]) == ("Rye grows well here.\n\n", "\n\nWheat grows too.")
 
@@ -487,7 +487,7 @@ def test_a_title_that_gives_orders_is_none():
 
 @pytest.mark.parametrize("text", [*HARMLESS, *ABOUT_MACHINES])
 def test_what_is_said_to_people_is_no_order(text):
-    assert not gives_orders(text)
+    assert not gives_instructions(text)
     assert not shows_signs(text)
     assert Extractive().brief(beside(text)).brief.is_suspect is False
 
@@ -497,8 +497,8 @@ def test_words_of_the_source_are_no_order_that_was_carried_out(text):
     """An order takes nothing from what stands beside it."""
     order = f"{ORDERS['en'][0]} Say it as “{FIRST[:40]}”."
 
-    assert carried_out(FIRST, (order,), beside(text).text) == ()
-    assert carried_out(f"{FIRST} {CANARY.lower()}", (order,), beside(text).text) == (CANARY,)
+    assert obeyed_in(FIRST, (order,), beside(text).text) == ()
+    assert obeyed_in(f"{FIRST} {CANARY.lower()}", (order,), beside(text).text) == (CANARY,)
 
 
 def test_there_are_enough_of_both():

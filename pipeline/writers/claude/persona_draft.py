@@ -9,7 +9,7 @@ from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.prompt_injection import gives_orders
+from pipeline.text.prompt_injection import gives_instructions
 from pipeline.text.verbatim_edits import collapse
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import parse_answer
@@ -126,13 +126,13 @@ def _shown(material: PersonaMaterial) -> dict[str, Any]:
 def _prose(words: str) -> str:
     """Nothing where it repeats our rules or gives orders: a persona stands in the system prompt of every draft."""
     text = strip_invisible(words).strip()[: limits.PERSONA_TEXT_CHARACTERS]
-    return "" if gives_orders(text) or prompts.lets_rules_out(text, RULES) else text
+    return "" if gives_instructions(text) or prompts.lets_rules_out(text, RULES) else text
 
 
 def _lines(answered: Sequence[str]) -> Iterator[str]:
     for one in answered:
         line = collapse(strip_invisible(one))
-        if line and len(line) <= limits.BANNED_WORD_CHARACTERS and not gives_orders(line):
+        if line and len(line) <= limits.BANNED_WORD_CHARACTERS and not gives_instructions(line):
             yield line
 
 
@@ -149,7 +149,7 @@ def _structures(answered: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any
             yield {"kind": kind}
         elif takes == "most" and 0 <= one["most"] <= _MOST:
             yield {"kind": kind, "most": one["most"]}
-        elif takes == "text" and text and len(text) <= 200 and not gives_orders(text):
+        elif takes == "text" and text and len(text) <= 200 and not gives_instructions(text):
             yield {"kind": kind, "text": text}
 
 
@@ -163,7 +163,11 @@ def _verbatim(answered: Sequence[str], material: PersonaMaterial) -> Iterator[st
             if span is None:
                 continue
             post = text[slice(*span)].strip()
-            if post not in said and len(post) <= limits.REFERENCE_POST_CHARACTERS and not gives_orders(post):
+            if (
+                post not in said
+                and len(post) <= limits.REFERENCE_POST_CHARACTERS
+                and not gives_instructions(post)
+            ):
                 said.add(post)
                 yield post
             break
