@@ -58,7 +58,7 @@ def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
 
 
 def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
-    """The preferences of one person; None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
+    """None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
     member = (
         Membership.objects.of(workspace_id)
         .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)

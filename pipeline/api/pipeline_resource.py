@@ -36,7 +36,7 @@ POST_PARAMETERS: Final = [IDEMPOTENCY_KEY]
 
 
 def path_id(prefix: str) -> OpenApiParameter:
-    """The parameter for a public id in the path: 128 bits in 26 letters of base 32, as `config/core/ids.py` writes them."""
+    """A public id in the path: 128 bits in 26 letters of base 32, as `config/core/ids.py` writes them."""
     return OpenApiParameter(
         "id",
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},

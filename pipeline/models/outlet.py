@@ -47,7 +47,7 @@ class Outlet(WorkspaceRow, DueModel):
     profile = models.JSONField(default=dict, db_default=EMPTY)
     """What the platform said of the account last: `{"external_id", "handle", "name", "url", "scopes", "limits", "notes"}`."""
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
-    """The unguessable part of its public addresses: those of the workspace's feed and of a newsletter's sign-up form."""
+    """The unguessable part of its public addresses: the workspace's feed and a newsletter's sign-up form."""
     status = models.CharField(max_length=20, choices=OutletStatus, default=OutletStatus.OK)
     last_error = models.JSONField(null=True)
     """`{"code", "message", "at"}` of the last failure of its account; None while it works."""

@@ -49,7 +49,7 @@ _SECRET: Final = (
 
 
 class _Family(NamedTuple):
-    """One way to instruct. `pattern` is only looked for in texts that hold one of the stems, in small letters: it is slow."""
+    """One way to instruct: `pattern` is slow, so it is only looked for in texts that hold a stem, in small letters."""
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -209,7 +209,7 @@ def shows_signs(text: str) -> bool:
 
 
 def instructions_in(text: str) -> tuple[Span, ...]:
-    """Each sentence that gives instructions as `text[start:end]`, with the rest of its paragraph, which says what to do."""
+    """Each sentence that gives instructions, `text[start:end]`, with its paragraph's rest, which says what to do."""
     found: list[Span] = []
     start = 0
     breaks = iter([*(one.span() for one in _PARAGRAPH.finditer(text)), (len(text), len(text))])

@@ -63,7 +63,7 @@ class IdleConnections:
             found.socket.close()
 
     def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
-        """Keep a connection; the eldest is closed where its origin has too many, and the eldest origin's where all have."""
+        """Keep a connection; the eldest of its origin, or all of the eldest origin, are closed where there are too many."""
         now = monotonic()
         with self._lock:
             held = self._idle.setdefault(origin, deque())

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 STORY_WORDS: Final = (70, 110)
 """The fewest and the most in which a story is told well: 20 to 45 seconds."""
 MARGIN_WORDS: Final = 5
-"""No further sentence is chosen once a story has so many more than the fewest; a model is asked to stay within both ends."""
+"""No sentence is added once a story has so many more than the fewest; a model is asked to stay within both ends."""
 SENTENCE_CHARACTERS_MOST: Final = 220
 """A longer sentence isn't told."""
 _FIRST_PASSAGE_WORDS_LEAST: Final = 12

@@ -27,7 +27,7 @@ def workspace_has_key(workspace: Workspace) -> bool:
 
 
 def generation_queue_for(workspace: Workspace) -> GenerationQueue:
-    """Where its words are written: a model is waited for; without one they are taken from the source, which computes."""
+    """Where words are written: a model is waited for; without one they are taken from the source, which computes."""
     return GenerationQueue.GENERATE if workspace_has_key(workspace) else GenerationQueue.COMPUTE
 
 

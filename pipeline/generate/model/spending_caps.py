@@ -1,4 +1,4 @@
-"""Spending caps hold calls of a model back: the workspace's for a month, the operator's for a day, and a switch for all.
+"""Spending caps hold calls of a model back: the workspace's for a month, the operator's for a day; so does a switch.
 
 Amounts are millionths of a US dollar; months and days are UTC.
 """

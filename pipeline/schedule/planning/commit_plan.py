@@ -1,4 +1,4 @@
-"""A week's plan is committed: what still stands as it was shown is scheduled, and each other entry says why it isn't."""
+"""A week's plan is committed: what still stands as it was shown is scheduled, the rest is refused with a reason."""
 
 from __future__ import annotations
 
