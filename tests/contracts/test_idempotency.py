@@ -261,7 +261,7 @@ def test_key_means_nothing_to_other_methods(alice):
 def held_push(monkeypatch):
     """Pushes wait inside, until they are let go."""
     inside, go = threading.Event(), threading.Event()
-    push = raw_items.push.push
+    push = raw_items.store_raw_item.push
 
     def wait(*args, **more):
         pushed = push(*args, **more)
@@ -269,7 +269,7 @@ def held_push(monkeypatch):
         assert go.wait(20)
         return pushed
 
-    monkeypatch.setattr(raw_items.push, "push", wait)
+    monkeypatch.setattr(raw_items.store_raw_item, "push", wait)
     yield inside, go
     go.set()
 
