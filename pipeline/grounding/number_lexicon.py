@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.text.language_detection import FREQUENT, guess_language
 
@@ -447,13 +447,20 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
 )  # fmt: skip
 
 
+class UnitMeaning(NamedTuple):
+    """What a word of a unit can measure: `unit` is the base, `factor` how many of the base one of it is."""
+
+    unit: str
+    factor: Fraction
+
+
 @cache
-def units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
-    """Each word of a unit, several joined by a space, with what it can measure and how much of the base it is."""
-    found: dict[str, tuple[tuple[str, Fraction], ...]] = {}
+def units() -> dict[str, tuple[UnitMeaning, ...]]:
+    """Each word of a unit, several joined by a space, with what it can mean."""
+    found: dict[str, tuple[UnitMeaning, ...]] = {}
     for words, codes, factor in _UNITS:
         meanings = tuple(
-            (code, Fraction(1) if code.startswith("cur:GBP") and "|" in codes else Fraction(factor))
+            UnitMeaning(code, Fraction(1 if code.startswith("cur:GBP") and "|" in codes else factor))
             for code in codes.split("|")
         )
         for word in words.split():

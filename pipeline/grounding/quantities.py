@@ -8,7 +8,7 @@ from typing import Final
 
 from pipeline.grounding.number_lexicon import language_of
 from pipeline.grounding.parsed_numbers import ParsedText
-from pipeline.grounding.read_quantities import Reader
+from pipeline.grounding.read_quantities import QuantityReader
 from pipeline.text.links import find_links
 
 _LINKISH: Final = re.compile(r"://|\w\.\w")
@@ -42,7 +42,7 @@ def _read(text: str, language: str) -> ParsedText:
         end = max(text.rfind(space, _READ_MOST - _LONGEST_WORD, _READ_MOST) for space in " \n")
         end = end if end >= 0 else _READ_MOST
     said = _without_addresses(text[:end])
-    parsed = ParsedText(said, language, Reader(said, language).read(), unread_text=text[end:])
+    parsed = ParsedText(said, language, QuantityReader(said, language).read(), unread_text=text[end:])
     parsed.index()
     return parsed
 

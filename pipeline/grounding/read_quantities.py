@@ -1,4 +1,7 @@
-"""A number of a text with the unit, the scale and the range that stand around it."""
+"""A `QuantityReader` turns a text into its quantities: each number with the unit, the scale and the range around it.
+
+Units are counted in one base each: durations and ages in seconds or months, lengths in metres, money in its currency.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,34 @@ from fractions import Fraction
 from typing import Final
 
 from pipeline.grounding.number_finder import Core
-from pipeline.grounding.number_lexicon import AFTER_A_PART, ARTICLES, LONGEST_UNIT, STRETCHING, units
+from pipeline.grounding.number_lexicon import (
+    AFTER_A_PART,
+    ARTICLES,
+    LONGEST_UNIT,
+    STRETCHING,
+    UnitMeaning,
+    units,
+)
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.special_numbers import SpecialNumbers
 
+# What follows a number, with the gap before it: " million", "-year", " %-points", "°C", " m²", " km/h", "€".
 _NEXT: Final = re.compile(
     r"(?P<gap>[ \t\u00a0\u202f\u2009]{0,3}(?:\n[ \t]{0,3})?[-\u2010\u2011]?)(?P<word>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|(?:M|Md|Mrd|k|K|B|G)(?=[$€£])|%-points|[%‰٪％]|°\s?[CF]?(?![^\W\d_])"
     r"|[^\W\d_]+[²]?(?:/h)?|[×])"
 )
+# A sign or a word before a temperature: "(-", " minus ".
 _MINUS: Final = re.compile(r"(?:(?:^|[\s(])[-\u2212]|\b(?:minus|moins|menos)\s)$")
+# The second half of "3/4".
 _FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
-_IN: Final = re.compile(
+# Between the two numbers of a share: "one in five", "3 out of 4", "2 de cada 3". By the last part "to" counts only where
+# no space follows it, and a colon never does: "3 to 4" and "3:4" are no shares.
+_IN_EVERY: Final = re.compile(
     r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
 )
-_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
+_ABBREVIATION_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
 """An abbreviation of several letters goes on."""
+# Between the two numbers of a list or a range: " to ", "–", " bis ", " to $".
 _RANGE: Final = re.compile(
     r"\s*(?:[-\u2013\u2014]|to|and|or|through|bis|und|oder|à|et|ou|a|y|o|,|, and|, or)\s*(?:(?:US|A|C)?[$€£¥₹]\s?)?"
 )
@@ -33,23 +49,38 @@ _EASTERN_UNITS: Final = {
     "平方メートル": "m2",
 }
 _EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in _EASTERN_UNITS)
+# Ages are counted in months, as durations of years are.
 _EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
+# Before a place in an order: "no. ", "Platz ", "#".
 _PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
 _WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
 _WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
+# "Two and a half", "dos y media".
 _HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
+# What stands before the "half" of "a year and a half".
 _AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
 _LARGEST_PART: Final = 100
+"""The largest number that a share is of: "one in a hundred"."""
 _READINGS_MOST: Final = 8
 """Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
 _SCALES_MOST: Final = 4
 """Scales that follow one number: "a million million"."""
-_DAYS: Final = 31
-_HUNDRED: Final = 100
+_LAST_DAY_OF_MONTH: Final = 31
+_LARGEST_GERMAN_ORDINAL: Final = 100
+"""A German number with a point and a word behind it ("3. Platz") may be an ordinal up to here."""
+# Characters that are looked at around a number.
+_WINDOW_OF_WORD: Final = 14
+_WINDOW_OF_AND_A_HALF: Final = 24
+_WINDOW_BEFORE: Final = 8
+_WINDOW_OF_MINUS: Final = 7
+_WINDOW_AFTER_ORDINAL: Final = 7
 
 
-class Reader(SpecialNumbers):
+class QuantityReader(SpecialNumbers):
+    """Reads one text: the finder gives its numbers, the special ones are sorted out, the others get their units."""
+
     def read(self) -> list[Quantity]:
+        """The quantities in the order of the text, none of which overlap."""
         cores = self.find_cores()
         quantities: list[Quantity] = []
         ends: list[int] = []
@@ -57,17 +88,18 @@ class Reader(SpecialNumbers):
             if ends and core.start < ends[-1]:
                 continue
             following = cores[place + 1] if place + 1 < len(cores) else None
-            quantity = self._quantity(core, following)
+            quantity = self._quantity_at(core, following)
             if quantity is not None:
                 quantities.append(quantity)
                 ends.append(quantity.end)
                 self.read_to = quantity.end
-        self._spread(quantities)
+        self._copy_units(quantities)
         return quantities
 
     # --- What stands around a number ---------------------------------------------------------------------------------
 
-    def _quantity(self, core: Core, following: Core | None) -> Quantity | None:
+    def _quantity_at(self, core: Core, following: Core | None) -> Quantity | None:
+        """The quantity of one number, `following` being the next in the text; None where it is no quantity."""
         if core.role == "digits":
             if self.is_mark(core):
                 return None
@@ -77,7 +109,7 @@ class Reader(SpecialNumbers):
         if core.role in {"part", "ordinal_or_part", "ordinal"} and not self._is_part(core):
             return self._ordinal(core)
         if core.role in {"part", "ordinal_or_part"}:
-            return self._share(core.start, core.end, Fraction(1) / core.values[0])
+            return self._read_share(core.start, core.end, Fraction(1) / core.values[0])
         if core.role in {"times", "many"}:
             return Quantity(core.start, core.end, [NumberMeaning(one, core.role, one) for one in core.values])
         pair = self._pair(core, following)
@@ -88,7 +120,9 @@ class Reader(SpecialNumbers):
         if core.role == "ordinal":
             return False
         word = self.text[core.start : core.end].lower()
-        before = re.search(r"([^\W\d_]+)[\s-]*$", self.text[max(0, core.start - 14) : core.start])
+        before = re.search(
+            r"([^\W\d_]+)[\s-]*$", self.text[max(0, core.start - _WINDOW_OF_WORD) : core.start]
+        )
         said = before.group(1).lower() if before else ""
         if word in {"half", "hälfte", "moitié", "mitad"}:
             return said not in {
@@ -112,10 +146,14 @@ class Reader(SpecialNumbers):
         after = _NEXT.match(self.text, core.end)
         return after is None or after["word"].lower() in AFTER_A_PART
 
-    def _share(self, start: int, end: int, value: Fraction) -> Quantity:
+    def _read_share(self, start: int, end: int, value: Fraction) -> Quantity:
         """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
         found = [NumberMeaning(value, "ratio", value)]
-        more = _AND_A_HALF.search(self.text[max(0, start - 24) : start]) if value == Fraction(1, 2) else None
+        more = (
+            _AND_A_HALF.search(self.text[max(0, start - _WINDOW_OF_AND_A_HALF) : start])
+            if value == Fraction(1, 2)
+            else None
+        )
         meaning = units().get(more.group(1).lower()) if more else None
         if more and meaning:
             # "A year and a half".
@@ -138,7 +176,7 @@ class Reader(SpecialNumbers):
             meaning, unit_end = self._unit(position)
             if not meaning:
                 meaning, unit_end = units().get(word.group().lower(), ()), word.end()
-            if meaning and meaning[0][0] in {"s", "month", "m", "g", "l", "pp", "ratio"}:
+            if meaning and meaning[0].unit in {"s", "month", "m", "g", "l", "pp", "ratio"}:
                 found += [NumberMeaning(value * factor, unit, value) for unit, factor in meaning]
                 end = unit_end
         return Quantity(start, end, found, bare_values=frozenset({value}))
@@ -154,7 +192,7 @@ class Reader(SpecialNumbers):
                 and 0 < core.values[0] < int(slash.group(1)) <= _LARGEST_PART
                 and self.text[core.start - 1 : core.start] != "/"
             ):
-                return self._share(core.start, slash.end(), core.values[0] / int(slash.group(1)))
+                return self._read_share(core.start, slash.end(), core.values[0] / int(slash.group(1)))
         if following is None or not following.values:
             return None
         gap = self.text[core.end : following.start]
@@ -169,9 +207,9 @@ class Reader(SpecialNumbers):
                 and core.values[0] < following.values[0]
                 and (not is_one or self._is_part(following))
             ):
-                return self._share(core.start, following.end, core.values[0] / following.values[0])
+                return self._read_share(core.start, following.end, core.values[0] / following.values[0])
             return None
-        joins = _IN.fullmatch(gap)
+        joins = _IN_EVERY.fullmatch(gap)
         if joins is None or following.role not in {"digits", "words"} or core.role not in {"digits", "words"}:
             return None
         small, large = core.values[0], following.values[0]
@@ -188,12 +226,13 @@ class Reader(SpecialNumbers):
         )
 
     def _ordinal(self, core: Core) -> Quantity | None:
-        tail = self.text[core.end : core.end + 7].lower()
+        """A place in an order; None where the word is none, as in "second-hand" or "per second"."""
+        tail = self.text[core.end : core.end + _WINDOW_AFTER_ORDINAL].lower()
         if tail.startswith(("-hand", "-party", "-class", "-rate", "-guess")):
             return None
         if core.role == "part":
             return None
-        before = self.text[max(0, core.start - 8) : core.start].lower()
+        before = self.text[max(0, core.start - _WINDOW_BEFORE) : core.start].lower()
         word = self.text[core.start : core.end].lower()
         if (
             word == "second"
@@ -206,8 +245,9 @@ class Reader(SpecialNumbers):
         return Quantity(core.start, core.end, [NumberMeaning(one, "ord", one) for one in core.values])
 
     def _measured(self, core: Core) -> Quantity:
+        """A number with the half, the scale, the money and the unit that stand at it."""
         text = self.text
-        before = text[max(0, core.start - 8) : core.start]
+        before = text[max(0, core.start - _WINDOW_BEFORE) : core.start]
         prefix = self.money_before(core)
         values = list(core.values)
         end = core.end
@@ -218,18 +258,22 @@ class Reader(SpecialNumbers):
         scaled, also_unscaled = values, list[NumberMeaning]()
         if half or core.role != "words":
             scaled, end, also_unscaled = self._scale(values, end, has_prefix=prefix is not None)
-        meanings: tuple[tuple[str, Fraction], ...] = ()
+        meanings: tuple[UnitMeaning, ...] = ()
         if prefix:
             code = prefix["code"].lower()
             meanings = units().get("inr" if code == "rs" else code, ())
             # "$214 million US" and "US$ 5 dollars" say it twice.
         after, after_end = self._unit(end)
-        if after and not (prefix and not after[0][0].startswith("cur")):
+        if after and not (prefix and not after[0].unit.startswith("cur")):
             meanings, end = (meanings or after), after_end
         found = [NumberMeaning(one * factor, unit, one) for one in scaled for unit, factor in meanings]
         found += also_unscaled
         if not meanings:
-            month = self.month_at(core.start, core.end) if core.values and core.values[0] <= _DAYS else 0
+            month = (
+                self.month_at(core.start, core.end)
+                if core.values and core.values[0] <= _LAST_DAY_OF_MONTH
+                else 0
+            )
             found += [NumberMeaning(one, f"date:{month}" if month else "", one) for one in scaled]
             if (
                 self.language == "de"
@@ -237,13 +281,13 @@ class Reader(SpecialNumbers):
                 and _WORD_AFTER_A_POINT.match(text, core.end)
                 and not month
             ):
-                found += [NumberMeaning(one, "ord", one) for one in scaled if one <= _HUNDRED]
+                found += [NumberMeaning(one, "ord", one) for one in scaled if one <= _LARGEST_GERMAN_ORDINAL]
             if _PLACE_BEFORE.search(before.lower()):
                 found += [NumberMeaning(one, "ord", one) for one in scaled]
         if (
             meanings
-            and meanings[0][0] in {"°C", "°F", "°"}
-            and _MINUS.search(text[max(0, core.start - 7) : core.start])
+            and meanings[0].unit in {"°C", "°F", "°"}
+            and _MINUS.search(text[max(0, core.start - _WINDOW_OF_MINUS) : core.start])
         ):
             found = [NumberMeaning(-one.value, one.unit, one.plain) for one in found]
         is_article = (
@@ -259,9 +303,9 @@ class Reader(SpecialNumbers):
             bare_values=said,
         )
 
-    def _is_a_while(self, meanings: tuple[tuple[str, Fraction], ...]) -> bool:
+    def _is_a_while(self, meanings: tuple[UnitMeaning, ...]) -> bool:
         """In "un an", where the word for one is the article, nothing is counted."""
-        return meanings[0][0] in {"s", "month"} and self.language != "en"
+        return meanings[0].unit in {"s", "month"} and self.language != "en"
 
     def _scale(
         self, values: list[Fraction], end: int, *, has_prefix: bool
@@ -291,7 +335,7 @@ class Reader(SpecialNumbers):
                 meaning = units().get(word.lower())
                 if (
                     meaning
-                    and not (after and after[0][0].startswith("cur"))
+                    and not (after and after[0].unit.startswith("cur"))
                     and not (word == "M" and not match["gap"])
                 ):
                     unscaled += [
@@ -303,14 +347,15 @@ class Reader(SpecialNumbers):
                 end += 1
         return values, end, unscaled
 
-    def _unit(self, end: int) -> tuple[tuple[tuple[str, Fraction], ...], int]:
+    def _unit(self, end: int) -> tuple[tuple[UnitMeaning, ...], int]:
         """The unit after a number, and where it ends; one word such as "full" may stand between."""
         if self.text[end : end + 1] in _EASTERN_BEGINNINGS:
             for word, unit in _EASTERN_UNITS.items():
                 if self.text.startswith(word, end):
-                    return ((unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
+                    return (UnitMeaning(unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
         words: list[str] = []
-        position, found, found_end = end, (), end  # type: tuple[int, tuple[tuple[str, Fraction], ...], int]
+        position, found_end = end, end
+        found: tuple[UnitMeaning, ...] = ()
         while len(words) < LONGEST_UNIT and (match := _NEXT.match(self.text, position)):
             word = match["word"].lower().replace("° ", "°")
             if not words and word in {"de", "d", "of", "us"} and match["gap"] != "-":
@@ -322,7 +367,7 @@ class Reader(SpecialNumbers):
             if not words and word in STRETCHING and position == end and not found:
                 position = match.end()
                 continue
-            if len(word) == 1 and _GOES_ON.match(self.text, match.end()):
+            if len(word) == 1 and _ABBREVIATION_GOES_ON.match(self.text, match.end()):
                 # "p.m." is no pence, and the first letter of "m.p.h." no metres.
                 break
             words.append(word)
@@ -334,7 +379,7 @@ class Reader(SpecialNumbers):
 
     # --- Lists and ranges --------------------------------------------------------------------------------------------
 
-    def _spread(self, quantities: list[Quantity]) -> None:
+    def _copy_units(self, quantities: list[Quantity]) -> None:
         """In "5 to 10 million dollars", "12 or 15 percent" and "12–14 November" the first shares what the last says."""
         for place in range(len(quantities) - 2, -1, -1):
             one, other = quantities[place], quantities[place + 1]
@@ -342,15 +387,16 @@ class Reader(SpecialNumbers):
             if joins is None or one.label or other.label or not one.readings or not other.readings:
                 continue
             if all(reading.unit == "" for reading in one.readings):
-                self._share_unit(one, other)
+                self._copy_unit_back(one, other)
             elif all(reading.unit == "" for reading in other.readings):
-                self._hand_on_unit(one, other)
+                self._copy_unit_on(one, other)
                 if one.readings[0].unit.startswith("cur"):
-                    self._share_unit(one, other)
+                    self._copy_unit_back(one, other)
             elif one.readings[0].unit.startswith("cur") and other.readings[0].unit == one.readings[0].unit:
-                self._share_unit(one, other)
+                self._copy_unit_back(one, other)
 
-    def _share_unit(self, one: Quantity, other: Quantity) -> None:
+    def _copy_unit_back(self, one: Quantity, other: Quantity) -> None:
+        """In "5 to 10 million dollars" the first shares scale and unit of the last."""
         more: list[NumberMeaning] = []
         has_own_scale = any(reading.plain not in one.bare_values for reading in one.readings)
         for reading in other.readings:
@@ -366,7 +412,7 @@ class Reader(SpecialNumbers):
                 ]
         _add(one, more)
 
-    def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:
+    def _copy_unit_on(self, one: Quantity, other: Quantity) -> None:
         """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
         if _WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
             return
@@ -380,4 +426,5 @@ class Reader(SpecialNumbers):
 
 
 def _add(quantity: Quantity, more: list[NumberMeaning]) -> None:
+    """Give a quantity further readings, each once, up to `_READINGS_MOST`."""
     quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]

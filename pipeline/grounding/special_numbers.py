@@ -26,8 +26,9 @@ _LEAST_PHONE: Final = 7
 _SPACES_MOST: Final = 40
 """Spaces between the end of a post and its counter."""
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
-_DAYS: Final = 31
-_HUNDRED: Final = 100
+_LAST_DAY_OF_MONTH: Final = 31
+_LEAST_WHOLE_YEAR: Final = 100
+"""In "the 90s" a smaller number is of the twentieth century."""
 _MONEY_BEFORE: Final = re.compile(
     r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)\Z"
 )
@@ -75,7 +76,7 @@ class SpecialNumbers(NumberWords):
         if numeric:
             first, second, of = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
             days = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
-            if any(day <= _DAYS and month <= 12 for day, month in days):
+            if any(day <= _LAST_DAY_OF_MONTH and month <= 12 for day, month in days):
                 found = [
                     NumberMeaning(Fraction(day), f"date:{month}", Fraction(day))
                     for day, month in days
@@ -89,7 +90,7 @@ class SpecialNumbers(NumberWords):
                 first, phone.end(), [], label="".join(re.findall(r"\d", ascii_digits(phone.group())))
             )
         short = _SHORT_DATE.match(text, start) if self.reads("de") else None
-        if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= _DAYS:
+        if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= _LAST_DAY_OF_MONTH:
             day = Fraction(int(short.group(1)))
             return Quantity(start, short.end(), [NumberMeaning(day, f"date:{int(short.group(2))}", day)])
         clock = _CLOCK.match(text, start)
@@ -143,7 +144,7 @@ class SpecialNumbers(NumberWords):
             return None
         letters = tail.group().lower()
         if letters in {"s", "er"} and core.values[0] >= 10 and core.values[0] % 10 == 0:
-            year = core.values[0] if core.values[0] >= _HUNDRED else 1900 + core.values[0]
+            year = core.values[0] if core.values[0] >= _LEAST_WHOLE_YEAR else 1900 + core.values[0]
             return Quantity(core.start, tail.end(), [NumberMeaning(year, "era", year)])
         if _ORDINAL_END.fullmatch(letters):
             value = core.values[0]
