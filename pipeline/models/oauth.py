@@ -17,7 +17,9 @@ from config.core.ids import uuid7
 class OAuthApp(models.Model):
     """What the operator has registered at a platform; one for each, for every workspace."""
 
-    class Review(models.TextChoices):
+    class AppReview(models.TextChoices):
+        """How far the platform is with its review of the application."""
+
         NOT_SUBMITTED = "not_submitted", _("not submitted")
         IN_REVIEW = "in_review", _("in review")
         APPROVED = "approved", _("approved")
@@ -35,7 +37,7 @@ class OAuthApp(models.Model):
         help_text=_("Additional to the posting scopes, separated by spaces."),
     )
     review = models.CharField(
-        _("the platform's review"), max_length=20, choices=Review.choices, default=Review.NOT_SUBMITTED
+        _("the platform's review"), max_length=20, choices=AppReview.choices, default=AppReview.NOT_SUBMITTED
     )
     note = models.TextField(_("note"), max_length=1000, blank=True, default="")
     created_at = models.DateTimeField(default=utc_now)
