@@ -38,6 +38,7 @@ from webhooks import endpoints
 from webhooks.models import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from config.demo.stories import DemoStory
@@ -55,8 +56,17 @@ EVERGREEN: Final = 2
 """The number of the story whose post comes back."""
 STUBBORN: Final = "Stubborn channel"
 SILENT: Final = "Silent channel"
-_CHANNELS: Final = {CHANNEL: [], STUBBORN: ["reject"], SILENT: ["silence"]}
-"""Simulated outlets, and how each answers (`pipeline.platforms.simulated`)."""
+BOARD: Final = "Village notice board"
+_OUTLETS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    CHANNEL: ("simulated", {"script": []}),
+    STUBBORN: ("simulated", {"script": ["reject"]}),
+    SILENT: ("simulated", {"script": ["silence"]}),
+    BOARD: (
+        "handoff",
+        {"place": "Notice board", "instructions": "Print it and pin it beside the door of the library."},
+    ),
+}
+"""Their platforms and settings: simulated ones, with how each answers, and one where a person posts."""
 EDITOR: Final = "edda@demo.example"
 _PEOPLE: Final = (
     ("Edda Quinn", EDITOR, Membership.Role.EDITOR),
@@ -117,16 +127,16 @@ def _roots(workspace: Workspace) -> None:
         for given in TOPICS:
             if not Topic.objects.of(workspace).filter(title=given["title"]).exists():
                 _mark(topics.create(workspace, given, now=now))
-        for name, script in _CHANNELS.items():
+        for name, (platform, config) in _OUTLETS.items():
             if not Outlet.objects.of(workspace).filter(name=name).exists():
-                # As the outlet of this kind that a workspace has from the start: nobody connects one.
+                # As the outlets that a workspace has from the start: nobody connects one.
                 Outlet.everywhere.create(
                     workspace=workspace,
-                    platform="simulated",
+                    platform=platform,
                     name=name,
-                    is_simulated=True,
+                    is_simulated=platform == "simulated",
                     is_sample=True,
-                    config={"script": script},
+                    config=dict(config),
                     created_at=now,
                     updated_at=now,
                 )
@@ -246,9 +256,9 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 
 
 def _odd_ones(workspace: Workspace, now: datetime) -> None:
-    """One refused by its outlet, one of which nobody knows whether it is out, one on hold, one whose source changed."""
-    for number, channel in enumerate((STUBBORN, SILENT)):
-        with clock.frozen_at(now - timedelta(minutes=50 - 20 * number)):
+    """Posts that are refused, not known to be out, or to be made by hand; one on hold, one whose source changed."""
+    for number, channel in enumerate((STUBBORN, SILENT, BOARD)):
+        with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _made(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)
     with clock.frozen_at(now - timedelta(minutes=20)), samples.filling(workspace):

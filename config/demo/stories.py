@@ -260,6 +260,12 @@ MISHAPS: Final = (
         "The ice rink on the market square opens a week early this year, because the nights are cold already. Skates cost "
         "three crowns an hour, and on Sundays they cost nothing. The town band plays on the first evening from six o'clock.",
     ),
+    DemoStory(
+        "repair-evening",
+        "The library mends what is broken",
+        "On the first Thursday of each month the library of Brentwick mends lamps, radios and toasters. Nine volunteers "
+        "bring their own tools, and a repair costs nothing but the spare part. The first evening begins at seven.",
+    ),
 )
 CHANGED: Final = (
     "The council of Brentwick voted for a new ferry line on Tuesday evening after two hours of debate. Four electric boats "

@@ -56,6 +56,7 @@ def test_it_is_lived_in(workspace, record_property):
     assert set(items.values_list("bucket", flat=True)) == {"video", "image", "text", "blog", "newsletter"}
     assert {"published", "scheduled", "publish_failed"} <= statuses(GeneratedItem)
     assert {"published", "scheduled", "failed", "unknown"} <= statuses(Publication)
+    assert Publication.everywhere.live().unsent().by_hand().count() == 1
     assert items.filter(held="source_changed").exists()
     assert items.filter(flagged="source_changed", status="published").exists()
     days = set(Publication.everywhere.filter(status="published").values_list("published_at__date", flat=True))
