@@ -1,4 +1,5 @@
-// The search for everything: Ctrl or ⌘ K and / open it; the arrows choose, Enter opens. Without it the link leads to its page.
+// The keys of every page: Ctrl or ⌘ K and / open the search for everything, in which the arrows choose and Enter opens;
+// c creates, ? lists the keys. Without them the links lead to their pages.
 
 const WAIT = 120;
 let timer = 0;
@@ -38,6 +39,19 @@ function open() {
   [...document.querySelectorAll("[data-search]")].find(shown)?.click();
 }
 
+// The page for reviews has a list of its own.
+function listKeys() {
+  const dialog = document.getElementById("dialog");
+  const list = document.querySelector("[data-shortcuts]");
+  if (!list || document.querySelector("dialog[open], [data-keys]")) return;
+  dialog.replaceChildren(list.content.cloneNode(true));
+  const heading = dialog.querySelector("h2");
+  heading.id = "dialog-title";
+  dialog.setAttribute("aria-labelledby", "dialog-title");
+  dialog.returnFocus = document.activeElement;
+  dialog.showModal();
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented) return;
   const writes = event.target.closest?.("input, textarea, select, [contenteditable]");
@@ -45,6 +59,9 @@ document.addEventListener("keydown", (event) => {
   if (isShortcut || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !writes)) {
     event.preventDefault();
     open();
+  } else if (!writes && !event.ctrlKey && !event.metaKey && !event.altKey && (event.key === "c" || event.key === "?")) {
+    if (event.key === "?") listKeys();
+    else if (!document.querySelector("dialog[open]")) document.querySelector("[data-create]")?.click();
   } else if (event.target.id === "finder" && !event.isComposing) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); step(event.key === "ArrowDown" ? 1 : -1); }
     else if (event.key === "Enter" && chosen()) { event.preventDefault(); chosen().click(); }

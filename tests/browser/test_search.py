@@ -45,3 +45,24 @@ def test_search_for_everything(page, db):
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_role("link", name="Search", exact=True).click()
     expect(field).to_be_focused()
+
+
+def test_keys_of_every_page(page, db):
+    alice = person("alice@example.test", "Alice")
+    newsroom = workspaces.create("Newsroom", owner=alice)
+    workspaces.whitelist(newsroom, "operator@example.test")
+    log_in(page, alice, f"/w/{encode('ws', newsroom.pk)}/sources/")
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keys).to_contain_text("search everything")
+    look_over(page, "keys")
+    page.keyboard.press("c")
+    expect(keys).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    with page.expect_navigation():
+        page.keyboard.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Create")
+    # Where somebody writes they are letters.
+    page.get_by_label("Link or text").press_sequentially("c?")
+    expect(page.get_by_label("Link or text")).to_have_value("c?")
