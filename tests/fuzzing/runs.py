@@ -108,6 +108,12 @@ UNKNOWABLE: Final = (
         "selector_unreadable",
         "What a selector may be is a grammar's, not a pattern's.",
     ),
+    Unknowable("q", "invalid", "Which texts hold a word is told by Unicode's tables, not by a pattern."),
+    Unknowable(
+        r"config\.url",
+        "not_a_place",
+        "Which addresses of YouTube's lead to a channel or a video is YouTube's grammar.",
+    ),
     Unknowable("items_least", "invalid", "The least and the most of a digest belong together."),
     Unknowable(
         r"content(\..*)?",
