@@ -15,7 +15,7 @@ from config.core import clock, task_runner
 from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
-from pipeline import publish
+from pipeline import plugins, publish
 from pipeline.ingest import collect, raw_content, store_raw_item
 from pipeline.models import (
     GeneratedItem,
@@ -31,6 +31,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.personas import crud, topics
+from pipeline.platforms.base import Platform
 from pipeline.review import decisions
 from pipeline.schedule import series
 from pipeline.schedule.recurring import crud as keeping
@@ -134,7 +135,7 @@ def _roots(workspace: Workspace) -> None:
                     workspace=workspace,
                     platform=platform,
                     name=name,
-                    is_simulated=platform == "simulated",
+                    is_simulated=plugins.get("platforms", platform, Platform).is_simulated,
                     is_sample=True,
                     config=dict(config),
                     created_at=now,

@@ -340,14 +340,17 @@ def test_page_of_what_failed_and_is_late_reads_by_index(workspace, filled):
     for table in ("generated_item", "publication", "raw_item", "inbound_delivery"):
         filled(table)
     # Empty as the page is, its lists are counted alone; each is read in the order of the same index.
-    inbox, counts = sorted(
-        (one for one in sent if one[0].startswith("SELECT (SELECT COUNT")), key=lambda one: len(one[0])
-    )
+    asked = [one for one in sent if one[0].startswith("SELECT (SELECT COUNT")]
+    [counts] = [one for one in asked if "inbound_delivery" in one[0]]
+    [inbox] = [one for one in asked if "publication" not in one[0]]
+    [manual] = [one for one in asked if one not in (counts, inbox)]
     used = {"raw_item_failed", "publication_failed", "publication_promised", "generated_item_failed"}
     used |= {"inbound_delivery_failed"}
     assert used <= indexes_of(*counts)
     # What the navigation of every page says.
     assert indexes_of(*inbox) == {"generated_item_waiting"}
+    # And its tabs.
+    assert indexes_of(*manual) == {"publication_promised"}
 
 
 @pytest.mark.parametrize(
