@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from accounts import model_keys, plans, workspaces
-from accounts import whitelist_requests as whitelisting
+from accounts import workspace_access_requests as whitelisting
 from accounts.access import tokens
 from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
 from accounts.admin.forms import PlanForm, WorkspaceAdminForm, table_of_limits

@@ -19,7 +19,7 @@ from accounts import (
     model_keys,
     samples,
     timezones,
-    whitelist_requests,
+    workspace_access_requests,
     workspace_deletion,
     workspaces,
 )
@@ -200,7 +200,7 @@ def _dollars(micro: int | None) -> Decimal | None:
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("Intended use"),
-        max_length=whitelist_requests.MESSAGE_CHARACTERS,
+        max_length=workspace_access_requests.MESSAGE_CHARACTERS,
         help_text=gettext_lazy("Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
@@ -211,7 +211,7 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            whitelist_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            workspace_access_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
             messages.success(request, _("Request sent. We'll reply by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()

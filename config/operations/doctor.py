@@ -23,7 +23,7 @@ from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
 from config.operations import backup, health, media_sweep, queue_stats, system_checks, unfinished_restore
-from pipeline.media import media_folder
+from pipeline.media import folder_ownership
 from pipeline.render.typography import supported_scripts
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    found = media_folder.standing()
+    found = folder_ownership.standing()
     if found.said:
-        return Finding("media", "FAIL", found.said, media_folder.ADVICE)
+        return Finding("media", "FAIL", found.said, folder_ownership.ADVICE)
     stopped = media_sweep.stopped()
     if stopped:
         return Finding("media", "warn", stopped, media_sweep.APPROVE)

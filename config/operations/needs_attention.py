@@ -16,7 +16,7 @@ from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
 from config.operations import media_sweep, queue_stats, running_tasks, system_checks
-from pipeline.media import media_folder
+from pipeline.media import folder_ownership
 from pipeline.models import ModelCall
 from pipeline.switches import kill_switch
 
@@ -67,7 +67,7 @@ def _switches() -> Iterator[Need]:
 
 def _media() -> Iterator[Need]:
     """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
-    refusal, stopped = media_folder.standing().refusal, media_sweep.stopped()
+    refusal, stopped = folder_ownership.standing().refusal, media_sweep.stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
         yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))

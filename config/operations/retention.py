@@ -24,7 +24,7 @@ from pipeline import mailing
 from pipeline.generate.model import batches
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive
-from pipeline.media import uploads, videos
+from pipeline.media import made_films, uploads
 from pipeline.outlets import click_counts, oauth_connect
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
@@ -117,7 +117,9 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
     RetentionRule(
-        "working folders of films whose process was killed", pipeline_limits.RENDER_FOLDERS_KEPT, videos.sweep
+        "working folders of films whose process was killed",
+        pipeline_limits.RENDER_FOLDERS_KEPT,
+        made_films.sweep,
     ),
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(

@@ -25,7 +25,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
 from pipeline.grounding import place_in
-from pipeline.media import footage, item_pictures
+from pipeline.media import drawn_pictures, footage
 from pipeline.models import BrandPick, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
@@ -56,7 +56,7 @@ def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dic
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
-    of_files = [one for one in item.checks if one["code"] in item_pictures.OF_FILES]
+    of_files = [one for one in item.checks if one["code"] in drawn_pictures.OF_FILES]
     try:
         brief, source = _basis_of(item, engine, persona)
     except Refused:

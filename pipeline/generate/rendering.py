@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, end_run, fail_item, items_of
 from pipeline.generate.model.open_client import LostLease
-from pipeline.media import item_pictures, text_to_speech, videos
+from pipeline.media import drawn_pictures, made_films, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
 from pipeline.render.video import shot_detection, storyboard_json
@@ -109,14 +109,14 @@ def _draw_one(
     """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
-        return item_pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+        return drawn_pictures.draw(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
         voiced = voice(generation, item, engine, draft, persona)
     else:
         voiced = text_to_speech.recalled(item, board.audio.voice)
     tell = Teller(generation, item, *share)
     try:
-        return videos.film(
+        return made_films.film(
             item,
             engine,
             draft,
@@ -132,7 +132,7 @@ def _draw_one(
             raise LostLease from failed
         times = generation.answers.get(BROKEN, 0) + 1
         if failed.code not in PASSING or times >= limits.GENERATION_TRIES:
-            return videos.failed(failed.code, failed.message)
+            return made_films.failed(failed.code, failed.message)
         store(generation, generation.stage, **{BROKEN: times})
         raise BrokenFilm(failed.message, code=failed.code, after=times * RENDER_AGAIN) from failed
 
@@ -213,9 +213,9 @@ def write_redrawn(run: Run) -> Run:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            others = [check for check in item.checks if check["code"] not in item_pictures.OF_FILES]
+            others = [check for check in item.checks if check["code"] not in drawn_pictures.OF_FILES]
             states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
-            item_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
+            drawn_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
     return run
 

@@ -28,7 +28,7 @@ from pipeline.generate.lifecycle import (
 )
 from pipeline.generate.topics.topic_run import conclude
 from pipeline.holds.source_changes import standing_of
-from pipeline.media import item_pictures
+from pipeline.media import drawn_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.plain_text import plain_text
 from pipeline.writers.base import Usage
@@ -99,7 +99,7 @@ def save_run(run: Run) -> Run:
                 shown = [asdict(check) for check in checks]
                 if drawn is not None:
                     shown += drawn["checks"]
-                    item_pictures.replace_files(item, drawn, now=now)
+                    drawn_pictures.replace_files(item, drawn, now=now)
                 if is_automatic:
                     gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
                     shown += [asdict(gate) for gate in gates]

@@ -15,7 +15,7 @@ from pipeline.engines.base import Engine, SourceText
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
-from pipeline.media import item_pictures, uploads
+from pipeline.media import drawn_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
 from pipeline.render.image import render_layout
@@ -115,7 +115,7 @@ def try_out(persona: Persona, text: str) -> list[Tried]:
         language=persona.language,
         published_at=None,
     )
-    portrait, warnings = item_pictures.portrait_of(persona.workspace_id, card)
+    portrait, warnings = drawn_pictures.portrait_of(persona.workspace_id, card)
     return [
         _try(engine, source, card, portrait, tuple(check.message for check in warnings))
         for engine in plugins.every("engines", Engine)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.core import ids
 from pipeline import payloads
-from pipeline.media import files, videos
+from pipeline.media import files, made_films
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.outlets import short_links
 from pipeline.platforms.payload_types import Payload, PayloadAsset
@@ -27,7 +27,7 @@ def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
     """What goes out with each of these items, in order; of one that has none, nothing."""
     found: defaultdict[UUID, list[Asset]] = defaultdict(list)
     rows = Asset.everywhere.filter(item__in=[item.pk for item in items], revoked_at=None)
-    for asset in rows.exclude(role__in=videos.SIDE_ROLES).order_by("position", "id"):
+    for asset in rows.exclude(role__in=made_films.SIDE_ROLES).order_by("position", "id"):
         found[asset.item_id].append(asset)
     return found
 

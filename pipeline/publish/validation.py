@@ -11,7 +11,7 @@ from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, HoldReason, Outlet, OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import account_of, buckets_of, platform_of
-from pipeline.outlets.references import check_outlets
+from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD

@@ -14,7 +14,7 @@ from pipeline import generate, publish
 from pipeline.generate import acceptance
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect
-from pipeline.media import item_pictures, media_folder
+from pipeline.media import drawn_pictures, folder_ownership
 from pipeline.media.files import erase_of_items
 from pipeline.models import (
     Asset,
@@ -180,7 +180,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
-        item_pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
+        drawn_pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
     except Refused as refused:
         field = refused.field or _field_drawn(row, values)
         raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused
@@ -262,7 +262,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
 
 def _erase_files(item: UUID) -> None:
     """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
-    if not media_folder.standing().refusal:
+    if not folder_ownership.standing().refusal:
         erase_of_items([item])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from accounts.workspace_deletion import Waits
-from pipeline.media import files, media_folder, uploads
+from pipeline.media import files, folder_ownership, uploads
 from pipeline.models import (
     BrandSlot,
     Event,
@@ -107,6 +107,6 @@ def erase(workspace_id: UUID, rows: int) -> int:
 
 def _refuse_other_folder() -> None:
     try:
-        media_folder.refuse_unless_ours()
-    except media_folder.NotOurs as error:
+        folder_ownership.refuse_unless_ours()
+    except folder_ownership.NotOurs as error:
         raise Waits(str(error)) from error

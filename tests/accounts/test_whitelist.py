@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.urls import reverse
 
-from accounts import whitelist_requests as whitelisting
+from accounts import workspace_access_requests as whitelisting
 from accounts.models import AuditEntry, WhitelistRequest, Workspace
 from config.core.errors import Conflict, Invalid
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory

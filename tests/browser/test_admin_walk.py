@@ -10,7 +10,7 @@ import requests
 from django.contrib import admin
 from django.urls import reverse
 
-from accounts import whitelist_requests as whitelisting
+from accounts import workspace_access_requests as whitelisting
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import AuditEntry

@@ -1,9 +1,14 @@
 """What every platform has to keep, run over the registry; a new kind fails until its sample is recorded.
 
-A sample holds an `account`, a `payload`, the `key`, whether committing uses the `network`, and:
-`commit` (null where a person posts it; the `answer` that accepts, what was `asked`, the `sent` that follows), `reconcile` (the answers for a post
-that is `found` and for one that is `absent`; null for a platform that can never tell), `metrics` (the `answer` and the `samples`). `accepts` are names of `MAY_HAVE_REACHED` that a platform without an id of
-its own says yes with.
+A sample holds:
+
+- `config`, the settings as a person fills them in, where one is required; `account`; a `payload` with its `assets`, `[]` where
+  there are none; the `key`; the `state` that preparing left, where it left one; whether committing uses the `network`;
+- `commit`: the `answer` that accepts (`status`, `json` or `text`, `headers`), what was `asked` (`[method, address, JSON]`) and
+  the `sent` that follows; null where a person posts it;
+- `reconcile`: the answers for a post that is `found` and for one that is `absent`; null for a platform that can never tell;
+- `metrics`: the `answer` and the `samples`, one of each metric, null where the platform doesn't tell it;
+- `accepts`: names of `MAY_HAVE_REACHED` that a platform without an id of its own says yes with.
 """
 
 from __future__ import annotations

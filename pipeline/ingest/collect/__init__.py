@@ -23,7 +23,7 @@ from pipeline.ingest.collect.source_validation import (
     kind_of,
     written,
 )
-from pipeline.outlets.references import check_outlets
+from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.switches.one_fetch_per_host import forget as forget_hosts
 
 __all__ = [

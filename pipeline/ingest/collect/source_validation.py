@@ -14,7 +14,7 @@ from config.core.ids import decode, encode
 from pipeline import personas, plugins
 from pipeline.generate import acceptance
 from pipeline.models import Persona, Source, Topic
-from pipeline.outlets.references import check_outlets
+from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source as SourceKind
 from pipeline.switches import availability

@@ -14,7 +14,7 @@ from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.source_health import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry
 from pipeline.pages.sources import lane_log
-from pipeline.pages.sources.address import place_of
+from pipeline.pages.sources.address_label import place_of
 from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from PIL import Image
 
 from config.core.errors import Invalid
 from pipeline import generate
-from pipeline.media import footage, videos
+from pipeline.media import footage, made_films
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
 from pipeline.render.video import film_process, shot_detection
@@ -37,8 +37,8 @@ def film():
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(videos, "SHRINK", 4)
-    monkeypatch.setattr(videos, "PRESET", "ultrafast")
+    monkeypatch.setattr(made_films, "SHRINK", 4)
+    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
     monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []

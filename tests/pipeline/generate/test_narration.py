@@ -15,7 +15,7 @@ from pipeline import generate, limits
 from pipeline.engines.base import PersonaCard
 from pipeline.engines.persona_short import PLUGIN, PersonaShort
 from pipeline.generate.checkpoint import draft_of
-from pipeline.media import text_to_speech, videos
+from pipeline.media import made_films, text_to_speech
 from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater
 from pipeline.publish.payload import payload_of
@@ -51,8 +51,8 @@ RATE = 48_000
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(videos, "SHRINK", 4)
-    monkeypatch.setattr(videos, "PRESET", "ultrafast")
+    monkeypatch.setattr(made_films, "SHRINK", 4)
+    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
     return tmp_path / "media"
 
 
@@ -168,7 +168,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     made = film_process.render(
         film_process.Job(
             board,
-            videos.storyboard_files(item, board, text_to_speech.recalled(item, board.audio.voice)),
+            made_films.storyboard_files(item, board, text_to_speech.recalled(item, board.audio.voice)),
             shrink=4,
             preset="ultrafast",
             thumbnails=False,

@@ -17,7 +17,7 @@ from config.core import dispatcher, task_runner, work_leases
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
-from pipeline.media import files, videos
+from pipeline.media import files, made_films
 from pipeline.models import Asset, Event, GeneratedItem, Generation
 from pipeline.pages.new import outcome
 from pipeline.plugins import Refused
@@ -57,8 +57,8 @@ GIVEN = {
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(videos, "SHRINK", 4)
-    monkeypatch.setattr(videos, "PRESET", "ultrafast")
+    monkeypatch.setattr(made_films, "SHRINK", 4)
+    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
     # Whatever happens, nothing is left of the work.
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
@@ -538,7 +538,7 @@ def test_a_portrait_that_cannot_be_shown_is_left_out_with_a_warning(workspace, f
         return made(job, folder, **given)
 
     monkeypatch.setattr(film_process, "render", render)
-    monkeypatch.setattr(videos.item_pictures, "portrait_of", lambda *_: (b"broken", []))
+    monkeypatch.setattr(made_films.drawn_pictures, "portrait_of", lambda *_: (b"broken", []))
     item = make_film(workspace)
 
     assert faces == [True, False]
@@ -557,8 +557,8 @@ def test_what_killed_processes_left_is_swept(folders):
     past = time.time() - 7300
     os.utime(old, (past, past))
 
-    assert videos.sweep(now - timedelta(hours=1)) == 0
-    assert videos.sweep(now) == 1
+    assert made_films.sweep(now - timedelta(hours=1)) == 0
+    assert made_films.sweep(now) == 1
     assert not old.exists()
 
 

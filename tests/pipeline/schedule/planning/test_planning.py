@@ -374,7 +374,7 @@ def test_two_plans_at_once_never_share_a_slot(workspace, together):
     found = propose(workspace).entries
     results = together(*[lambda: commit(workspace, found)] * 2)
     rows = Publication.everywhere.filter(status="scheduled")
-    assert sorted(type(one).__name__ for one in results) == ["Conflict", "Done"]
+    assert sorted(type(one).__name__ for one in results) == ["Conflict", "PlanCommit"]
     assert rows.count() == 3
     assert len(set(rows.values_list("due_at", flat=True))) == 3
 

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from pipeline import limits
 from pipeline.engines.base import Check
-from pipeline.media import files, footage, item_pictures, text_to_speech
+from pipeline.media import drawn_pictures, files, footage, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
 from pipeline.render.picture_plan import AvailableMedia, Portrait
@@ -84,7 +84,7 @@ def film(
     reason = film_process.why_not()
     if reason is not None:
         return failed("no_video", reason)
-    portrait, checks = item_pictures.portrait_of(item.workspace_id, persona)
+    portrait, checks = drawn_pictures.portrait_of(item.workspace_id, persona)
     order = _Order(draft, persona, voiced, board, look)
     try:
         with film_process.telling_of_no_room():
@@ -93,7 +93,7 @@ def film(
             except Refused as refused:
                 if refused.code != UNUSABLE_PORTRAIT or portrait is None:
                     raise
-                instead = [item_pictures.warning(refused.message)]
+                instead = [drawn_pictures.warning(refused.message)]
                 return _filmed(item, engine, order, None, checks=instead, on_progress=on_progress)
     except film_process.RenderFailed as broken:
         if broken.code != "render_stopped":
