@@ -185,6 +185,10 @@ PLATFORM_SETTLES: Final = timedelta(minutes=1)
 """How long a platform that declares no time of its own may still work on a call after the call's deadline, as web servers
 do whose caller has gone; only then does it prove anything that the platform doesn't have the post.
 """
+OUTLET_PER_DAY_MOST: Final = 1000
+"""The highest cap of posts in 24 hours that an outlet may be given."""
+OUTLET_GAP_MINUTES_MOST: Final = 7 * 24 * 60
+"""Minutes: the longest gap between two posts that an outlet may be given."""
 REMOVAL_RETRIES: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
 """Waits before further tries to take a post back; it may be asked for any number of times."""
 RECONCILE_EVERY: Final = (

@@ -112,6 +112,9 @@ def _errors(row: Any) -> Iterator[str]:
             said = " ".join(str(said[key]) for key in ("message", "action") if said.get(key))
         if said:
             yield f"{word}: {said}"
+    if getattr(row, "wake_at", None) is not None:
+        # A failing source is polled on.
+        return
     for dead in queue_stats.DEAD.values():
         if isinstance(row, dead.model) and dead.rows().filter(pk=row.pk).exists():
             yield f"No task takes it up again by itself. {dead.advice}"

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from pipeline.platforms.base import Platform
 
-PER_DAY_MOST = 1000
-GAP_MOST = 7 * 24 * 60
-
 
 def change(
     outlet: Outlet,
@@ -88,11 +85,13 @@ def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) 
 
 def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
     problems = []
-    if per_day is not None and not 1 <= per_day <= PER_DAY_MOST:
-        message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": PER_DAY_MOST}
+    if per_day is not None and not 1 <= per_day <= limits.OUTLET_PER_DAY_MOST:
+        message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": limits.OUTLET_PER_DAY_MOST}
         problems.append(Detail("per_day", "out_of_range", message))
-    if gap_minutes is not None and not 1 <= gap_minutes <= GAP_MOST:
-        message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": GAP_MOST}
+    if gap_minutes is not None and not 1 <= gap_minutes <= limits.OUTLET_GAP_MINUTES_MOST:
+        message = _("Give a number from 1 to %(most)d, or nothing.") % {
+            "most": limits.OUTLET_GAP_MINUTES_MOST
+        }
         problems.append(Detail("gap_minutes", "out_of_range", message))
     if problems:
         raise Invalid(*problems)

@@ -263,7 +263,6 @@ def test_a_source_says_that_it_is_paused_or_fails(workspace):
         "7 polls in a row failed, since 2027-03-01T12:00:00.000Z.",
         "It is taken up next at 2027-03-01T12:01:00.000Z.",
         "Last error: Its server is away.",
-        "No task takes it up again by itself. Its last error says why; switch it on again when its server answers.",
     ]
 
 

@@ -207,7 +207,9 @@ def test_every_metric_is_documented(client):
         line.split()[2] for line in ask(client).content.decode().splitlines() if line.startswith("# TYPE")
     }
     text = section(read("running.md"), "## Metrics")
-    assert {name for name in named if f"`{name}" not in text} == set()
+    assert {name for name in named if f"`{name}" not in text} == set(), (
+        "Say in docs/running.md what they count"
+    )
 
 
 WITHOUT_DATABASE = {

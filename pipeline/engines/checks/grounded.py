@@ -205,7 +205,6 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
     """Each claim against the sentence that it rests on, with one sentence before and after it."""
     failed: list[str] = []
     doubtful: list[str] = []
-    _declared(draft, source)
     for claim in draft.claims:
         if (
             not claim.quote

@@ -74,7 +74,7 @@ def check_characters(words: str, what: str = "post") -> Check:
 
 
 def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str = "post") -> Check:
-    """`strange` are those that `allow_list.strange_tags` found."""
+    """`strange` are those that `allowed_contacts.strange_tags` found."""
     hashtags = count_hashtags(words)
     faults = None
     if hashtags > most:

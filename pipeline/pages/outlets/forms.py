@@ -8,10 +8,10 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.outlets.check_account import is_fixed
 from pipeline.outlets.short_links import counted_types
-from pipeline.outlets.update import GAP_MOST, PER_DAY_MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ class PlatformSettingsForm(forms.Form):
 class ConnectForm(PlatformSettingsForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         required=False,
         help_text=gettext_lazy("Leave empty for the account's name"),
     )
@@ -74,19 +74,19 @@ class ReconnectForm(PlatformSettingsForm):
 
 
 class OutletEditForm(PlatformSettingsForm):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=limits.NAME_CHARACTERS)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=core_limits.NAME_CHARACTERS)
     per_day = forms.IntegerField(
         label=gettext_lazy("Posts per 24 hours (maximum)"),
         required=False,
         min_value=1,
-        max_value=PER_DAY_MOST,
+        max_value=limits.OUTLET_PER_DAY_MOST,
         help_text=gettext_lazy("Leave empty for the platform's limit"),
     )
     gap_minutes = forms.IntegerField(
         label=gettext_lazy("Minutes between posts (minimum)"),
         required=False,
         min_value=1,
-        max_value=GAP_MOST,
+        max_value=limits.OUTLET_GAP_MINUTES_MOST,
         help_text=gettext_lazy("Leave empty for the platform's minimum"),
     )
     discloses_ai = forms.BooleanField(

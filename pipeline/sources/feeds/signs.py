@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import deque
 from typing import Any, Final
 from urllib.parse import urljoin
 
@@ -18,6 +19,7 @@ TOMBSTONES: Final = "http://purl.org/atompub/tombstones/1.0"
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 _FIRST_ENTRY: Final = re.compile(r"<(?:[\w.-]{1,40}:)?(?:item|entry)[\s>/]", re.IGNORECASE)
+_ENTRY_END: Final = re.compile(r"</(?:[\w.-]{1,40}:)?(?:item|entry)\s*>", re.IGNORECASE)
 
 
 def frame_of(text: str) -> str:
@@ -25,13 +27,12 @@ def frame_of(text: str) -> str:
     first = _FIRST_ENTRY.search(text)
     if first is None:
         return text[:FRAME_CHARS]
-    last = max(text.rfind("item>"), text.rfind("entry>"))
-    return text[: first.start()][:FRAME_CHARS] + (text[last + 5 :][:FRAME_CHARS] if last > 0 else "")
+    ends = deque(_ENTRY_END.finditer(text, first.end()), maxlen=1)
+    return text[: first.start()][:FRAME_CHARS] + (text[ends[0].end() :][:FRAME_CHARS] if ends else "")
 
 
 MANY_ENTRIES: Final = 5000
 KEPT_AT_EACH_END: Final = 1500
-_ENTRY_END: Final = re.compile(r"</(?:[\w.-]{1,40}:)?(?:item|entry)\s*>", re.IGNORECASE)
 
 
 def without_middle(text: str) -> tuple[str, bool]:
