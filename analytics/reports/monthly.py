@@ -1,7 +1,7 @@
-"""The monthly summary: a due row of each workspace, worked on the first of the month there, told as a notice.
+"""Sends each workspace a summary of the month before on the first of the month, on its own clocks, as a notice.
 
-The notice has the month as its key, and is written in the transaction that sets the next first: a killed hand tells of
-no month twice, and of none not at all. Who is told, and how, is each person's choice (`accounts.notices`).
+The notice has the month as its key, and is written in the transaction that sets the next date: a killed task tells of no
+month twice, and leaves none out. Who is told, and how, is each person's choice (`accounts.notices`).
 """
 
 from __future__ import annotations

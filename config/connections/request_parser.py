@@ -1,4 +1,7 @@
-"""A request on its way: its head, its body, where it ends, and the answer to one that comes to nothing."""
+"""Collects one HTTP request until it is whole, within bounds; gunicorn then parses the same bytes.
+
+It finds where head and body end, and answers a request that can't become whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instance as one file: the database, the media, and what made it."""
+"""Writes the instance to one archive, database and media, which gets its name only when it is complete; deletes old ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change an outlet without its secrets: its name, how it writes, how fast, off and on, one of the defaults or not."""
+"""Changes an outlet but for its secrets: its name, settings and pace, off and on, one of the defaults or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workspace makes and where it goes, where nobody says otherwise: persona, engines, outlets."""
+"""The page that edits a workspace's defaults: persona, formats, outlets, and what becomes of late posts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A PDF binds pictures, one on each page: the same input makes the same bytes.
+"""Binds JPEG pictures into a tagged PDF, one on each page; the same pictures make the same bytes, for it has no date.
 
-The file follows ISO 32000-1 (PDF 1.7): one image object for each page, a structure tree with one figure for each, and
-no date, so that the same pictures make the same bytes.
+The file follows ISO 32000-1 (PDF 1.7): one image object for each page, and a structure tree with one figure for each.
 """
 
 from __future__ import annotations

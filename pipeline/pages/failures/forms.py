@@ -1,4 +1,4 @@
-"""What the list is narrowed to, and what comes with an act."""
+"""The filters of the list of problems, and the form that retries, reschedules or cancels what is selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenes of a film as people see them: a frame, when it is shown, and what is written on it."""
+"""Builds what the storyboard's page shows of each scene: a frame, when it is shown in seconds, and what is written on it."""
 
 from __future__ import annotations
 

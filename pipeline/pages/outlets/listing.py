@@ -1,4 +1,4 @@
-"""The outlets of a workspace, how each is doing, and the platforms that one can be connected on."""
+"""The pages that list a workspace's outlets with their states, and the platforms that one can be connected on."""
 
 from __future__ import annotations
 

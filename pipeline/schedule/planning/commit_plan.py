@@ -1,4 +1,4 @@
-"""A week's plan is committed: what still stands as it was shown is scheduled, the rest is refused with a reason."""
+"""Commits a week's plan: schedules what still stands as it was shown, and refuses the rest with a reason."""
 
 from __future__ import annotations
 

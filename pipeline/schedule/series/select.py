@@ -1,4 +1,4 @@
-"""What a digest tells: the raw items of the window, ranked, each story once, and none that was told before."""
+"""Selects what a digest tells: raw items of its window, ranked, each story once, and none that an earlier one told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document says outside its entries, found in the text itself because feedparser drops it."""
+"""Reads from raw markup what feedparser drops: hours and days to skip, deleted entries, links to feeds; cuts long feeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as pages and sitemaps have them: lines, addresses, moments. For the child process: it needs nothing but Python."""
+"""Reads single values of pages and sitemaps: lines, addresses, moments. The child process uses it: it needs Python alone."""
 
 from __future__ import annotations
 
