@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from accounts import audit, credit_reports, credits
+from accounts import audit
+from accounts.ledger import credits, reports
 from accounts.models import AuditEntry, LedgerEntry, Membership
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
@@ -122,7 +123,7 @@ def parts(workspace: Workspace) -> Iterator[Part]:
 
 
 def _workspace(workspace: Workspace) -> dict[str, Any]:
-    report = credit_reports.usage(workspace, utc_now())
+    report = reports.usage(workspace, utc_now())
     return {
         "id": workspace.public_id,
         "name": workspace.name,

@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from accounts import audit, credits
+from accounts import audit
 from accounts.audited_changes import told_value
+from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
 from accounts.plans import default_plan
 from accounts.timezones import refuse_unknown_timezone

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.component_films import Film, films
-from benchmarks.component_pictures import TEXTS, pictures
-from benchmarks.component_proofs import proofs
+from benchmarks.component_parts.films import Film, films
+from benchmarks.component_parts.pictures import TEXTS, pictures
+from benchmarks.component_parts.proofs import proofs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

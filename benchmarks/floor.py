@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg.types.json import Jsonb
 
-from benchmarks.floor_views import Floor, dump
+from benchmarks.floors.views import Floor, dump
 from config.core.database.search_words import search_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from benchmarks.table import Row
 from pipeline import plugins
 from pipeline.engines.base import ANGLES, Engine, PersonaCard, SourceText
 from pipeline.generate.model import client as model_client
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from pipeline.writers.claude import prompts
 from pipeline.writers.model_calls import ModelChoice, ModelRequest

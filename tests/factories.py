@@ -11,8 +11,8 @@ from typing import Any
 import factory
 from factory.django import DjangoModelFactory
 
-from accounts import credits
 from accounts.access import tokens
+from accounts.ledger import credits
 from accounts.models import ApiToken, Membership, Plan, User, Workspace
 from config.core.ids import uuid7
 from pipeline.models import GeneratedItem, Generation, Outlet, Persona, Publication, RawItem, Source

@@ -63,7 +63,7 @@ SIMULATED = {
         pipeline/publish/timing/rate_caps.py""",
     "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/work_leases.py
         config/core/work_queue.py""",
-    "credits": "accounts/credit_months.py accounts/credit_reports.py accounts/credits.py",
+    "credits": "accounts/ledger/months.py accounts/ledger/reports.py accounts/ledger/credits.py",
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",
 }

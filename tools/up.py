@@ -131,6 +131,7 @@ def step(
             except subprocess.TimeoutExpired:
                 if most is not None and time.monotonic() - started > most:
                     process.kill()
+                    continue
                 print(f"  still at it, {time.monotonic() - started:.0f} s", flush=True)
     if code:
         raise Failed(f"{text} failed. {end_of(log)}")

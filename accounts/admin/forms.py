@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from accounts import model_keys, timezones
-from accounts.credits import plan_limits
+from accounts.ledger.credits import plan_limits
 from accounts.models import Plan, Workspace
 from config.core.errors import AppError
 from config.core.money import MICRO

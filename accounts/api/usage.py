@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from accounts import credit_reports, credits
 from accounts.api.base import WorkspaceResource, answers, documented, page_of
 from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
+from accounts.ledger import credits, reports
 from accounts.models import LedgerEntry
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
@@ -88,7 +88,7 @@ class UsageView(WorkspaceResource):
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
         workspace = self.caller.workspace
-        report = credit_reports.usage(workspace, utc_now())
+        report = reports.usage(workspace, utc_now())
         is_limited = not workspace.is_unlimited
         body = {
             "limits": limits_of(workspace),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from accounts import credits, limits
+from accounts import limits
 from accounts.access import tokens
 from accounts.api.base import WorkspaceResource, answers
+from accounts.ledger import credits
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.query_params import read_query

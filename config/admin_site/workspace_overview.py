@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, F, Min, Q, Sum, Window
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.models import ApiToken, AuditEntry, Membership, WhitelistRequest, Workspace
 from analytics.models import Outcome
 from config.core.ids import decode, first_of
@@ -121,8 +121,8 @@ class WorkspaceOverview:
         self._of_month = {"pk__gte": first_of(self.month), "test__in": _BOTH}
 
     @cached_property
-    def usage(self) -> credit_reports.UsageReport:
-        return credit_reports.usage(self.workspace, self.now)
+    def usage(self) -> reports.UsageReport:
+        return reports.usage(self.workspace, self.now)
 
     @cached_property
     def money(self) -> Money:

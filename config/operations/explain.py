@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.apps import apps
 from django.db.models import Q
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.models import Workspace
 from config.core import jobs, work_leases
 from config.core.datetimes import as_z
@@ -44,7 +44,7 @@ from pipeline.publish.validation import why_closed
 from pipeline.review import explanation
 from pipeline.states import OPEN_RUNS, OPEN_SLOTS
 from pipeline.switches import availability, kill_switch
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 from webhooks.models import Delivery, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_open
 
@@ -209,7 +209,7 @@ def _of_run(run: Generation, now: datetime) -> Iterator[str]:
 
 def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
     if row.wake_at is not None:
-        usage = credit_reports.usage(row.workspace, now)
+        usage = reports.usage(row.workspace, now)
         yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
     items = GeneratedItem.everywhere.filter(made_of(row.pk), deleted_at=None).order_by("pk")
     yield from _below(items.in_making(), now)
@@ -247,7 +247,7 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
 def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
     yield from _blockers(blockers.of_workspace(workspace))
     yield from _blockers(blockers.of_switches(workspace.pk, platform))
-    if credit_reports.is_used_up(workspace):
+    if reports.is_used_up(workspace):
         yield "Its credits of this month are used up."
 
 

@@ -12,7 +12,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from config.core.clock import utc_now
 from pipeline.dashboard import counts
 from pipeline.switches import kill_switch
@@ -77,7 +77,7 @@ def _publishing(place: Place) -> list[Banner]:
 
 
 def _used_up(place: Place) -> list[Banner]:
-    if not credit_reports.is_used_up(place.workspace):
+    if not reports.is_used_up(place.workspace):
         return []
     title = _("This month's credits are used up.")
     text = _("New items wait until credits renew.")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from django.db.models import Value
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
-from accounts import credit_months, credit_reports
-from accounts import credits as credit_account
 from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
+from accounts.ledger import credits as credit_account
+from accounts.ledger import months, reports
 from accounts.models import CreditBalance
 from config.core import ids
 from config.core.clock import utc_now
@@ -85,11 +85,11 @@ class PipelineResource(WorkspaceResource):
             workspace, now = self.caller.workspace, utc_now()
             if self.caller.test or workspace.is_unlimited:
                 raise
-            report = credit_reports.usage(workspace, now)
+            report = reports.usage(workspace, now)
             if price <= report.available:
                 raise
             balance = CreditBalance(
-                period_start=credit_months.month_of(now),
+                period_start=months.month_of(now),
                 granted=report.limit,
                 used=report.used,
                 reserved=report.reserved,

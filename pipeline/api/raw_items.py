@@ -9,8 +9,8 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, e
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts import credit_reports
 from accounts.api.base import answers, documented
+from accounts.ledger import reports
 from config.core import limits as core_limits
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
 from config.core.api.fields import NoFields
@@ -244,7 +244,7 @@ class EstimateView(PipelineResource):
             content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
             estimate = plans.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
-        usage = credit_reports.usage(self.caller.workspace, now)
+        usage = reports.usage(self.caller.workspace, now)
         return Response(
             {
                 "credits": 0 if self.caller.test else plan.price,

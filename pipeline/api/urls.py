@@ -6,7 +6,7 @@ from django.urls import re_path
 
 from pipeline.api.catalogue import EngineView, OutletView, SourceTypeView
 from pipeline.api.events import EventView
-from pipeline.api.generated import GeneratedItemView
+from pipeline.api.generated_items.views import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
 from pipeline.api.personas import PersonaView
 from pipeline.api.plans import PlanView

@@ -1,7 +1,6 @@
 """What every engine offers: what it can be made from, its price, its rules for a draft.
 
-The dataclasses here are the pipeline's common words for content on its way from a raw item to a generated item;
-writers produce them, engines judge them, stages store them.
+The dataclasses here carry content from a raw item to a generated item: writers make them, engines judge them.
 """
 
 from __future__ import annotations

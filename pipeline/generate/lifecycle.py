@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point

@@ -9,7 +9,7 @@ from django.db.models import F
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.verbatim_edits import collapse
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding.number_lexicon import atoms_of, is_common, language_of, units
 from pipeline.grounding.quotations import fold
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import count_words, drawn_length, without_gershayim
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import count_words, drawn_length, without_gershayim
 
 QUOTATION_LEAST: Final = 12
 """Of usual width; a sign of Chinese, Japanese or Korean has twice as much. Shorter quoted stretches are names and single

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Final
 
 from pipeline.grounding.number_finder import Core
 from pipeline.grounding.number_lexicon import (
@@ -19,61 +18,33 @@ from pipeline.grounding.number_lexicon import (
     units,
 )
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
+from pipeline.grounding.quantity_patterns import (
+    ABBREVIATION_GOES_ON,
+    AND_A_HALF,
+    EASTERN_BEGINNINGS,
+    EASTERN_FACTORS,
+    EASTERN_UNITS,
+    FRACTION,
+    HALF_MORE,
+    IN_EVERY,
+    LARGEST_GERMAN_ORDINAL,
+    LARGEST_PART,
+    LAST_DAY_OF_MONTH,
+    MINUS,
+    NEXT,
+    PLACE_BEFORE,
+    RANGE,
+    READINGS_MOST,
+    SCALES_MOST,
+    WINDOW_AFTER_ORDINAL,
+    WINDOW_BEFORE,
+    WINDOW_OF_AND_A_HALF,
+    WINDOW_OF_MINUS,
+    WINDOW_OF_WORD,
+    WORD_AFTER,
+    WORD_AFTER_A_POINT,
+)
 from pipeline.grounding.special_numbers import SpecialNumbers
-
-# What follows a number, with the gap before it: " million", "-year", " %-points", "°C", " m²", " km/h", "€".
-_NEXT: Final = re.compile(
-    r"(?P<gap>[ \t\u00a0\u202f\u2009]{0,3}(?:\n[ \t]{0,3})?[-\u2010\u2011]?)(?P<word>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|(?:M|Md|Mrd|k|K|B|G)(?=[$€£])|%-points|[%‰٪％]|°\s?[CF]?(?![^\W\d_])"
-    r"|[^\W\d_]+[²]?(?:/h)?|[×])"
-)
-# A sign or a word before a temperature: "(-", " minus ".
-_MINUS: Final = re.compile(r"(?:(?:^|[\s(])[-\u2212]|\b(?:minus|moins|menos)\s)$")
-# The second half of "3/4".
-_FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
-# Between the two numbers of a share: "one in five", "3 out of 4", "2 de cada 3". By the last part "to" counts only where
-# no space follows it, and a colon never does: "3 to 4" and "3:4" are no shares.
-_IN_EVERY: Final = re.compile(
-    r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
-)
-_ABBREVIATION_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
-"""An abbreviation of several letters goes on."""
-# Between the two numbers of a list or a range: " to ", "–", " bis ", " to $".
-_RANGE: Final = re.compile(
-    r"\s*(?:[-\u2013\u2014]|to|and|or|through|bis|und|oder|à|et|ou|a|y|o|,|, and|, or)\s*(?:(?:US|A|C)?[$€£¥₹]\s?)?"
-)
-_EASTERN_UNITS: Final = {
-    "円": "cur:JPY",
-    "歳": "month",
-    "割": "ratio",
-    "パーセント": "ratio",
-    "平方メートル": "m2",
-}
-_EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in _EASTERN_UNITS)
-# Ages are counted in months, as durations of years are.
-_EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
-# Before a place in an order: "no. ", "Platz ", "#".
-_PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
-_WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
-_WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
-# "Two and a half", "dos y media".
-_HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
-# What stands before the "half" of "a year and a half".
-_AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
-_LARGEST_PART: Final = 100
-"""The largest number that a share is of: "one in a hundred"."""
-_READINGS_MOST: Final = 8
-"""Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
-_SCALES_MOST: Final = 4
-"""Scales that follow one number: "a million million"."""
-_LAST_DAY_OF_MONTH: Final = 31
-_LARGEST_GERMAN_ORDINAL: Final = 100
-"""A German number with a point and a word behind it ("3. Platz") may be an ordinal up to here."""
-# Characters that are looked at around a number.
-_WINDOW_OF_WORD: Final = 14
-_WINDOW_OF_AND_A_HALF: Final = 24
-_WINDOW_BEFORE: Final = 8
-_WINDOW_OF_MINUS: Final = 7
-_WINDOW_AFTER_ORDINAL: Final = 7
 
 
 class QuantityReader(SpecialNumbers):
@@ -120,9 +91,7 @@ class QuantityReader(SpecialNumbers):
         if core.role == "ordinal":
             return False
         word = self.text[core.start : core.end].lower()
-        before = re.search(
-            r"([^\W\d_]+)[\s-]*$", self.text[max(0, core.start - _WINDOW_OF_WORD) : core.start]
-        )
+        before = re.search(r"([^\W\d_]+)[\s-]*$", self.text[max(0, core.start - WINDOW_OF_WORD) : core.start])
         said = before.group(1).lower() if before else ""
         if word in {"half", "hälfte", "moitié", "mitad"}:
             return said not in {
@@ -143,14 +112,14 @@ class QuantityReader(SpecialNumbers):
             return True
         if said not in ARTICLES | {"a"}:
             return False
-        after = _NEXT.match(self.text, core.end)
+        after = NEXT.match(self.text, core.end)
         return after is None or after["word"].lower() in AFTER_A_PART
 
     def _read_share(self, start: int, end: int, value: Fraction) -> Quantity:
         """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
         found = [NumberMeaning(value, "ratio", value)]
         more = (
-            _AND_A_HALF.search(self.text[max(0, start - _WINDOW_OF_AND_A_HALF) : start])
+            AND_A_HALF.search(self.text[max(0, start - WINDOW_OF_AND_A_HALF) : start])
             if value == Fraction(1, 2)
             else None
         )
@@ -186,10 +155,10 @@ class QuantityReader(SpecialNumbers):
         if not core.values or core.values[0].denominator != 1:
             return None
         if core.role == "digits":
-            slash = _FRACTION.match(self.text, core.end)
+            slash = FRACTION.match(self.text, core.end)
             if (
                 slash
-                and 0 < core.values[0] < int(slash.group(1)) <= _LARGEST_PART
+                and 0 < core.values[0] < int(slash.group(1)) <= LARGEST_PART
                 and self.text[core.start - 1 : core.start] != "/"
             ):
                 return self._read_share(core.start, slash.end(), core.values[0] / int(slash.group(1)))
@@ -209,11 +178,11 @@ class QuantityReader(SpecialNumbers):
             ):
                 return self._read_share(core.start, following.end, core.values[0] / following.values[0])
             return None
-        joins = _IN_EVERY.fullmatch(gap)
+        joins = IN_EVERY.fullmatch(gap)
         if joins is None or following.role not in {"digits", "words"} or core.role not in {"digits", "words"}:
             return None
         small, large = core.values[0], following.values[0]
-        if not 0 < small < large <= _LARGEST_PART or large.denominator != 1:
+        if not 0 < small < large <= LARGEST_PART or large.denominator != 1:
             return None
         tail = self._measured(following)
         if any(reading.unit for reading in tail.readings) or gap.strip() == "auf":
@@ -227,12 +196,12 @@ class QuantityReader(SpecialNumbers):
 
     def _ordinal(self, core: Core) -> Quantity | None:
         """A place in an order; None where the word is none, as in "second-hand" or "per second"."""
-        tail = self.text[core.end : core.end + _WINDOW_AFTER_ORDINAL].lower()
+        tail = self.text[core.end : core.end + WINDOW_AFTER_ORDINAL].lower()
         if tail.startswith(("-hand", "-party", "-class", "-rate", "-guess")):
             return None
         if core.role == "part":
             return None
-        before = self.text[max(0, core.start - _WINDOW_BEFORE) : core.start].lower()
+        before = self.text[max(0, core.start - WINDOW_BEFORE) : core.start].lower()
         word = self.text[core.start : core.end].lower()
         if (
             word == "second"
@@ -247,11 +216,11 @@ class QuantityReader(SpecialNumbers):
     def _measured(self, core: Core) -> Quantity:
         """A number with the half, the scale, the money and the unit that stand at it."""
         text = self.text
-        before = text[max(0, core.start - _WINDOW_BEFORE) : core.start]
+        before = text[max(0, core.start - WINDOW_BEFORE) : core.start]
         prefix = self.money_before(core)
         values = list(core.values)
         end = core.end
-        half = _HALF_MORE.match(text, end)
+        half = HALF_MORE.match(text, end)
         if half:
             values, end = [one + Fraction(1, 2) for one in values], half.end()
         said = frozenset(values)
@@ -271,23 +240,23 @@ class QuantityReader(SpecialNumbers):
         if not meanings:
             month = (
                 self.month_at(core.start, core.end)
-                if core.values and core.values[0] <= _LAST_DAY_OF_MONTH
+                if core.values and core.values[0] <= LAST_DAY_OF_MONTH
                 else 0
             )
             found += [NumberMeaning(one, f"date:{month}" if month else "", one) for one in scaled]
             if (
                 self.language == "de"
                 and core.role == "digits"
-                and _WORD_AFTER_A_POINT.match(text, core.end)
+                and WORD_AFTER_A_POINT.match(text, core.end)
                 and not month
             ):
-                found += [NumberMeaning(one, "ord", one) for one in scaled if one <= _LARGEST_GERMAN_ORDINAL]
-            if _PLACE_BEFORE.search(before.lower()):
+                found += [NumberMeaning(one, "ord", one) for one in scaled if one <= LARGEST_GERMAN_ORDINAL]
+            if PLACE_BEFORE.search(before.lower()):
                 found += [NumberMeaning(one, "ord", one) for one in scaled]
         if (
             meanings
             and meanings[0].unit in {"°C", "°F", "°"}
-            and _MINUS.search(text[max(0, core.start - _WINDOW_OF_MINUS) : core.start])
+            and MINUS.search(text[max(0, core.start - WINDOW_OF_MINUS) : core.start])
         ):
             found = [NumberMeaning(-one.value, one.unit, one.plain) for one in found]
         is_article = (
@@ -312,8 +281,8 @@ class QuantityReader(SpecialNumbers):
     ) -> tuple[list[Fraction], int, list[NumberMeaning]]:
         """Values with the scales that follow; a short one that could be a unit leaves both meanings."""
         unscaled: list[NumberMeaning] = []
-        for _ in range(_SCALES_MOST):
-            match = _NEXT.match(self.text, end)
+        for _ in range(SCALES_MOST):
+            match = NEXT.match(self.text, end)
             if match is None:
                 break
             word = match["word"]
@@ -349,14 +318,14 @@ class QuantityReader(SpecialNumbers):
 
     def _unit(self, end: int) -> tuple[tuple[UnitMeaning, ...], int]:
         """The unit after a number, and where it ends; one word such as "full" may stand between."""
-        if self.text[end : end + 1] in _EASTERN_BEGINNINGS:
-            for word, unit in _EASTERN_UNITS.items():
+        if self.text[end : end + 1] in EASTERN_BEGINNINGS:
+            for word, unit in EASTERN_UNITS.items():
                 if self.text.startswith(word, end):
-                    return (UnitMeaning(unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
+                    return (UnitMeaning(unit, EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
         words: list[str] = []
         position, found_end = end, end
         found: tuple[UnitMeaning, ...] = ()
-        while len(words) < LONGEST_UNIT and (match := _NEXT.match(self.text, position)):
+        while len(words) < LONGEST_UNIT and (match := NEXT.match(self.text, position)):
             word = match["word"].lower().replace("° ", "°")
             if not words and word in {"de", "d", "of", "us"} and match["gap"] != "-":
                 apostrophe = 1 if word == "d" else 0
@@ -367,7 +336,7 @@ class QuantityReader(SpecialNumbers):
             if not words and word in STRETCHING and position == end and not found:
                 position = match.end()
                 continue
-            if len(word) == 1 and _ABBREVIATION_GOES_ON.match(self.text, match.end()):
+            if len(word) == 1 and ABBREVIATION_GOES_ON.match(self.text, match.end()):
                 # "p.m." is no pence, and the first letter of "m.p.h." no metres.
                 break
             words.append(word)
@@ -383,7 +352,7 @@ class QuantityReader(SpecialNumbers):
         """In "5 to 10 million dollars", "12 or 15 percent" and "12–14 November" the first shares what the last says."""
         for place in range(len(quantities) - 2, -1, -1):
             one, other = quantities[place], quantities[place + 1]
-            joins = _RANGE.fullmatch(self.text, one.end, other.start) if other.start >= one.end else None
+            joins = RANGE.fullmatch(self.text, one.end, other.start) if other.start >= one.end else None
             if joins is None or one.label or other.label or not one.readings or not other.readings:
                 continue
             if all(reading.unit == "" for reading in one.readings):
@@ -414,7 +383,7 @@ class QuantityReader(SpecialNumbers):
 
     def _copy_unit_on(self, one: Quantity, other: Quantity) -> None:
         """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
-        if _WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
+        if WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
             return
         more: list[NumberMeaning] = []
         for reading in one.readings:
@@ -426,5 +395,5 @@ class QuantityReader(SpecialNumbers):
 
 
 def _add(quantity: Quantity, more: list[NumberMeaning]) -> None:
-    """Give a quantity further readings, each once, up to `_READINGS_MOST`."""
-    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]
+    """Give a quantity further readings, each once, up to `READINGS_MOST`."""
+    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:READINGS_MOST]

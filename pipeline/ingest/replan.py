@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from django.db import transaction
 
-from accounts import credit_months
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
+from accounts.ledger import months
 from config.core import states
 from config.core.clock import utc_now
 from config.core.errors import Conflict
@@ -125,7 +125,7 @@ def replan(
             ]
         )
         if row.status == RawItemStatus.WAITING_QUOTA:
-            later = credit_months.next_month(credit_months.month_of(now))
+            later = months.next_month(months.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
         else:
             before = list(row.skipped)

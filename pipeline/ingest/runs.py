@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import transaction
 
-from accounts import credit_months
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
+from accounts.ledger import months
 from config.core import dispatcher, states
 from config.core.database.insert import insert
 from pipeline import events
@@ -145,7 +145,7 @@ def reserve(workspace: Workspace, generations: Sequence[Generation], now: dateti
 
 
 def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
-    resets_at = credit_months.next_month(credit_months.month_of(now))
+    resets_at = months.next_month(months.month_of(now))
     reason = {
         "code": "quota_exceeded",
         "message": "It waits for the credits of the next month.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 
-from accounts import credit_months, credit_reports, credits
+from accounts.ledger import credits, months, reports
 from accounts.models import LedgerEntry
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
@@ -37,8 +37,8 @@ _KINDS: Final = {
 def usage(request: HttpRequest, place: Place) -> HttpResponse:
     workspace = place.workspace
     now = utc_now()
-    month = datetime.combine(credit_months.month_of(now), datetime.min.time(), UTC)
-    report = credit_reports.usage(workspace, now)
+    month = datetime.combine(months.month_of(now), datetime.min.time(), UTC)
+    report = reports.usage(workspace, now)
     bound = report.used + report.reserved
     percent = min(100, bound * 100 // report.limit) if report.limit > 0 else 100
     entries, older = _entries(request, place)

@@ -10,8 +10,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts import credit_months, notices
-from accounts import credits as credit_account
+from accounts import notices
+from accounts.ledger import credits as credit_account
+from accounts.ledger import months
 from accounts.models import Workspace
 from config.core import dispatcher, states
 from config.core.clock import utc_now
@@ -272,7 +273,7 @@ def _runs(
 
 
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
-    resets_at = credit_months.next_month(credit_months.month_of(now))
+    resets_at = months.next_month(months.month_of(now))
     note = {"code": "quota_exceeded", "message": _("It waits for the credits of the next month.")}
     with transaction.atomic():
         source = _locked_source(slot)

@@ -17,7 +17,7 @@ from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import left_out
 from pipeline.text.links import find_links, is_same_address
 from pipeline.text.plain_text import plain_text
-from pipeline.text.sentences import sentence_ends
+from pipeline.text.prose.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.grounding.number_lexicon import MONTHS
 from pipeline.grounding.quantities import parse
-from pipeline.text.verbatim_edits import collapse, word_set
+from pipeline.text.prose.verbatim_edits import collapse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

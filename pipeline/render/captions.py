@@ -14,7 +14,7 @@ from pipeline.render.typography.phrases import joined
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionStyle, Word
-from pipeline.text.sentences import sentence_ends
+from pipeline.text.prose.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from config.core import dispatcher, states
 from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
@@ -33,7 +33,7 @@ from pipeline.review.rerender import draw_again, update_locked
 from pipeline.review.rerender import lock_with_workspace as _locked
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.verbatim_edits import collapse
 from pipeline.writers.base import NO_HINTS
 
 if TYPE_CHECKING:

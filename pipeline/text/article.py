@@ -7,7 +7,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.text.plain_text import plain_text
-from pipeline.text.verbatim_edits import collapse, count_words, is_clean
+from pipeline.text.prose.verbatim_edits import collapse, count_words, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,12 +12,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.text.ai_address import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.text.sentences import Span
+    from pipeline.text.prose.sentences import Span
 
 # Instructions are a machine's own, or those before; "the instructions on the packet" are for people.
 _ITS_OWN: Final = r"all|any|every|previous|prior|above|earlier|preceding|foregoing|former|your|these|those|such|system|other"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import APPROVED
 from pipeline.plugins import Refused
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.verbatim_edits import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.text.prompt_injection import LONGEST_READ
-from pipeline.text.sentences import goes_on
+from pipeline.text.prose.sentences import goes_on
 from pipeline.writers.screen import screened, with_orders
 
 if TYPE_CHECKING:

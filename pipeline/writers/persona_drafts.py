@@ -12,8 +12,8 @@ from pipeline import limits
 from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_instructions
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import count_words, counted
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import count_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

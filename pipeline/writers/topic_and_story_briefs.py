@@ -9,8 +9,8 @@ from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, Sou
 from pipeline.engines.newsletter_digest import story_name
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_instructions, without_instructions
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import collapse, is_clean
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import collapse, is_clean
 from pipeline.writers.approved_line_drafts import shared_words
 from pipeline.writers.screen import with_orders
 

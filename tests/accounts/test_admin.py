@@ -9,8 +9,8 @@ from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import Group, Permission
 from django.urls import reverse
 
-from accounts import credit_reports
 from accounts.access import tokens
+from accounts.ledger import reports
 from accounts.models import ApiToken, AuditEntry, LedgerEntry, Plan, User, Workspace
 from tests.factories import PlanFactory, TokenFactory, UserFactory, WorkspaceFactory
 
@@ -135,7 +135,7 @@ def test_adding_a_workspace_gives_it_an_account(browser):
     response = browser.post(page(Workspace, "add"), form(PlanFactory(credits_per_month=5), name=" New "))
     assert response.status_code == 302
     workspace = Workspace.everywhere.get()
-    assert (workspace.name, credit_reports.usage(workspace, datetime.now(UTC)).available) == ("New", 5)
+    assert (workspace.name, reports.usage(workspace, datetime.now(UTC)).available) == ("New", 5)
     assert notes("workspace.created") == [("workspace.created", "operator@example.test", workspace.public_id)]
 
 
@@ -144,13 +144,13 @@ def test_changing_a_workspace_is_audited_and_adjusts_its_credits(browser, worksp
     assert browser.post(page(Workspace, "change", workspace.pk), changes).status_code == 302
     workspace = Workspace.everywhere.get()
     assert (workspace.credits_per_month, workspace.requires_approval) == (1200, True)
-    assert credit_reports.usage(workspace, datetime.now(UTC)).available == 1200
+    assert reports.usage(workspace, datetime.now(UTC)).available == 1200
     entry = AuditEntry.everywhere.get(action="workspace.changed")
     assert (entry.actor, entry.details) == (
         "operator@example.test",
         {"credits_per_month": [None, 1200], "requires_approval": [False, True]},
     )
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 @pytest.mark.parametrize("where", ["add", "change"])

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from accounts import credit_months, credits
+from accounts.ledger import credits, months
 from accounts.models import LedgerEntry, Workspace
 from config.core.datetimes import as_z
 from config.core.ids import encode
@@ -20,7 +20,7 @@ def reserve(workspace, amounts):
 
 
 def resets_at():
-    return as_z(credit_months.next_month(credit_months.month_of(datetime.now(UTC))))
+    return as_z(months.next_month(months.month_of(datetime.now(UTC))))
 
 
 def test_usage(workspace, charlies, api):

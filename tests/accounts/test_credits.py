@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.transaction import TransactionManagementError
 
-from accounts import credit_months, credit_reports, credits
-from accounts.credit_reports import Mismatch, UsageReport
-from accounts.credits import PlanLimits, QuotaExceeded
+from accounts.ledger import credits, months, reports
+from accounts.ledger.credits import PlanLimits, QuotaExceeded
+from accounts.ledger.reports import Mismatch, UsageReport
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Workspace
 from config.core.errors import body
 from tests.factories import PlanFactory, WorkspaceFactory
@@ -27,7 +27,7 @@ def workspace(db):
 @pytest.fixture(autouse=True)
 def _ledger_always_agrees(db):
     yield
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 def numbers(workspace):
@@ -319,8 +319,8 @@ def test_refusal_in_a_new_month_speaks_of_the_new_month(workspace):
     ],
 )
 def test_months_are_calendar_months_in_utc(moment, month, then):
-    assert credit_months.month_of(moment) == month
-    assert credit_months.next_month(month) == then
+    assert months.month_of(moment) == month
+    assert months.next_month(month) == then
 
 
 # --- Reports
@@ -331,7 +331,7 @@ def test_usage(workspace, django_assert_num_queries):
     reserve(workspace, {subject: 30, uuid4(): 5})
     credits.settle(workspace.pk, subject, used=28, now=NOW)
     with django_assert_num_queries(1):
-        report = credit_reports.usage(workspace, NOW)
+        report = reports.usage(workspace, NOW)
     assert report == UsageReport(limit=100, used=28, reserved=5, available=67, resets_at=DECEMBER)
 
 
@@ -339,9 +339,7 @@ def test_usage_of_a_month_that_nobody_has_turned_is_not_written(workspace):
     reserve(workspace, {uuid4(): 30})
     before = entries(workspace)
     january = datetime(2027, 1, 15, tzinfo=UTC)
-    assert credit_reports.usage(workspace, january) == UsageReport(
-        100, 0, 30, 100, datetime(2027, 2, 1, tzinfo=UTC)
-    )
+    assert reports.usage(workspace, january) == UsageReport(100, 0, 30, 100, datetime(2027, 2, 1, tzinfo=UTC))
     assert entries(workspace) == before
 
 
@@ -378,7 +376,7 @@ def test_check_names_every_sum_that_is_off(workspace, django_assert_num_queries)
     with transaction.atomic():
         CreditBalance.everywhere.filter(workspace=workspace).update(available=99, used=1)
         with django_assert_num_queries(1):
-            found = credit_reports.check()
+            found = reports.check()
         transaction.set_rollback(True)
     assert found == [
         Mismatch(workspace.pk, "available", 100, 99),
@@ -389,7 +387,7 @@ def test_check_names_every_sum_that_is_off(workspace, django_assert_num_queries)
 def test_check_names_a_missing_balance(workspace):
     with transaction.atomic():
         CreditBalance.everywhere.filter(workspace=workspace).delete()
-        found = credit_reports.check()
+        found = reports.check()
         transaction.set_rollback(True)
     assert found == [
         Mismatch(workspace.pk, "available", 100, None),
@@ -427,7 +425,7 @@ def test_50_parallel_reservations_on_credits_for_10(in_threads):
     results = in_threads(50, lambda _number: attempt(workspace, {uuid4(): 7}))
     assert sum(results) == 10
     assert numbers(workspace) == {"granted": 76, "available": 6, "reserved": 70, "used": 0}
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -437,7 +435,7 @@ def test_month_turns_once_however_many_reserve(in_threads):
     assert sum(results) == 10
     kinds = [kind for kind, *_ in entries(workspace)]
     assert (kinds.count("expire"), kinds.count("grant"), kinds.count("reserve")) == (1, 2, 10)
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -457,4 +455,4 @@ def test_two_workers_settle_once(in_threads):
     balance = numbers(workspace)
     assert balance["reserved"] == 0
     assert balance["available"] + balance["used"] == 100
-    assert credit_reports.check() == []
+    assert reports.check() == []

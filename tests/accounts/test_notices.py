@@ -11,7 +11,8 @@ from django.core import mail
 from django.db import transaction
 from django.db.transaction import TransactionManagementError
 
-from accounts import credits, limits, notices, workspaces
+from accounts import limits, notices, workspaces
+from accounts.ledger import credits
 from accounts.models import (
     AuditEntry,
     CreditBalance,

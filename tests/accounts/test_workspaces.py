@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts import credit_reports, people, plans, workspaces
+from accounts import people, plans, workspaces
+from accounts.ledger import reports
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Membership, Plan, Workspace
 from config.core.errors import Invalid
 from tests.factories import PlanFactory, UserFactory, WorkspaceFactory
@@ -67,7 +68,7 @@ def test_create_without_an_owner_names_its_actor(actor, noted):
 
 def test_create_takes_a_plan(db):
     plan = PlanFactory(credits_per_month=7)
-    assert credit_reports.usage(workspaces.create("Newsroom", plan=plan), datetime.now(UTC)).limit == 7
+    assert reports.usage(workspaces.create("Newsroom", plan=plan), datetime.now(UTC)).limit == 7
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_change_refuses_an_unknown_timezone(workspace):
 
 
 def usage(workspace):
-    report = credit_reports.usage(
+    report = reports.usage(
         Workspace.everywhere.select_related("plan").get(pk=workspace.pk), datetime.now(UTC)
     )
     return report.limit, report.available
@@ -174,7 +175,7 @@ def test_another_allowance_holds_for_this_month(workspace):
         "workspace.changed",
     ]
     assert notes()[-1][3] == {"credits_per_month": [1500, None], "plan": ["Small", "Big"]}
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 def test_another_allowance_in_a_month_that_nobody_has_turned_is_given_once():
@@ -182,7 +183,7 @@ def test_another_allowance_in_a_month_that_nobody_has_turned_is_given_once():
     workspace.credits_per_month = 150
     workspaces.change(workspace, ["credits_per_month"], "operator")
     assert usage(workspace) == (150, 150)
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 def test_keep_plan_stores_new_and_named_fields():

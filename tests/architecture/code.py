@@ -15,12 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("config", "accounts", "pipeline", "webhooks", "analytics")
 DOORS = (
     "*/api/*.py",
+    "*/api/*/*.py",
     "*/pages/*.py",
     "*/pages/*/*.py",
     "*/inbound/*.py",
     "*/inbound.py",
     "*/tasks.py",
     "*/admin.py",
+    "*/admin/*.py",
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from accounts import credits, model_keys
+from accounts import model_keys
+from accounts.ledger import credits
 from pipeline.models import Generation, ModelCall, WorkspaceDefaults
 from tests.browser.people import log_in, look_over
 from tests.factories import PlanFactory

@@ -8,9 +8,9 @@ import pytest
 from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError, connection
 
-from accounts import credits as credit_account
 from accounts import workspaces
 from accounts.access import idempotency, permissions, ratelimit
+from accounts.ledger import credits as credit_account
 from config.core.errors import CODES
 from pipeline.api import catalogue
 from pipeline.pages import public_feed

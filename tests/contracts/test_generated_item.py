@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from accounts.models import Workspace
 from config.core import ids, task_runner
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Publication, Revision

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from accounts.models import AuditEntry, IdempotencyKey, LedgerEntry
 from config.core import task_runner
 from pipeline.api import raw_items

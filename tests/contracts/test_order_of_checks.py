@@ -9,9 +9,9 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from accounts import credits as credit_account
 from accounts import workspaces
 from accounts.access import permissions, ratelimit, tokens
+from accounts.ledger import credits as credit_account
 from config.core import ids, task_runner
 from pipeline.models import GeneratedItem, Generation, RawItem
 from tests.contracts.conftest import Api, never_existed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import credit_reports
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
+from accounts.ledger import reports
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.contracts.conftest import refusal
 
@@ -30,7 +30,7 @@ def test_fifty_pushes_on_credits_for_ten(alice, in_threads):
     }
     usage = alice.api.read("/usage")
     assert (usage["available"], usage["reserved"], usage["used"]) == (0, 10, 0)
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 @pytest.mark.django_db(transaction=True)

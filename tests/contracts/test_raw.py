@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from accounts.models import Workspace
 from config.core import limits, task_runner
 from config.core.api.jsonio import dump

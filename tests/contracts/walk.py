@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from accounts import credits as credit_account
 from accounts import workspaces
+from accounts.ledger import credits as credit_account
 from config.core import ids, task_runner
 from config.core.clock import utc_now
 from pipeline import events, mailing

@@ -15,8 +15,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from PIL import Image
 
-from accounts import credit_reports, credits, workspaces
+from accounts import workspaces
 from accounts.access import tokens
+from accounts.ledger import credits, reports
 from accounts.models import User
 from config.core import task_runner
 from config.core.ids import encode
@@ -411,7 +412,7 @@ class Flow:
         self.call("DELETE", f"/generated/{item}/publish", expect=200)
 
     def _run_out_of_credits(self) -> None:
-        left = credit_reports.usage(self.workspace, datetime.now(UTC)).available
+        left = reports.usage(self.workspace, datetime.now(UTC)).available
         credits.adjust(self.workspace, -left, "for the example", "docs")
         self.call(
             "POST", "/raw", {**SECOND, "external_id": "too much"}, expect=402, name="error-quota_exceeded"

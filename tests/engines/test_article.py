@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.text.article import as_published, reading_minutes, renewed, slug_of, with_data
-from pipeline.text.verbatim_edits import count_words
+from pipeline.text.prose.verbatim_edits import count_words
 
 
 @pytest.mark.parametrize(

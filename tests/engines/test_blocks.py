@@ -12,7 +12,7 @@ from pipeline.engines.shared.source_sentences import polished
 from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body, seen_text
-from pipeline.text.sentences import goes_on, statements_in
+from pipeline.text.prose.sentences import goes_on, statements_in
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_added import OTHER, TEXT
 

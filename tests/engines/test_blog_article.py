@@ -21,7 +21,7 @@ from pipeline.render.image import render_layout
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
 from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text
-from pipeline.text.verbatim_edits import first_words
+from pipeline.text.prose.verbatim_edits import first_words
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_golden import GOLDEN, PERSONA, source_of
 from tests.engines.test_thread import words

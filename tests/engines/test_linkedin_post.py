@@ -12,7 +12,7 @@ from pipeline.engines.base import Check, Claim, Draft, Fact, PersonaCard, Source
 from pipeline.engines.linkedin_post import HARD_MOST, LEAST, MOST, PLUGIN, SEEN
 from pipeline.platforms.linkedin import TEXT_LIMIT
 from pipeline.plugins import Refused
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_thread import ANN, SENTENCES, URL, brief_of, words
 

@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.checks.grounded import check_grounding
-from pipeline.text.anaphora import leaves_speaker_open, points_back
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.anaphora import leaves_speaker_open, points_back
+from pipeline.text.prose.verbatim_edits import (
     begins_whole,
     clause_cuts,
     collapse,

@@ -30,9 +30,10 @@ from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
-from accounts import credit_reports, notices, workspaces
-from accounts import credits as credit_account
+from accounts import notices, workspaces
 from accounts.access import tokens
+from accounts.ledger import credits as credit_account
+from accounts.ledger import reports
 from accounts.models import (
     AuditEntry,
     CreditBalance,
@@ -524,7 +525,7 @@ def left():
         "audit": list(
             AuditEntry.everywhere.filter(actor="system").order_by("id").values_list("action", flat=True)
         ),
-        "wrong": [str(one) for one in credit_reports.check()],
+        "wrong": [str(one) for one in reports.check()],
     }
 
 
@@ -759,7 +760,7 @@ def _broken_events():
 
 
 def _broken_runs():
-    yield from (f"ledger: {wrong}" for wrong in credit_reports.check())
+    yield from (f"ledger: {wrong}" for wrong in reports.check())
     yield from (f"{left} credits stay reserved" for left in _values(CreditBalance, "reserved") if left)
     for run in Generation.everywhere.all():
         entries = Counter(LedgerEntry.everywhere.filter(subject=run.pk).values_list("kind", flat=True))

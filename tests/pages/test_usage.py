@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts import credits, model_keys, workspaces
+from accounts import model_keys, workspaces
+from accounts.ledger import credits
 from accounts.models import LedgerEntry, Workspace
 from pipeline.dashboard.usage import credits_by_engine
 from pipeline.models import Generation, ModelCall

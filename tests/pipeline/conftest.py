@@ -11,7 +11,8 @@ import time_machine
 from django.db import connection
 from django.utils import timezone
 
-from accounts import credit_reports, workspaces
+from accounts import workspaces
+from accounts.ledger import reports
 from accounts.models import Plan, User, Workspace
 from config.core import work_queue
 from pipeline.models import GeneratedItem, Outlet, WorkspaceDefaults
@@ -44,7 +45,7 @@ def workspace(alice: User) -> Iterator[Workspace]:
     # One item from each push; a test that wants more names more.
     WorkspaceDefaults.everywhere.filter(workspace=made).update(engines=["Short Post"])
     yield Workspace.everywhere.select_related("plan").get(pk=made.pk)
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from accounts import credits, workspaces
+from accounts import workspaces
+from accounts.ledger import credits
 from config.core.clock import utc_now
 from config.core.ids import uuid7
 from pipeline import search

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F
 
-from accounts import credit_reports, credits
+from accounts.ledger import credits, reports
 from accounts.models import Workspace
 from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
@@ -130,7 +130,7 @@ class People:
         defaults = WorkspaceDefaults.everywhere.select_related("push_source").get(workspace=workspace)
         words = " ".join(self.chance.sample(SENTENCES, 3))
         content = raw_content.RawContent(title=f"Story {number}", body=words, external_id=str(number))
-        before = credit_reports.usage(workspace, utc_now())
+        before = reports.usage(workspace, utc_now())
         try:
             return store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults).outcome
         except credits.QuotaExceeded:

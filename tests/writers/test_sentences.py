@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.text.plain_text import seen_text
-from pipeline.text.sentences import sentence_ends, split_sentences, statements_in
+from pipeline.text.prose.sentences import sentence_ends, split_sentences, statements_in
 
 
 def split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from config.core.ids import encode
 
 
@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         del args, options
-        found = credit_reports.check()
+        found = reports.check()
         for one in found:
             balance = "no row" if one.balance is None else one.balance
             self.stdout.write(

@@ -12,7 +12,7 @@ from django.db.models.functions import TruncDate
 from analytics import rollup
 from analytics.models import Measurement, Outcome
 from pipeline.models import HitCount
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 _AT_ONCE: Final = 500
 _FACTS: Final = (

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import backup, backup_archive
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import media_sweep
 from pipeline.media import files, folder_ownership
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -50,7 +50,7 @@ from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, says_anything
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import collapse, count_words, counted, is_clean
+from pipeline.text.prose.verbatim_edits import collapse, count_words, counted, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

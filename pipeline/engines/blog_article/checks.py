@@ -12,8 +12,8 @@ from pipeline.engines.checks.allowed_contacts import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import begins_whole, collapse, count_words, counted, first_words
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import begins_whole, collapse, count_words, counted, first_words
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText

@@ -12,7 +12,13 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import clause_cuts, first_words, is_clean, is_wholly_quoted, paragraph_of
+from pipeline.text.prose.verbatim_edits import (
+    clause_cuts,
+    first_words,
+    is_clean,
+    is_wholly_quoted,
+    paragraph_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pipeline.text.language_detection import for_language
 from pipeline.text.plain_text import plain_text
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import collapse, is_balanced
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import collapse, is_balanced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

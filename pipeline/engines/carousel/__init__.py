@@ -36,7 +36,7 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import UPRIGHT, AvailableMedia, Layout
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,

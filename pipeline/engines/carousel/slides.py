@@ -20,7 +20,7 @@ from pipeline.render.colour import mix
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.typeset import typeset
-from pipeline.text.verbatim_edits import count_words
+from pipeline.text.prose.verbatim_edits import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

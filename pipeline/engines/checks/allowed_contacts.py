@@ -15,7 +15,7 @@ from pipeline.engines.base import Check
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import TOP_LEVEL_DOMAINS, find_links, is_same_address, without_links
-from pipeline.text.verbatim_edits import collapse, drop_asides, first_words
+from pipeline.text.prose.verbatim_edits import collapse, drop_asides, first_words
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard

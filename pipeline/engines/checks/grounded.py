@@ -25,8 +25,8 @@ from pipeline.grounding.claims import LEAST_COVERED
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.plain_text import plain_text
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import collapse, is_beheaded
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import collapse, is_beheaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,10 +10,10 @@ from pipeline.engines.base import Check, Claim
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
-from pipeline.text.anaphora import lacks_antecedent, points_back
 from pipeline.text.newsletter_sections import from_content
 from pipeline.text.plain_text import markdown_to_text
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.anaphora import lacks_antecedent, points_back
+from pipeline.text.prose.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,

@@ -12,7 +12,7 @@ from pipeline.engines.base import Check
 from pipeline.plugins import Refused
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.verbatim_edits import collapse, count_words, is_question
+from pipeline.text.prose.verbatim_edits import collapse, count_words, is_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from pipeline.engines.checks.allowed_contacts import (
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.persona_rules import count_hashtags
-from pipeline.text.verbatim_edits import is_clean
+from pipeline.text.prose.verbatim_edits import is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

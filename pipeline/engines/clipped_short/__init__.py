@@ -32,7 +32,7 @@ from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import counted, paragraph_of
+from pipeline.text.prose.verbatim_edits import counted, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

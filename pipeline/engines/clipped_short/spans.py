@@ -14,7 +14,7 @@ from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.render.audio.transcript_sentences import sentences, text_of
 from pipeline.render.video.material import VideoSpan
 from pipeline.text.links import find_links
-from pipeline.text.verbatim_edits import collapse, is_balanced, is_clean, opens_dangling
+from pipeline.text.prose.verbatim_edits import collapse, is_balanced, is_clean, opens_dangling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,12 +10,7 @@ from pipeline.engines.clipped_short.spans import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.video.templates import clipped
-from pipeline.text.verbatim_edits import (
-    clause_cuts,
-    first_words,
-    is_self_contained,
-    trim_conjunction,
-)
+from pipeline.text.prose.verbatim_edits import clause_cuts, first_words, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
 from pipeline.render.video.templates.composite import SECONDS, VisualSource
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

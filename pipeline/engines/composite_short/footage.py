@@ -14,7 +14,7 @@ from pipeline.engines.shared.film_checks import is_span
 from pipeline.render.audio.word_timing import written_words
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.templates.composite import PIECE, ROOM, cut
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

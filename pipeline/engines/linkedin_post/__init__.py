@@ -20,8 +20,8 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url, find_links, without_links
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     counted,
     drawn_length,

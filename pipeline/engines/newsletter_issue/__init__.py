@@ -18,7 +18,7 @@ from pipeline.text.newsletter_sections import (
     escape_markdown,
     from_content,
 )
-from pipeline.text.verbatim_edits import collapse, count_words, counted, paragraph_of
+from pipeline.text.prose.verbatim_edits import collapse, count_words, counted, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

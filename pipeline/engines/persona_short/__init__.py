@@ -37,7 +37,7 @@ from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import telling
 from pipeline.render.video.templates.telling import CALL_WORDS, HOOK_SECONDS, SECONDS, SLOTS, Telling
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import collapse, count_words, counted
+from pipeline.text.prose.verbatim_edits import collapse, count_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -32,10 +32,7 @@ from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
-from pipeline.text.verbatim_edits import (
-    collapse,
-    first_words,
-)
+from pipeline.text.prose.verbatim_edits import collapse, first_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

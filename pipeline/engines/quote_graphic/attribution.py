@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.quote_graphic.speakers import ARTICLES, LABEL, SAYS, speech_in
 from pipeline.grounding import PAIRED, fold
-from pipeline.text.sentences import split_sentences
-from pipeline.text.verbatim_edits import collapse, without_gershayim, word_set
+from pipeline.text.prose.sentences import split_sentences
+from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard

@@ -16,8 +16,8 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.links import find_links
-from pipeline.text.sentences import signature_in
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.sentences import signature_in
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     drawn_length,
     is_clean,

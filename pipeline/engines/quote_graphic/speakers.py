@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding import PAIRED
-from pipeline.text.full_stops import SAYS_IN_CHINESE, TITLE
-from pipeline.text.sentences import is_title, signature_in
-from pipeline.text.verbatim_edits import collapse, without_gershayim, word_set
+from pipeline.text.prose.full_stops import SAYS_IN_CHINESE, TITLE
+from pipeline.text.prose.sentences import is_title, signature_in
+from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

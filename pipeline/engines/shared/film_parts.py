@@ -13,7 +13,7 @@ from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     drawn_length,
     drop_asides,

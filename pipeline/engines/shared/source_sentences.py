@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Claim
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import count_hashtags
-from pipeline.text.anaphora import lacks_antecedent
 from pipeline.text.links import find_links
-from pipeline.text.sentences import statements_in
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.anaphora import lacks_antecedent
+from pipeline.text.prose.sentences import statements_in
+from pipeline.text.prose.verbatim_edits import (
     clause_cuts,
     collapse,
     count_words,

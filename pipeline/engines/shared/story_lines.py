@@ -20,8 +20,8 @@ from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
 from pipeline.text.links import find_links
-from pipeline.text.sentences import goes_on, statements_in
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.sentences import goes_on, statements_in
+from pipeline.text.prose.verbatim_edits import (
     count_words,
     counted,
     drawn_length,

@@ -37,9 +37,9 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
-from pipeline.text.anaphora import lacks_antecedent, points_back
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.anaphora import lacks_antecedent, points_back
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     drop_asides,
     first_words,

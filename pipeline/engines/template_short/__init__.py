@@ -34,8 +34,8 @@ from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
 from pipeline.render.video.templates.points import POINTS, SLOTS, Values
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.sentences import statements_in
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.sentences import statements_in
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     counted,
     drawn_length,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from accounts.models import Workspace
 from config.core import limits
 from config.core.api.nearest import nearest
@@ -18,7 +18,7 @@ from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source as SourceKind
 from pipeline.switches import availability
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

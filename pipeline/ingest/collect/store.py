@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from config.core.crash_points import crash_point
 from pipeline.holds import source_changes
 from pipeline.ingest import raw_content, store_raw_item

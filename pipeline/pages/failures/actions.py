@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.credits import QuotaExceeded
+from accounts.ledger.credits import QuotaExceeded
 from accounts.pages.act_messages import changed_meanwhile, offer_undo
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now

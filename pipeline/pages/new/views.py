@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.auto_refresh import look_again
@@ -149,7 +149,7 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     values = {name: form[name].value() or "" for name in form.fields}
     plan = _plan(request, place, values)
     price = plan.price if plan else 0
-    usage = credit_reports.usage(place.workspace, utc_now())
+    usage = reports.usage(place.workspace, utc_now())
     was_said = form.is_bound and values["price"] != ""
     context = {
         "form": form,

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pipeline.text.verbatim_edits import first_words
+from pipeline.text.prose.verbatim_edits import first_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

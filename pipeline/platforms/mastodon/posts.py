@@ -14,7 +14,7 @@ from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
 from pipeline.platforms.rules import images_of
 from pipeline.platforms.upload_bodies import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from config.core.datetimes import as_z
 from pipeline.models import Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.sentences import sentence_ends
+from pipeline.text.prose.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

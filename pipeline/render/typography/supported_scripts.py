@@ -9,7 +9,7 @@ from typing import Final
 
 from pipeline.plugins import Unavailability
 from pipeline.render.typography import clusters, fonts
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 
 CJK_PACKAGE: Final = "fonts-noto-cjk"
 """Debian's package of the fonts for Chinese, Japanese and Korean, which are too large to be bundled (40 MB)."""

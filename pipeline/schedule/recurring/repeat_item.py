@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from accounts import credits as credit_account
 from accounts import notices
+from accounts.ledger import credits as credit_account
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point

@@ -8,7 +8,7 @@ import structlog
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import credits as credit_account
+from accounts.ledger import credits as credit_account
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point

@@ -25,7 +25,7 @@ from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
 from pipeline.sources.web_pages.visit_pages import PageWork
 from pipeline.text.links import canonical_url
-from pipeline.text.verbatim_edits import counted
+from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

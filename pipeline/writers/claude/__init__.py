@@ -10,7 +10,7 @@ from pipeline.engines.base import ANGLES, Brief, Fact
 from pipeline.plugins import Refused
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.verbatim_edits import collapse, is_clean
+from pipeline.text.prose.verbatim_edits import collapse, is_clean
 from pipeline.writers.base import (
     Accounted,
     BriefAnswer,

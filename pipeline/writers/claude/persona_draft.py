@@ -10,7 +10,7 @@ from pipeline import limits
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_instructions
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.verbatim_edits import collapse
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Talk, ready

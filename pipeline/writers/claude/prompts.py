@@ -15,7 +15,7 @@ from pipeline.engines.base import ANGLES
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.engines.newsletter_digest import story_name
 from pipeline.text.html_text import strip_invisible
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.verbatim_edits import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

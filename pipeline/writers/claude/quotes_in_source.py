@@ -8,7 +8,7 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 from pipeline.writers.claude.answers import AnswerUnreadable
 
 if TYPE_CHECKING:

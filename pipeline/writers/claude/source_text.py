@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pipeline.text.boilerplate import sounds_like_boilerplate
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.verbatim_edits import collapse
+from pipeline.text.prose.boilerplate import sounds_like_boilerplate
+from pipeline.text.prose.verbatim_edits import collapse
 from pipeline.writers.extractive import MAX_CHARACTERS, find_facts
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from pipeline.engines.base import Brief, Fact
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
-from pipeline.text.boilerplate import after_dateline, is_boilerplate, set_apart, sounds_like_boilerplate
 from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
-from pipeline.text.sentences import signature_in, statements_in
-from pipeline.text.verbatim_edits import (
+from pipeline.text.prose.boilerplate import after_dateline, is_boilerplate, set_apart, sounds_like_boilerplate
+from pipeline.text.prose.sentences import signature_in, statements_in
+from pipeline.text.prose.verbatim_edits import (
     collapse,
     is_clean,
     is_question,

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import Sum
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.models import Workspace
 from config.core import work_queue
 from config.core.errors import Conflict
@@ -349,7 +349,7 @@ def test_every_end_leaves_the_credits_exact(workspace, model_server):
     for name in ("a", "b", "c"):
         push_raw(workspace, external_id=name, url="")
         work()
-    assert (credit_reports.check(), balance(workspace)) == ([], (8, 0))
+    assert (reports.check(), balance(workspace)) == ([], (8, 0))
 
 
 # --- Autopilot -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from accounts import credits
+from accounts.ledger import credits
 from accounts.models import CreditBalance, Workspace
 from config.core.errors import Conflict
 from config.core.ids import encode

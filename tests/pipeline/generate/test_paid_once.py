@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.models import CreditBalance, LedgerEntry
 from config.core.crash_points import POINTS
 from config.core.errors import AppError
@@ -219,7 +219,7 @@ class Making(RuleBasedStateMachine):
 
     @invariant()
     def the_ledger_is_the_balance(self):
-        assert credit_reports.check() == []
+        assert reports.check() == []
         sums = LedgerEntry.everywhere.filter(workspace=self.workspace).aggregate(
             available=Sum("amount"), reserved=Sum("reserved_change"), used=Sum("used_change")
         )

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from PIL import Image
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from accounts.models import LedgerEntry
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
@@ -300,7 +300,7 @@ def test_redrawing_asks_no_writer_and_spends_nothing(workspace, monkeypatch):
     monkeypatch.setattr(Extractive, "brief", None)
     monkeypatch.setattr(Extractive, "draft", None)
     assert run_all(item).status == "ready"
-    assert (LedgerEntry.everywhere.count(), credit_reports.check()) == (entries, [])
+    assert (LedgerEntry.everywhere.count(), reports.check()) == (entries, [])
 
 
 def test_other_words_are_not_drawn_and_the_files_stay(workspace):

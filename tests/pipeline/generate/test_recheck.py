@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import credits
+from accounts.ledger import credits
 from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline import generate, publish

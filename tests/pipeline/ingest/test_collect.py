@@ -11,7 +11,8 @@ import pytest
 from django.utils import timezone
 from werkzeug import Response
 
-from accounts import credits, workspaces
+from accounts import workspaces
+from accounts.ledger import credits
 from accounts.models import Notice
 from config.core import states
 from config.core.errors import Conflict, Invalid

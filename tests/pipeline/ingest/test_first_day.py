@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from accounts import credits
+from accounts.ledger import credits
 from pipeline.media import made_films
 from pipeline.models import GeneratedItem
 from pipeline.render.video import film_process

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts import credits
+from accounts.ledger import credits
 from accounts.models import CreditBalance, LedgerEntry, Notice
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from config.core.errors import AppError
 from config.core.http_client import TimedOut
 from config.core.ids import encode, uuid7
@@ -276,7 +276,7 @@ class Pipeline(RuleBasedStateMachine):
 
     @invariant()
     def the_ledger_is_balanced(self):
-        assert credit_reports.check() == []
+        assert reports.check() == []
 
 
 def test_promises_hold_whatever_people_and_the_platform_do(workspace):

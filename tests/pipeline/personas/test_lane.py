@@ -18,7 +18,7 @@ from pipeline.personas.lane_slots import log_of
 from pipeline.personas.lane_task import engines_of
 from pipeline.review import regenerate
 from pipeline.switches import availability
-from pipeline.text.sentences import split_sentences
+from pipeline.text.prose.sentences import split_sentences
 from tests.pipeline.personas.lanes import (
     LINES,
     add_lane,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from accounts import credits
+from accounts.ledger import credits
 from config.core import states
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import credit_reports
+from accounts.ledger import reports
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.engines.base import BUCKETS
@@ -72,7 +72,7 @@ def test_first_push_makes_all_five_without_a_model_for_the_price_that_was_told(c
     plan = plans.estimate(charlies, defaults.push_source, story, defaults=defaults, now=steps.NOON)
     pushed = store_raw_item.push(charlies, defaults.push_source, story, defaults=defaults)
     assert (plan.price, plan.why_not, pushed.raw_item.skipped) == (sum(FIVE.values()), (), [])
-    assert credit_reports.usage(charlies, steps.NOON).reserved == plan.price
+    assert reports.usage(charlies, steps.NOON).reserved == plan.price
     steps.run_generations(pushed.raw_item)
     items = {item.engine_output: item for item in steps.items_of(pushed.raw_item)}
     assert {name: item.status for name, item in items.items()} == dict.fromkeys(FIVE, "ready")
@@ -80,7 +80,7 @@ def test_first_push_makes_all_five_without_a_model_for_the_price_that_was_told(c
     film = Asset.everywhere.get(item=items["Template Short"], role="video")
     # Whatever its length, within what a film of this kind takes, its price is the one that was told.
     assert SECONDS[0] <= film.duration <= SECONDS[1]
-    usage = credit_reports.usage(charlies, steps.NOON)
+    usage = reports.usage(charlies, steps.NOON)
     assert (usage.used, usage.reserved) == (plan.price, 0)
 
 
@@ -93,7 +93,7 @@ def test_short_push_makes_what_can_be_made_and_says_what_not(charlies):
     assert [one["engine_output"] for one in pushed.raw_item.skipped] == [
         name for name in FIVE if name not in made
     ]
-    assert credit_reports.usage(charlies, steps.NOON).reserved == sum(FIVE[name] for name in made)
+    assert reports.usage(charlies, steps.NOON).reserved == sum(FIVE[name] for name in made)
 
 
 def test_furnish_keeps_the_first_version_of_the_persona(workspace):
@@ -113,4 +113,4 @@ def test_furnish_belongs_to_one_workspace_alone(workspace, charlies):
     hers = set(Outlet.everywhere.filter(workspace=workspace).values_list("secret", flat=True))
     his = set(Outlet.everywhere.filter(workspace=charlies).values_list("secret", flat=True))
     assert len(hers | his) == 4
-    assert credit_reports.check() == []
+    assert reports.check() == []

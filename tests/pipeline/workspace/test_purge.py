@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.apps import apps
 
-from accounts import credit_reports, members, workspace_deletion, workspaces
+from accounts import members, workspace_deletion, workspaces
+from accounts.ledger import reports
 from accounts.models import AuditEntry, Workspace
 from config.core import task_runner
 from pipeline.mailing import mail_queue_of
@@ -116,7 +117,7 @@ def test_nothing_is_left_but_what_must_stay(newsroom, people, tmp_path):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     row = Workspace.everywhere.get(pk=newsroom.pk)
     assert (row.name, row.model_key, row.erased_at, row.deleted_at) == ("(deleted)", None, NOW, NOW)
-    assert credit_reports.check() == []
+    assert reports.check() == []
     actions = AuditEntry.objects.of(newsroom).order_by("-id").values_list("action", flat=True)[:2]
     assert list(actions) == ["workspace.erased", "workspace.deleted"]
 

@@ -38,7 +38,7 @@ from pipeline.render.video.templates.parts import (
     TextBox,
     handle_of,
 )
-from pipeline.text.verbatim_edits import too_wide
+from pipeline.text.prose.verbatim_edits import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -48,8 +48,8 @@ from pipeline.render.video.templates.parts import (
     handle_of,
     whole_frames,
 )
-from pipeline.text.sentences import sentence_ends
-from pipeline.text.verbatim_edits import too_wide
+from pipeline.text.prose.sentences import sentence_ends
+from pipeline.text.prose.verbatim_edits import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

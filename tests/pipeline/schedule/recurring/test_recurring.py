@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accounts import credit_reports, credits, workspaces
+from accounts import workspaces
+from accounts.ledger import credits, reports
 from accounts.models import AuditEntry, LedgerEntry, Notice, Workspace
 from config.core.errors import Conflict, Invalid
 from config.core.states import Overtaken
@@ -233,7 +234,7 @@ def test_what_was_missed_is_made_up_for_once(published, clock):
 def test_without_credits_it_says_so_and_comes_back_at_its_next_time(published, rich, clock):
     clock.shift(DAY)
     row = begin(published, 7)
-    left = credit_reports.usage(rich, NOON).available
+    left = reports.usage(rich, NOON).available
     credits.adjust(rich, -left, "for the tests", "operator", now=NOON)
     row = work(row, clock)
     assert decisions(row) == ["no_credits"]

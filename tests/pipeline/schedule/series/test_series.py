@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from accounts import credit_reports, credits
+from accounts.ledger import credits, reports
 from accounts.models import AuditEntry, Workspace
 from config.core.errors import Conflict, Invalid, NotFound
 from config.core.ids import encode
@@ -383,7 +383,7 @@ def test_hand_that_is_killed_leaves_one_digest(rich, clock, monkeypatch, point):
         series.run_series(claimed(row))
     assert [one.decision for one in issues(row)] == ["made"]
     assert Generation.everywhere.filter(engine="newsletter_digest").count() == 1
-    assert credit_reports.check() == []
+    assert reports.check() == []
 
 
 def test_hand_without_its_lease_makes_nothing(rich, clock):
@@ -568,7 +568,7 @@ def test_digest_is_made_of_verbatim_sentences_of_each_item(rich, issue):
     for claim in item.claims:
         body = texts[by_raw[claim["raw_item"]].title]
         assert body[claim["start"] : claim["end"]] == claim["quote"]
-    assert credit_reports.usage(rich, NOON).used == 5
+    assert reports.usage(rich, NOON).used == 5
 
 
 def test_digest_is_found_by_each_of_its_items(rich, issue):
@@ -621,7 +621,7 @@ def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monke
     purge.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "source_deleted")
-    assert credit_reports.usage(rich, NOON).used == 0
+    assert reports.usage(rich, NOON).used == 0
 
 
 @pytest.mark.parametrize("gone", ["withdrawn", "erased", "changed"])
@@ -678,7 +678,7 @@ def test_too_few_that_are_left_make_a_failure_and_cost_nothing(rich, issue):
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "too_few_stories")
     assert "A digest needs 3 stories or more; this has 2." in item.error["message"]
-    assert credit_reports.usage(rich, NOON).used == 0
+    assert reports.usage(rich, NOON).used == 0
 
 
 def test_item_that_is_taken_back_holds_the_digest_until_it_is_listed_again(issue):

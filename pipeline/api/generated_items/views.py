@@ -16,7 +16,7 @@ from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish, search
 from pipeline.api import response_schemas, search_params
-from pipeline.api.generated_answers import (
+from pipeline.api.generated_items.answers import (
     COLUMNS,
     alt_texts_of,
     answered,
@@ -32,7 +32,7 @@ from pipeline.api.generated_answers import (
     serialize_rehearsal,
     serialize_whole,
 )
-from pipeline.api.generated_filters import ELSEWHERE, FILTERS, in_full
+from pipeline.api.generated_items.filters import ELSEWHERE, FILTERS, in_full
 from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
     PublishInput,

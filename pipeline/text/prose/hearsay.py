@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.verbatim_edits import takes_back, word_set
+from pipeline.text.prose.verbatim_edits import takes_back, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
 from accounts import audit, notices
-from accounts.credit_months import month_of, next_month
+from accounts.ledger.months import month_of, next_month
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.text.language_detection import guess_language
-from pipeline.text.verbatim_edits import count_words, is_question, leans_back
+from pipeline.text.prose.verbatim_edits import count_words, is_question, leans_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
-from accounts.credit_months import month_of, next_month
-from accounts.credits import plan_limits
+from accounts.ledger.credits import plan_limits
+from accounts.ledger.months import month_of, next_month
 from accounts.models import CreditBalance, Workspace
 from config.core.clock import utc_now
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from uuid_utils.compat import uuid7
 
-from benchmarks.floor_sql import (
+from benchmarks.floors.sql import (
     ASSETS,
     BALANCE,
     DEFAULTS,

@@ -19,7 +19,7 @@ from pipeline.grounding.quantities import forget as forget_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CASES: Final = Path(__file__).parents[1] / "tests" / "grounding" / "cases" / "blind.json"
+CASES: Final = Path(__file__).parents[2] / "tests" / "grounding" / "cases" / "blind.json"
 PROOF_MOST_MS: Final = 2.0
 
 

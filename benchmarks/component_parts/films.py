@@ -1,7 +1,7 @@
 """What a film of thirty seconds of 1080 × 1920 costs: five stills under a slow camera, captions that mark each word, a chip.
 
 The floor is x264 with the same settings on the very same frames, read from a file; what the reading costs is taken off.
-`python -m benchmarks.component_films PART FOLDER SECONDS STILLS` is one process of it.
+`python -m benchmarks.component_parts.films PART FOLDER SECONDS STILLS` is one process of it.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def film_floor(folder: Path, film: Film) -> dict[str, Any]:
 
 def in_child(part: str, folder: Path, film: Film) -> dict[str, Any]:
     """A process of its own, so that its time and memory are its own too."""
-    command = [sys.executable, "-m", "benchmarks.component_films", part, str(folder)]
+    command = [sys.executable, "-m", "benchmarks.component_parts.films", part, str(folder)]
     command += [str(film.seconds), str(film.stills)]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     report: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])

@@ -6,11 +6,11 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pipeline.text import hearsay
-from pipeline.text.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
-from pipeline.text.interviews import SPEAKER, interview_in, is_bare_answer
 from pipeline.text.language_detection import guess_language
-from pipeline.text.verbatim_edits import GOING_ON, is_question, takes_back, without_gershayim, word_set
+from pipeline.text.prose import hearsay
+from pipeline.text.prose.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
+from pipeline.text.prose.interviews import SPEAKER, interview_in, is_bare_answer
+from pipeline.text.prose.verbatim_edits import GOING_ON, is_question, takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

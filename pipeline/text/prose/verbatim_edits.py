@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 
-from pipeline.text.anaphora import lacks_antecedent, leaves_speaker_open, of_language, points_back
+from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open, of_language, points_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

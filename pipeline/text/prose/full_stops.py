@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.text.verbatim_edits import word_set
+from pipeline.text.prose.verbatim_edits import word_set
 
 # The first of two days or hours.
 _RANGE = re.compile(r"^.*(?:[.][-\u2013]|\d(?=[ap]\.m$))")

@@ -1,0 +1,1 @@
+"""Credits: the ledger, its months and its reports."""

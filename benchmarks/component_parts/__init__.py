@@ -1,0 +1,1 @@
+"""Parts of generation that are timed by themselves."""

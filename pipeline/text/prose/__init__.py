@@ -1,0 +1,1 @@
+"""Sentences: where they end, what they speak of, and which of them say nothing."""
