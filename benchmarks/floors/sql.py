@@ -1,4 +1,4 @@
-"""The SQL of the floor, written by hand; frozen as the floor is."""
+"""The SQL of the floor, written by hand; frozen but for fields that the answers gain."""
 
 from __future__ import annotations
 

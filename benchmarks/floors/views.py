@@ -1,4 +1,4 @@
-"""The views of the floor, which answer what the project answers; frozen as the floor is."""
+"""The views of the floor, which answer what the project answers; frozen but for fields that the answers gain."""
 
 from __future__ import annotations
 
