@@ -14,13 +14,13 @@ from tests.documents.text import ROOT
 # The pictures that are kept wait until its films are made too, which takes minutes.
 AT_THE_FIRST_POST = """
 import time
-from tools import live, screenshots
+from tools import prove_sources, screenshots
 
 def wait(demo):
     while not demo.get("/generated?status=ready&bucket=text&limit=1")["data"]:
         time.sleep(1)
     for kind, address in (("webhook", ""), ("brand", ""), ("rss", "ftp://example.test/feed")):
-        row = live.prove(demo, kind, address)
+        row = prove_sources.prove(demo, kind, address)
         print("row", kind, row.raw_items > 0, row.items > 0, row.told)
 
 screenshots.wait_until_settled = wait
