@@ -20,7 +20,7 @@ def wait(demo):
     while not demo.get("/generated?status=ready&bucket=text&limit=1")["data"]:
         time.sleep(1)
     for kind, address in (("webhook", ""), ("brand", ""), ("rss", "ftp://example.test/feed")):
-        row = prove_sources.prove(demo, kind, address)
+        row = prove_sources.try_source(demo, kind, address)
         print("row", kind, row.raw_items > 0, row.items > 0, row.told)
 
 screenshots.wait_until_settled = wait
