@@ -20,10 +20,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(size(900, 3600)),
     pytest.mark.postgres_if_there,
-    pytest.mark.minutes(3),
+    pytest.mark.minutes(5),
 ]
 
-LEAST_CASES: Final = size(1500, 10_000)
+LEAST_CASES: Final = size(3000, 10_000)
 JOURNEYS: Final = size(20, 200)
 STEPS: Final = 12
 LEAST_STEPS: Final = size(100, 1000)
