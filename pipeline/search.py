@@ -15,7 +15,7 @@ from config.core.database.search_words import query_words, search_words
 from pipeline import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -50,6 +50,20 @@ _LANGUAGES: Final = [
     "yi",
 ]
 """Those that PostgreSQL knows the forms of words of."""
+_ADDRESS_SETTINGS: Final = (
+    "url",
+    "sitemap",
+    "channel",
+    "playlist",
+    "handle",
+    "video",
+    "user",
+    "custom",
+    "username",
+    "hashtag",
+    "links",
+)
+"""The settings of all types of sources that name an address, an account or a list."""
 _EXACT_WEIGHT: Final = 4
 """How much more a word counts than a word that only begins as one."""
 
@@ -98,7 +112,9 @@ def find_sources(rows: QuerySet[Any], text: str, *, most: int = limits.SEARCH_RE
     found = []
     read = rows.order_by("-id").values_list("id", "name", "config")[: limits.SEARCH_CANDIDATES]
     for key, name, config in read:
-        named, told = (set(search_words(one).split()) for one in (name, f"{name} {' '.join(_texts(config))}"))
+        named, told = (
+            set(search_words(one).split()) for one in (name, f"{name} {' '.join(_addresses(config))}")
+        )
         if _has(told, words, beginnings):
             found.append((not _has(named, words, beginnings), name.casefold(), key))
     return [key for _, _, key in sorted(found)[:most]]
@@ -108,13 +124,11 @@ def _has(told: set[str], words: Sequence[str], beginnings: Sequence[str]) -> boo
     return told.issuperset(words) and all(any(one.startswith(begun) for one in told) for begun in beginnings)
 
 
-def _texts(config: Any) -> Iterator[str]:
-    """Every text of a source's settings: its address, its hosts, what it is narrowed to."""
-    if isinstance(config, str):
-        yield config
-    elif isinstance(config, dict | list):
-        for one in config.values() if isinstance(config, dict) else config:
-            yield from _texts(one)
+def _addresses(config: Mapping[str, Any]) -> Iterator[str]:
+    """What a source's settings say of where it reads; selectors, mappings and rules are no words of it."""
+    for name in _ADDRESS_SETTINGS:
+        given = config.get(name) or ""
+        yield from [given] if isinstance(given, str) else given
 
 
 def _find(

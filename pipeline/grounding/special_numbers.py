@@ -9,6 +9,7 @@ from typing import Final
 from pipeline.grounding.number_finder import Core, NumberWords, ascii_digits
 from pipeline.grounding.number_lexicon import MONTHS, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
+from pipeline.grounding.quantity_patterns import LAST_DAY_OF_MONTH
 
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
 _ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")
@@ -26,7 +27,6 @@ _LEAST_PHONE: Final = 7
 _SPACES_MOST: Final = 40
 """Spaces between the end of a post and its counter."""
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
-_LAST_DAY_OF_MONTH: Final = 31
 _LEAST_WHOLE_YEAR: Final = 100
 """In "the 90s" a smaller number is of the twentieth century."""
 _MONEY_BEFORE: Final = re.compile(
@@ -76,7 +76,7 @@ class SpecialNumbers(NumberWords):
         if numeric:
             first, second, of = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
             days = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
-            if any(day <= _LAST_DAY_OF_MONTH and month <= 12 for day, month in days):
+            if any(day <= LAST_DAY_OF_MONTH and month <= 12 for day, month in days):
                 found = [
                     NumberMeaning(Fraction(day), f"date:{month}", Fraction(day))
                     for day, month in days
@@ -90,7 +90,7 @@ class SpecialNumbers(NumberWords):
                 first, phone.end(), [], label="".join(re.findall(r"\d", ascii_digits(phone.group())))
             )
         short = _SHORT_DATE.match(text, start) if self.reads("de") else None
-        if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= _LAST_DAY_OF_MONTH:
+        if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= LAST_DAY_OF_MONTH:
             day = Fraction(int(short.group(1)))
             return Quantity(start, short.end(), [NumberMeaning(day, f"date:{int(short.group(2))}", day)])
         clock = _CLOCK.match(text, start)

@@ -87,12 +87,12 @@ def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: 
             if (row.type, row.config) in there:
                 done.known += 1
                 continue
-            made = collect.register(workspace, settings, now=now)
+            collect.add(row, workspace=workspace, now=now)
         except AppError as error:
             done.refused.append(
                 (one.address, " ".join(detail.message for detail in error.detail) or str(error))
             )
             continue
-        there.append((made.type, made.config))
-        done.added.append(made.pk)
+        there.append((row.type, row.config))
+        done.added.append(row.pk)
     return done

@@ -44,8 +44,9 @@ def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
     """Those that are due, the first due first."""
     due = Publication.objects.of(place.workspace).live().unsent().by_hand()
     rows = due.select_related("item", "outlet").order_by("due_at", "id")
-    rows = rows.defer("item__content", "item__body", "outlet__credentials")[: limits.PAGE_ROWS]
-    return render(request, "pages/manual_posts.html", {"rows": list(rows)})
+    found = list(rows.defer("item__content", "item__body", "outlet__credentials")[: limits.PAGE_ROWS + 1])
+    context = {"rows": found[: limits.PAGE_ROWS], "is_cut": len(found) > limits.PAGE_ROWS}
+    return render(request, "pages/manual_posts.html", context)
 
 
 @page("edit")

@@ -15,6 +15,7 @@ from config.core import task_runner
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Asset, Outlet, Publication
+from pipeline.pages import manual_publish
 from tests.pages.answers import said
 from tests.pipeline.steps import make_items, make_stage, promise
 
@@ -166,3 +167,13 @@ def test_who_only_looks_is_led_to_the_item(as_person, charlie, alice, handed, ne
     page = as_person(charlie).get(reverse("manual_posts", kwargs={"ws": newsroom.pk})).content.decode()
     assert at(handed) not in page
     assert reverse("item_page", kwargs={"ws": newsroom.pk, "gen": handed.item_id}) in page
+
+
+def test_a_long_list_says_that_there_are_more(as_person, bob, handed, desk, newsroom, monkeypatch):
+    (another,) = make_items(newsroom, external_id="another")[:1]
+    promise(another, desk)
+    task_runner.work_all_due("publish.send_publication")
+    monkeypatch.setattr(manual_publish.limits, "PAGE_ROWS", 1)
+    answer = as_person(bob).get(reverse("manual_posts", kwargs={"ws": newsroom.pk}))
+    assert [row.pk for row in answer.context["rows"]] == [handed.pk]
+    assert "Post these to see more" in answer.content.decode()

@@ -323,6 +323,9 @@ def test_sources_are_found_by_name_and_address(workspace, text, names):
         "Café blog": "https://blog.example.org/rss",
     }.items():
         Source.everywhere.create(workspace=workspace, name=name, type="rss", config={"url": url})
+    # Where a selector looks is no address.
+    config = {"url": "https://x.example/", "item_selector": "harbour arbour"}
+    Source.everywhere.create(workspace=workspace, name="Site", type="scraper", config=config)
     rows = Source.objects.of(workspace)
     found = search.find_sources(rows, text)
     there = rows.in_bulk(found)

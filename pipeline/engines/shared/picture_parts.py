@@ -334,6 +334,6 @@ def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
     return judged("glyphs", "The bundled fonts draw every character.", fault)
 
 
-def with_last_line(words: str, url: str) -> str:
-    """Words and, on a line of its own, the address where there is one."""
-    return f"{words}\n{url}" if url else words
+def with_last_line(words: str, line: str) -> str:
+    """The words and below them the line, such as an address or a name, where there is one."""
+    return f"{words}\n{line}" if line else words

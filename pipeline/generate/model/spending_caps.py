@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db.models import Sum
 
+from accounts.ledger.months import month_of, next_month
 from config.core.clock import utc_now
 from pipeline.generate.model.keys import uses_own_key
 from pipeline.models import BatchedCall, ModelBatchStatus, ModelCall
@@ -80,7 +81,7 @@ def _refuse_over_cap(
     """`besides` is a batch that doesn't count as on its way: the one that asks."""
     cap = run.workspace.model_cap_micro_usd
     if cap is not None and _spent(_month_start(now), workspace_id=run.workspace_id, besides=besides) >= cap:
-        following = _next_month_start(now)
+        following = next_month(month_of(now))
         message = (
             f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. "
             f"It goes on on {following.date().isoformat()}, or retry it when the cap is raised."
@@ -101,11 +102,6 @@ def _day_start(now: datetime) -> datetime:
 
 def _month_start(now: datetime) -> datetime:
     return _day_start(now).replace(day=1)
-
-
-def _next_month_start(now: datetime) -> datetime:
-    # No month has 32 days, so the first day and 32 more is a day of the month after.
-    return (_month_start(now) + timedelta(days=32)).replace(day=1)
 
 
 def _spent(

@@ -3,6 +3,7 @@
 from pipeline.ingest.collect.crud import (
     CHANGEABLE,
     SourceSettings,
+    add,
     change,
     checked,
     checked_changes,
@@ -34,6 +35,7 @@ __all__ = [
     "SourcePreview",
     "SourceSettings",
     "SourcesExceeded",
+    "add",
     "as_meant",
     "change",
     "check_interval",

@@ -90,11 +90,15 @@ def register(
     Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work here.
     """
     now = now or utc_now()
-    source = checked(workspace, given, test=test, now=now)
-    wake_at = now if kind_of(given.type).fetches else None
+    return add(checked(workspace, given, test=test, now=now), workspace=workspace, now=now)
+
+
+def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
+    """Store what `checked` made, polled at once where its kind is fetched; raises `SourcesExceeded`."""
+    wake_at = now if kind_of(source.type).fetches else None
     with transaction.atomic():
-        refuse_past_plan(workspace, test=test)
-        source.inbound_token = secrets.token_urlsafe(24) if given.type == "webhook" else None
+        refuse_past_plan(workspace, test=source.test)
+        source.inbound_token = secrets.token_urlsafe(24) if source.type == "webhook" else None
         source.due_at = source.wake_at = wake_at
         source.save(force_insert=True)
         personas.align_open_slot(source, now=now)
