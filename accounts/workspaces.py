@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from accounts import audit
+from accounts import audit, languages
 from accounts.audited_changes import told_value
 from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
@@ -30,17 +30,26 @@ def create(
     *,
     owner: User | None = None,
     timezone: str = "UTC",
+    language: str = languages.DEFAULT,
     plan: Plan | None = None,
     actor: str | None = None,
 ) -> Workspace:
     """A workspace with its account and everything that the other apps furnish it with; not whitelisted yet."""
-    return establish(
-        Workspace(name=name, timezone=timezone, plan=plan or default_plan()), owner=owner, actor=actor
-    )
+    row = Workspace(name=name, timezone=timezone, plan=plan or default_plan())
+    return establish(row, owner=owner, actor=actor, language=language)
 
 
-def establish(workspace: Workspace, *, owner: User | None = None, actor: str | None = None) -> Workspace:
-    """Store a workspace that is new and give it what it needs, all or nothing."""
+def establish(
+    workspace: Workspace,
+    *,
+    owner: User | None = None,
+    actor: str | None = None,
+    language: str = languages.DEFAULT,
+) -> Workspace:
+    """Store a workspace that is new and give it what it needs, all or nothing.
+
+    Its first persona writes in `language`, a BCP 47 tag.
+    """
     workspace.name = workspace.name.strip()
     _refuse_bad_name(workspace.name)
     refuse_unknown_timezone(workspace.timezone)
@@ -50,7 +59,7 @@ def establish(workspace: Workspace, *, owner: User | None = None, actor: str | N
         if owner is not None:
             Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
         for furnisher in settings.WORKSPACE_FURNISHERS:
-            import_string(furnisher)(workspace)
+            import_string(furnisher)(workspace, language)
         audit.note(
             "workspace.created",
             workspace=workspace,
@@ -98,13 +107,14 @@ def _refuse_bad_name(name: str) -> None:
 def whitelist(workspace: Workspace, actor: str) -> bool:
     """Let its tokens work from the next request on; False where they already do."""
     now = utc_now()
-    return _set(workspace, actor, "workspace.whitelisted", was={"whitelisted_at": None}, whitelisted_at=now)
+    was = {"whitelisted_at": None}
+    return _set(workspace, actor, "workspace.whitelisted", was=was, whitelisted_at=now, delisted_at=None)
 
 
 def delist(workspace: Workspace, actor: str) -> bool:
     """Refuse its tokens from the next request on; what else pauses is the other apps' reading of `whitelisted_at`."""
     was = {"whitelisted_at__isnull": False}
-    return _set(workspace, actor, "workspace.delisted", was=was, whitelisted_at=None)
+    return _set(workspace, actor, "workspace.delisted", was=was, whitelisted_at=None, delisted_at=utc_now())
 
 
 def lift_limits(workspace: Workspace, actor: str) -> bool:

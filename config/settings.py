@@ -281,7 +281,7 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "front"
-# Anybody may sign up; a workspace still works only when an operator has whitelisted it. Closed, only who was invited.
+# Anybody may sign up, and has a sandbox until an operator whitelists the workspace. Closed, only who was invited.
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)
 # The admin opens only to those with a second factor.
 ADMIN_REQUIRES_MFA = env.flag("ADMIN_REQUIRES_MFA", default=not IS_DEVELOPMENT)
@@ -462,7 +462,8 @@ DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 
 # --- The wiring between apps -----------------------------------------------------------------------------------------
 
-# What a new workspace is given; each is called with the workspace, inside the transaction that creates it.
+# What a new workspace is given; each is called with the workspace and its language, inside the transaction that
+# creates it.
 WORKSPACE_FURNISHERS = [
     "pipeline.workspace.provision.furnish",
     "accounts.notices.open_digest",

@@ -118,6 +118,8 @@ SITEMAP_BYTES: Final = 50 * 1024 * 1024
 """Bytes of a sitemap, unpacked (sitemaps.org/protocol.html, read 2026-11-20)."""
 FEED_PUBLISHED: Final = 50
 """Items in a workspace's own feed."""
+SANDBOX_FEED_PUBLISHED: Final = 20
+"""The same of a workspace that isn't approved yet."""
 MAX_BURST_DEFAULT: Final = 20
 """New entries of one poll that become items at once; the rest are skipped and said so."""
 SOURCES_AT_ONCE: Final = 100

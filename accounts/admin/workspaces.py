@@ -55,6 +55,7 @@ class WorkspaceAdmin(WorkspaceSearch):
         "what_holds",
         "key_in_use",
         "whitelisted_at",
+        "delisted_at",
         "is_unlimited",
         "created_at",
         "deleted_at",
@@ -83,7 +84,14 @@ class WorkspaceAdmin(WorkspaceSearch):
         (
             _("State"),
             {
-                "fields": ("public_id", "whitelisted_at", "is_unlimited", "created_at", "deleted_at"),
+                "fields": (
+                    "public_id",
+                    "whitelisted_at",
+                    "delisted_at",
+                    "is_unlimited",
+                    "created_at",
+                    "deleted_at",
+                ),
                 "description": _("Use the list's actions to change access and limits."),
             },
         ),

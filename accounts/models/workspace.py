@@ -35,6 +35,8 @@ class Workspace(models.Model):
     is_unlimited = models.BooleanField(default=False)
     """No rate limit and no quota; the audit log says who lifted them."""
     whitelisted_at = models.DateTimeField(null=True, blank=True)
+    delisted_at = models.DateTimeField(null=True, blank=True)
+    """When an operator took its access away; None where it has it, and where it was never approved."""
     requires_approval = models.BooleanField(default=False)
     """True: publishing is not itself the approval; somebody has to approve first."""
     model_key = ClosedTextField(null=True, blank=True)
@@ -82,6 +84,14 @@ class Workspace(models.Model):
     @property
     def is_whitelisted(self) -> bool:
         return self.whitelisted_at is not None and self.deleted_at is None
+
+    @property
+    def is_in_sandbox(self) -> bool:
+        """Whether it is new and not approved yet.
+
+        Until then it makes items without the operator's model, and publishes to its feed and the test outlet alone.
+        """
+        return not (self.whitelisted_at or self.delisted_at or self.deletes_at or self.deleted_at)
 
     @property
     def is_at_work(self) -> bool:

@@ -45,7 +45,7 @@ def next_morning(after: datetime, zone: str) -> datetime:
     return morning.astimezone(UTC)
 
 
-def open_digest(workspace: Workspace) -> None:
+def open_digest(workspace: Workspace, _language: str = "") -> None:
     """What a new workspace is given."""
     morning = next_morning(utc_now(), workspace.timezone)
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from allauth.account.decorators import secure_admin_login
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts import timezones, workspaces
+from accounts import languages, timezones, workspaces
 from accounts.pages import context_processors, form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.workspace_view import last_workspace, person_page
@@ -67,11 +67,24 @@ class NewWorkspaceForm(forms.Form):
         choices=timezones.timezone_choices,
         initial="UTC",
     )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        help_text=gettext_lazy("Your posts are written in it."),
+        choices=languages.language_choices,
+        required=False,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.is_bound:
+            # The page's script chooses the browser's own.
+            self.fields["timezone"].widget.attrs["data-own-zone"] = ""
 
 
 @person_page
 def create(request: HttpRequest) -> HttpResponse:
-    form = form_recovery.form_for(request, NewWorkspaceForm)
+    language = languages.preferred_language(request.headers.get("Accept-Language", ""))
+    form = form_recovery.form_for(request, NewWorkspaceForm, initial={"language": language})
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect("front")
@@ -80,6 +93,7 @@ def create(request: HttpRequest) -> HttpResponse:
                 form.cleaned_data["name"],
                 owner=request.user,  # type: ignore[arg-type]  # they are logged in
                 timezone=form.cleaned_data["timezone"],
+                language=form.cleaned_data["language"] or language,
             )
             messages.success(request, _("%(name)s is ready.") % {"name": made.name})
             return redirect("home", ws=UUID(str(made.pk)))

@@ -201,7 +201,8 @@ class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("Intended use"),
         max_length=workspace_access_requests.MESSAGE_CHARACTERS,
-        help_text=gettext_lazy("Your site, what you publish and where."),
+        required=False,
+        help_text=gettext_lazy("Optional. Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 

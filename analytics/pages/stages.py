@@ -7,7 +7,6 @@ workspace holds.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from django.utils.translation import ngettext
 
 from config.core.ids import encode
 from pipeline.dashboard.counts import CappedCount, count_each, first_id_of
-from pipeline.dashboard.overview import SuggestedCall, how_to_retry, page_of
+from pipeline.dashboard.overview import page_of
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import summary
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.publish.blockers import Blocker
-    from pipeline.publish.blockers import ClearingCall as Clearing
 
 READ_MOST: Final = 5000
 _MINUTE: Final = timedelta(minutes=1)
@@ -50,7 +48,6 @@ class Oldest:
     at: datetime | None
     span: str
     why: str
-    call: SuggestedCall | None = None
     about: str = ""
 
 
@@ -173,7 +170,6 @@ class _StageQueries:
             row["created_at"],
             self._ago(row["created_at"]),
             (row["reason"] or {}).get("message") or _("Waiting for credits"),
-            SuggestedCall(_("View"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
         )
 
     def longest_in_making(self) -> Oldest | None:
@@ -186,8 +182,7 @@ class _StageQueries:
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        see = SuggestedCall(_("View"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
-        return self._of_item(item, title, item.created_at, self._why_in_making(item), see)
+        return self._of_item(item, title, item.created_at, self._why_in_making(item))
 
     def longest_unreviewed(self) -> Oldest | None:
         rows = self._to_review().select_related("workspace", "raw_item")
@@ -196,9 +191,7 @@ class _StageQueries:
             return None
         first = _first_obstacle(explain(item, now=self.now).blockers)
         why = first.message if first else _("Not reviewed yet")
-        approve = SuggestedCall(_("Approve"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve")
-        call = _suggested_call(first.clears if first else None) or approve
-        return self._of_item(item, item.title or item.excerpt, item.ready_at, why, call)
+        return self._of_item(item, item.title or item.excerpt, item.ready_at, why)
 
     def next_due(self) -> Oldest | None:
         found = self._earliest_with_blocker(self._coming())
@@ -206,7 +199,7 @@ class _StageQueries:
             return None
         row, first = found
         why = first.message if first else _("Not blocked")
-        return self._of_post(row, row.due_at, why, first)
+        return self._of_post(row, row.due_at, why)
 
     def latest(self) -> Oldest | None:
         found = self._earliest_with_blocker(self._late())
@@ -215,7 +208,7 @@ class _StageQueries:
         row, first = found
         untold = _("Starting soon. If this persists, contact the people who run this service.")
         why = first.message if first else untold
-        return self._of_post(row, row.due_at, why, first)
+        return self._of_post(row, row.due_at, why)
 
     def first_failed(self) -> Oldest | None:
         """Of what failed within the span, posts and items, what has lain longest."""
@@ -228,14 +221,11 @@ class _StageQueries:
         item = self._failed_items().select_related("raw_item").order_by("updated_at").first()
         if post is not None and (item is None or post.updated_at <= item.updated_at):
             first = _first_obstacle(blockers_of(post, self.now))
-            return self._of_post(post, post.updated_at, first.message if first else "", first)
+            return self._of_post(post, post.updated_at, first.message if first else "")
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        retry = how_to_retry(item.pk, item.error)
-        return self._of_item(
-            item, title, item.updated_at, (item.error or {}).get("message", _("Failed")), retry
-        )
+        return self._of_item(item, title, item.updated_at, (item.error or {}).get("message", _("Failed")))
 
     # --- Rows ----------------------------------------------------------------------------------------------------
 
@@ -292,23 +282,13 @@ class _StageQueries:
         is_known = platform_if_known(row.platform) is not None
         return row, _first_obstacle(blockers_of(row, self.now)) if is_known else None
 
-    def _of_post(self, row: Publication, at: datetime | None, why: str, first: Blocker | None) -> Oldest:
+    def _of_post(self, row: Publication, at: datetime | None, why: str) -> Oldest:
         item = row.item
-        see = SuggestedCall(_("View"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
-        return Oldest(
-            item.title or item.excerpt,
-            page_of(item.pk),
-            at,
-            self._ago(at),
-            why,
-            _suggested_call(first.clears if first else None) or see,
-            row.outlet.name,
-        )
+        title = item.title or item.excerpt
+        return Oldest(title, page_of(item.pk), at, self._ago(at), why, row.outlet.name)
 
-    def _of_item(
-        self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: SuggestedCall | None
-    ) -> Oldest:
-        return Oldest(title, page_of(item.pk), at, self._ago(at), why, call, item.engine_output)
+    def _of_item(self, item: GeneratedItem, title: str, at: datetime | None, why: str) -> Oldest:
+        return Oldest(title, page_of(item.pk), at, self._ago(at), why, item.engine_output)
 
     def _why_in_making(self, item: GeneratedItem) -> str:
         run = item.generation
@@ -329,23 +309,6 @@ class _StageQueries:
 def _first_obstacle(blockers: Iterable[Blocker]) -> Blocker | None:
     """What a person has to know of first; that it is promised for later is no obstacle."""
     return next((one for one in blockers if one.code not in _NO_OBSTACLE), None)
-
-
-def _suggested_call(call: Clearing | None) -> SuggestedCall | None:
-    """A call that takes a blocker away, with what a person wants by it."""
-    if call is None:
-        return None
-    wishes = {
-        "approve": _("Approve"),
-        "retry": _("Retry"),
-        "reconcile": _("Check status"),
-        "publish": _("Publish now"),
-        "restore": _("Restore"),
-        "hold": _("Resume publishing"),
-    }
-    wish = wishes.get(call.path.rpartition("/")[2], _("Edit"))
-    body = "" if call.body is None else json.dumps(call.body)
-    return SuggestedCall(wish, call.method, f"/v1{call.path}", body)
 
 
 def _ended(entered: Mapping[str, int]) -> str:

@@ -27,7 +27,7 @@ MOVED_WITHIN: Final = timedelta(days=2)
 """A workspace that moves to other clocks at the turn of a month has its first at most that much earlier."""
 
 
-def open_summary(workspace: Workspace) -> None:
+def open_summary(workspace: Workspace, _language: str = "") -> None:
     """What a new workspace is given."""
     turn = next_turn(utc_now(), workspace.timezone)
     MonthlySummary.everywhere.create(workspace=workspace, due_at=turn, wake_at=turn)

@@ -245,7 +245,7 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
 
 
 def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
-    yield from _blockers(blockers.of_workspace(workspace))
+    yield from _blockers(blockers.of_workspace(workspace, platform))
     yield from _blockers(blockers.of_switches(workspace.pk, platform))
     if reports.is_used_up(workspace):
         yield "Its credits of this month are used up."

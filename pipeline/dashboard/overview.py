@@ -7,9 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Exists, F, OuterRef, Subquery
-from django.utils.translation import gettext_lazy as _
 
-from accounts.models import ApiToken, Workspace
+from accounts.models import WhitelistRequest, Workspace
 from config.core.ids import encode
 from pipeline import labels
 from pipeline.dashboard.counts import ROWS, CappedCount, count_each, first_id_of
@@ -20,39 +19,30 @@ from pipeline.models import (
     PublicationStatus,
     RawItem,
     Source,
-    SourceStatus,
 )
 from pipeline.outlets.outlet_client import platform_if_known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from uuid import UUID
 
     from django.db.models import QuerySet
 
+PENDING: Final = WhitelistRequest.Status.PENDING
 AHEAD: Final = timedelta(days=1)
-
-
-@dataclass(frozen=True)
-class SuggestedCall:
-    """A request of the API, and what a person wants by it."""
-
-    wish: Any
-    method: str
-    path: str
-    body: str = ""
+LATELY: Final = 50
+"""Items of which one that was decided on shows that somebody reviews."""
 
 
 @dataclass(frozen=True)
 class DashboardRow:
-    """One thing: what it is, when, why if something is wrong with it, and the call that does something about it."""
+    """One thing: what it is, when, why if something is wrong with it, and the page that does something about it."""
 
     title: str
     at: datetime | None
     about: str = ""
     reason: str = ""
-    call: SuggestedCall | None = None
     status: str = ""
     link: str = ""
     is_sample: bool = False
@@ -70,15 +60,22 @@ class DashboardRow:
 class Steps:
     """How far a newcomer is."""
 
-    has_access: bool
-    has_key: bool
     has_content: bool
-    has_item: bool
+    has_review: bool
+    """Somebody has approved or rejected an item, or published one."""
     has_publication: bool
+    has_access: bool
+    is_access_requested: bool
+    """The people who run this service haven't decided yet."""
+    has_outlet: bool
+    """An account of the workspace's own: the feed and the test outlet come with it."""
+    to_publish: UUID | None
+    """The newest item that may be published; None where there is none."""
 
     @property
     def are_done(self) -> bool:
-        return self.has_access and self.has_content and self.has_item and self.has_publication
+        """Who publishes to the feed alone needs no outlet."""
+        return self.has_content and self.has_review and self.has_publication and self.has_access
 
 
 @dataclass(frozen=True)
@@ -141,9 +138,7 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Dashboa
 def _by_hand(workspace_id: UUID) -> list[DashboardRow]:
     rows = _with_names(Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at"))
     return [
-        replace(
-            _publication(row), call=None, status="", link=f"publications/{encode('pub', row['id'])}/package"
-        )
+        replace(_publication(row), status="", link=f"publications/{encode('pub', row['id'])}/package")
         for row in rows
     ]
 
@@ -187,9 +182,6 @@ def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
             at=row["ready_at"],
             about=row["engine_output"],
             reason=str(labels.HOLDS.get(row["held"], row["held"])),
-            call=SuggestedCall(
-                _("Publish"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
-            ),
             link=page_of(row["id"]),
             is_sample=row["is_sample"],
         )
@@ -223,20 +215,13 @@ def page_of(item_id: UUID) -> str:
 
 
 def _publication(row: Any) -> DashboardRow:
-    name = encode("pub", row["id"])
     is_published = row["status"] == PublicationStatus.PUBLISHED
-    calls = {
-        "failed": SuggestedCall(_("Retry"), "POST", f"/v1/publications/{name}/retry"),
-        "unknown": SuggestedCall(_("Check status"), "POST", f"/v1/publications/{name}/reconcile"),
-    }
-    see = SuggestedCall(_("View"), "GET", f"/v1/publications/{name}")
     moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
     return DashboardRow(
         title=row["item_title"] or row["item_excerpt"],
         at=moments.get(row["status"], row["due_at"]),
         about=row["outlet_name"],
         reason="" if is_published else (row["error"] or {}).get("message", ""),
-        call=None if is_published else calls.get(row["status"], see),
         status=row["status"],
         # Of the platform's own making, so that only what a browser opens safely becomes a link.
         link=(
@@ -246,13 +231,6 @@ def _publication(row: Any) -> DashboardRow:
         ),
         is_sample=row["item__is_sample"],
     )
-
-
-def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> SuggestedCall | None:
-    """None where it says that trying again can't help."""
-    if (error or {}).get("retryable") is False:
-        return None
-    return SuggestedCall(_("Retry"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
 
 
 def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
@@ -265,20 +243,12 @@ def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
             at=row["updated_at"],
             about=row["engine_output"],
             reason=(row["error"] or {}).get("message", ""),
-            call=how_to_retry(row["id"], row["error"]),
             status="failed",
             link=page_of(row["id"]),
             is_sample=row["is_sample"],
         )
         for row in found
     ]
-
-
-def looked_at(item_id: UUID, flagged: str) -> SuggestedCall | None:
-    """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
-    if flagged != "source_changed":
-        return None
-    return SuggestedCall(_("Approve"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
 
 
 def _flagged(workspace_id: UUID) -> list[DashboardRow]:
@@ -296,7 +266,6 @@ def _flagged(workspace_id: UUID) -> list[DashboardRow]:
             at=row["published_at"],
             about=row["engine_output"],
             reason=str(labels.FLAGS[row["flagged"]]),
-            call=looked_at(row["id"], row["flagged"]),
             link=page_of(row["id"]),
             is_sample=row["is_sample"],
         )
@@ -312,22 +281,17 @@ def _sources(workspace_id: UUID) -> list[DashboardRow]:
         .order_by("-id")
         .values("id", "name", "status", "last_error", "failing_since", "is_sample")[:ROWS]
     )
-    found = []
-    for row in rows:
-        name = encode("src", row["id"])
-        poll = SuggestedCall(_("Poll now"), "POST", f"/v1/sources/{name}/poll")
-        revive = SuggestedCall(_("Switch on"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}')
-        found.append(
-            DashboardRow(
-                title=row["name"],
-                at=row["failing_since"],
-                reason=(row["last_error"] or {}).get("message", ""),
-                call=revive if row["status"] == SourceStatus.GONE else poll,
-                status=row["status"],
-                is_sample=row["is_sample"],
-            )
+    return [
+        DashboardRow(
+            title=row["name"],
+            at=row["failing_since"],
+            reason=(row["last_error"] or {}).get("message", ""),
+            status=row["status"],
+            link=f"sources/{encode('src', row['id'])}",
+            is_sample=row["is_sample"],
         )
-    return found
+        for row in rows
+    ]
 
 
 def _outlets(workspace_id: UUID) -> list[DashboardRow]:
@@ -345,8 +309,8 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
             if (platform := platform_if_known(row["platform"]))
             else row["platform"],
             reason=(row["last_error"] or {}).get("message", ""),
-            call=SuggestedCall(_("View"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
             status="needs_reconnect",
+            link=f"outlets/{encode('out', row['id'])}",
             is_sample=row["is_sample"],
         )
         for row in rows
@@ -354,22 +318,32 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
 
 
 def _steps(workspace: Workspace) -> Steps:
-    """In one statement; each part of it reads one row of a list's index."""
+    """In one statement; each part of it reads one row of a list's index, or the newest `LATELY` rows."""
     own = {"workspace_id": OuterRef("pk"), "test": False}
+    # Of the workspace too, though from one subquery further in.
+    items = GeneratedItem.everywhere.filter(workspace_id=OuterRef(OuterRef("pk")), test=False)
+    newest = items.order_by("-id").values("id")[:LATELY]
+    outlets = Outlet.everywhere.filter(
+        workspace_id=OuterRef("pk"), deleted_at=None, is_simulated=False
+    ).exclude(platform="feed")
     row = Workspace.everywhere.filter(pk=workspace.pk).values_list(
-        Exists(ApiToken.everywhere.filter(workspace_id=OuterRef("pk"), is_test=False, revoked_at=None)),
         Exists(Source.everywhere.filter(**own, is_push=False, deleted_at=None)),
         _newest_id(RawItem.everywhere.filter(**own)),
-        _newest_id(GeneratedItem.everywhere.filter(**own)),
+        Exists(GeneratedItem.everywhere.decided().filter(pk__in=newest)),
         _newest_id(Publication.everywhere.filter(**own)),
+        _newest_id(GeneratedItem.everywhere.ready().filter(**own)),
+        Exists(outlets),
+        Exists(WhitelistRequest.everywhere.filter(workspace_id=OuterRef("pk"), status=PENDING)),
     )
-    has_key, has_source, raw, item, publication = row.get()
+    has_source, raw, has_review, publication, to_publish, has_outlet, is_access_requested = row.get()
     return Steps(
-        has_access=workspace.is_whitelisted,
-        has_key=has_key,
         has_content=has_source or raw is not None,
-        has_item=item is not None,
+        has_review=has_review or publication is not None,
         has_publication=publication is not None,
+        has_access=workspace.is_whitelisted,
+        is_access_requested=is_access_requested,
+        has_outlet=has_outlet,
+        to_publish=to_publish,
     )
 
 

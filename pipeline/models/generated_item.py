@@ -159,6 +159,16 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
     def to_review(self) -> Self:
         return self.filter(TO_REVIEW)
 
+    def ready(self) -> Self:
+        """Made, and neither published, scheduled nor rejected."""
+        return self.filter(status=GeneratedItemStatus.READY, deleted_at=None)
+
+    def decided(self) -> Self:
+        """Somebody approved or rejected it."""
+        return self.filter(
+            models.Q(approved_revision__isnull=False) | models.Q(status=GeneratedItemStatus.REJECTED)
+        )
+
     def failed(self) -> Self:
         """Could not be made."""
         return self.filter(status=GeneratedItemStatus.FAILED, deleted_at=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
@@ -35,6 +34,7 @@ def home(request: HttpRequest, place: Place) -> HttpResponse:
         "seen": seen,
         "spans": {name: label for name, (label, _span) in SPANS.items()},
         "chosen": chosen,
-        "public_url": settings.PUBLIC_URL,
+        # Its first steps say what the banner of the other pages says.
+        "page_name": "home",
     }
     return render(request, "pages/home.html", context)

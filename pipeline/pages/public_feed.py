@@ -14,7 +14,7 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from config.core.middleware import error_response
 from pipeline import payloads
-from pipeline.limits import FEED_PUBLISHED
+from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import click_counts
 from pipeline.outlets.outlet_client import platform_if_known
@@ -54,7 +54,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
     there = Outlet.everywhere.filter(secret=secret, deleted_at=None)
     # A workspace that was deleted is gone at once, however long its erasing takes.
-    outlet = there.filter(workspace__deleted_at=None).first()
+    outlet = there.filter(workspace__deleted_at=None).select_related("workspace").first()
     platform = platform_if_known(outlet.platform) if outlet is not None else None
     if outlet is None or platform is None or not platform.is_own_feed:
         raise NotFound
@@ -81,6 +81,9 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         "Last-Modified": http_date(updated.timestamp()),
         "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
     }
+    if not outlet.workspace.is_whitelisted:
+        # Nobody has looked at what it publishes.
+        headers["X-Robots-Tag"] = "noindex"
     if settings.WEBSUB_HUBS:
         links = [
             f'<{feed_addresses(secret)[form]}>; rel="self"',
@@ -102,11 +105,12 @@ def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
 
 
 def _entries(outlet: Outlet) -> list[FeedEntry]:
+    most = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
     rows = list(
         Publication.everywhere.published()
         .filter(outlet=outlet, item__deleted_at=None)
         .select_related("item")
-        .order_by("-published_at", "-id")[:FEED_PUBLISHED]
+        .order_by("-published_at", "-id")[:most]
     )
     revisions = {
         (revision.item_id, revision.number): revision

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from config.core.ids import encode
 from pipeline.models import HoldReason, PublishHold, RawBody, Revision
+from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def held_back(
     but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
     `IS_ON_HOLD` was just read and said no.
     """
-    yield from of_workspace(row.workspace, may_be_on_hold=may_be_on_hold)
+    yield from of_workspace(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
     if asks_switches:
         yield from of_switches(row.workspace_id, row.platform)
     if row.item.held:
@@ -74,17 +75,31 @@ def held_back(
         yield too_late(row)
 
 
-def of_workspace(workspace: Workspace, *, may_be_on_hold: bool = True) -> Iterator[Blocker]:
+def of_workspace(
+    workspace: Workspace, platform: str = "", *, may_be_on_hold: bool = True
+) -> Iterator[Blocker]:
     if workspace.deletes_at is not None:
         message = "The workspace is being deleted. An owner can undo that."
         yield Blocker("workspace_hold", message)
-    if not workspace.is_whitelisted:
-        message = "The workspace isn't approved yet. The people who run this service approve it."
+    if workspace.delisted_at is not None:
+        message = "The people who run this service have revoked the workspace's access."
+        yield Blocker("workspace_hold", message, workspace.delisted_at)
+    elif not workspace.is_whitelisted and not (workspace.is_in_sandbox and _is_in_sandbox(platform)):
+        message = (
+            "The workspace isn't approved yet, so it publishes to its feed and the test outlet only. "
+            "An owner can request access under Settings."
+        )
         yield Blocker("workspace_hold", message)
     hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:
         message = f"All publishing of the workspace is on hold: {hold.reason}"
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
+
+
+def _is_in_sandbox(kind: str) -> bool:
+    """Whether a workspace may publish to such outlets before it is approved: those that reach no other service."""
+    platform = platform_if_known(kind)
+    return platform is not None and (platform.is_simulated or platform.is_own_feed)
 
 
 def of_switches(workspace_id: UUID, platform: str) -> Iterator[Blocker]:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 STARTING_ENGINES = ("short_post", "quote_graphic", "newsletter_issue", "blog_article", "template_short")
 
 
-def furnish(workspace: Workspace) -> WorkspaceDefaults:
+def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
     """Everything with which `POST /raw` and `publish` work at once; runs inside the workspace's transaction."""
     persona = Persona.everywhere.create(
         workspace=workspace,
         name=workspace.name,
         who_you_are="For people who follow this workspace's subjects.",
         voice="Plain and friendly. Short sentences. No superlatives. One idea in each item.",
+        language=language,
     )
     PersonaVersion.everywhere.create(
         workspace=workspace, persona=persona, number=persona.version, content=persona_content(persona)

@@ -105,6 +105,12 @@ window.addEventListener("pageshow", (event) => {
 document.addEventListener("htmx:afterSettle", () => { dismissToasts(); releaseForms(); });
 document.addEventListener("toasted", dismissToasts);
 dismissToasts();
+// A new form begins with the time zone of the browser, where it may be chosen.
+const ownZone = document.querySelector("select[data-own-zone]");
+if (ownZone?.value === "UTC") {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  if ([...ownZone.options].some((option) => option.value === timeZone)) ownZone.value = timeZone;
+}
 // A select with data-submit sends its form when it changes.
 document.addEventListener("change", (event) => {
   if (event.target.dataset.submit !== undefined) event.target.form.requestSubmit();

@@ -13,7 +13,7 @@ from tests.factories import PlanFactory, UserFactory, WorkspaceFactory
 pytestmark = pytest.mark.django_db
 
 
-def furnish(workspace):
+def furnish(workspace, _language):
     """A furnisher of these tests: it leaves a trace, and fails on demand."""
     if workspace.name == "Unlucky":
         raise RuntimeError

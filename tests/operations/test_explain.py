@@ -292,10 +292,16 @@ def test_an_outlet_says_until_when_it_rests(stage):
     assert told(stage)[0] == "Its platform asked to be left alone until 2027-03-01T12:01:00.000Z."
 
 
-def test_a_workspace_says_that_nothing_of_it_moves():
-    assert told(workspaces.create("Charlie's newsroom"))[0] == (
-        "The workspace isn't approved yet. The people who run this service approve it."
+def test_a_workspace_says_what_of_it_waits_for_approval():
+    made = workspaces.create("Charlie's newsroom")
+    assert told(made)[0] == (
+        "The workspace isn't approved yet, so it publishes to its feed and the test outlet only. "
+        "An owner can request access under Settings."
     )
+    workspaces.whitelist(made, "operator")
+    workspaces.delist(made, "operator")
+    why = "The people who run this service have revoked the workspace's access."
+    assert told(made)[0].startswith(f"{why} (since ")
 
 
 def test_a_delivery_and_its_endpoint_say_why_nothing_is_sent(workspace):

@@ -12,14 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
-from accounts.access import tokens
-from accounts.models import CreditBalance
+from accounts.models import CreditBalance, WhitelistRequest
 from config.core import task_runner
 from config.core.ids import encode, uuid7
 from pipeline.dashboard import counts as overview
 from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
 from pipeline.publish import workspace_hold
+from pipeline.review import decisions
 from pipeline.switches import kill_switch
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
@@ -119,8 +119,10 @@ def test_each_thing_is_named_with_its_reason_and_the_way_on(busy, open_home):
     ]
     assert [(row.title, row.reason) for row in seen.sources] == [("Port feed", "The server answered 503.")]
     failed = Publication.everywhere.get(item__title="Failed ferry")
+    source = Source.everywhere.get(workspace=busy, test=False, name="Port feed")
     text = answer.content.decode()
-    assert f"/v1/publications/{encode('pub', failed.pk)}/retry" in text
+    assert f'href="items/{encode("gen", failed.item_id)}"' in text
+    assert f'href="sources/{encode("src", source.pk)}"' in text
     assert 'href="https://social.example/1"' in text
     assert "HIDDEN" not in text
 
@@ -177,11 +179,11 @@ def test_it_asks_the_same_number_of_times_for_one_and_for_many(newsroom, open_ho
 def done(answer):
     steps = answer.context["seen"].steps
     return (
-        steps.has_access,
-        steps.has_key,
         steps.has_content,
-        steps.has_item,
+        steps.has_review,
         steps.has_publication,
+        steps.has_outlet,
+        steps.has_access,
         steps.are_done,
     )
 
@@ -189,29 +191,48 @@ def done(answer):
 def test_a_newcomer_is_led_from_step_to_step(alice, newsroom, open_home):
     fresh = workspaces.create("Fresh", owner=alice)
     seen = [done(open_home(workspace=fresh))]
-    workspaces.whitelist(fresh, "op")
-    seen.append(done(open_home(workspace=fresh)))
-    tokens.mint(fresh, name="key", actor="alice")
-    seen.append(done(open_home(workspace=fresh)))
     item = make(fresh, "Ferry")
     answer = open_home(workspace=fresh)
-    assert f"/v1/generated/{encode('gen', item.pk)}/publish" in answer.content.decode()
+    assert reverse("item_publish", kwargs={"ws": fresh.pk, "gen": item.pk}) in answer.content.decode()
     seen.append(done(answer))
+    decisions.approve(item, by="alice", now=timezone.now())
+    seen.append(done(open_home(workspace=fresh)))
     publication(item, "published", published_at=timezone.now())
+    seen.append(done(open_home(workspace=fresh)))
+    workspaces.whitelist(fresh, "op")
     seen.append(done(open_home(workspace=fresh)))
     assert seen == [
         (False, False, False, False, False, False),
         (True, False, False, False, False, False),
         (True, True, False, False, False, False),
-        (True, True, True, True, False, False),
-        (True, True, True, True, True, True),
+        (True, True, True, False, False, False),
+        (True, True, True, False, True, True),
     ]
     assert "Get started" not in open_home(workspace=fresh).content.decode()
+    Outlet.everywhere.create(workspace=fresh, platform="mastodon", name="Harbour")
+    assert done(open_home(workspace=fresh)) == (True, True, True, True, True, True)
+
+
+def test_access_is_requested_with_one_button(alice, newsroom, open_home, as_person):
+    fresh = workspaces.create("Fresh", owner=alice)
+    assert "Unlocks sources" in open_home(workspace=fresh).content.decode()
+    answer = as_person(alice).post(reverse("access", kwargs={"ws": fresh.pk}), follow=True)
+    assert "Request sent." in answer.content.decode()
+    text = open_home(workspace=fresh).content.decode()
+    assert "Requested." in text
+    assert "Unlocks sources" not in text
+    assert WhitelistRequest.objects.of(fresh).get().message == ""
+
+
+def test_no_page_of_a_newcomer_shows_a_command(alice, newsroom, open_home):
+    fresh = workspaces.create("Fresh", owner=alice)
+    make(fresh, "Ferry")
+    assert "curl" not in open_home(workspace=fresh).content.decode()
 
 
 def test_a_test_s_items_tick_nothing_off(newsroom, open_home):
     publication(make(newsroom, "Ferry", test=True), "published", published_at=timezone.now())
-    assert done(open_home()) == (True, False, False, False, False, False)
+    assert done(open_home()) == (False, False, False, False, True, False)
 
 
 def test_an_empty_workspace_shows_its_steps_alone(newsroom, open_home):

@@ -17,13 +17,13 @@ Asker: TypeAlias = "Generation | PersonaDraft"
 
 
 def has_key(row: Asker | Source) -> bool:
-    """Whether a model writes for this row's workspace: it has a key of its own, or the operator has one for all."""
+    """Whether a model writes for this row's workspace: it has a key of its own, or may use the operator's."""
     return workspace_has_key(row.workspace)
 
 
 def workspace_has_key(workspace: Workspace) -> bool:
     """The same of a workspace."""
-    return bool(operator_key() or _open_key(workspace))
+    return bool(_shared_key(workspace) or _open_key(workspace))
 
 
 def generation_queue_for(workspace: Workspace) -> GenerationQueue:
@@ -33,7 +33,7 @@ def generation_queue_for(workspace: Workspace) -> GenerationQueue:
 
 def key_for(row: Asker | Source) -> str:
     """The key that the model is asked with: the workspace's own, else the operator's; empty where there is neither."""
-    return own_key(row) or operator_key()
+    return own_key(row) or _shared_key(row.workspace)
 
 
 def own_key(row: Asker | ModelBatch | Source) -> str:
@@ -49,6 +49,11 @@ def operator_key() -> str:
 def uses_own_key(row: Asker) -> bool:
     """Whether the row's calls are asked, and paid for, with its workspace's own key."""
     return bool(own_key(row))
+
+
+def _shared_key(workspace: Workspace) -> str:
+    """The operator's key, which pays for approved workspaces alone."""
+    return operator_key() if workspace.is_whitelisted else ""
 
 
 def _open_key(workspace: Workspace) -> str:

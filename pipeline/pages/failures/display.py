@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels, publish
-from pipeline.dashboard.overview import SuggestedCall
 from pipeline.generate import read_outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
@@ -54,7 +52,6 @@ class FailureRow:
     """The page that gives it another time."""
     action: NextAction | None = None
     """Where to go to take away what it waits for."""
-    call: SuggestedCall | None = None
     cancel_said: str = ""
     """What cancelling it is called: what has failed already isn't scheduled any more."""
 
@@ -81,10 +78,6 @@ _AGAIN: Final = frozenset({bulk_recovery.RETRY})
 
 def _token(prefix: str, key: UUID, version: int) -> str:
     return f"{encode(prefix, key)}:{version}"
-
-
-def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) -> SuggestedCall:
-    return SuggestedCall(_("By API"), method, f"/v1{path}", "" if body is None else json.dumps(body))
 
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
@@ -136,7 +129,6 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
         cancel_said=_("Unschedule"),
         move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
         action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
-        call=_call_late(row, blocker),
     )
 
 
@@ -171,12 +163,6 @@ def _action_when_late(
     )
 
 
-def _call_late(row: Publication, blocker: Blocker | None) -> SuggestedCall:
-    if blocker is not None and blocker.clears is not None:
-        return _by_api(blocker.clears.method, blocker.clears.path, blocker.clears.body)
-    return _by_api("GET", f"/generated/{encode('gen', row.item_id)}/explain")
-
-
 def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
     del now
     return [_failed(place, row) for row in rows]
@@ -186,7 +172,6 @@ def _failed(place: Place, row: Publication) -> FailureRow:
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
-    name = encode("pub", row.pk)
     whose = str(error.get("class", ""))
     return FailureRow(
         title=_title(row.item),
@@ -205,7 +190,6 @@ def _failed(place: Place, row: Publication) -> FailureRow:
         acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
         cancel_said=_("Dismiss"),
         action=_action_when_failed(place, row, whose),
-        call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
     )
 
 
@@ -244,7 +228,6 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
         action=NextAction(_("Create variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
-        call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
     )
 
 
@@ -261,7 +244,6 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
             link=place.address("item_page", gen=row.pk),
             about=row.engine_output,
             until=row.generation.wake_at,
-            call=_by_api("GET", f"/generated/{encode('gen', row.pk)}/explain"),
         )
         for row in rows
     ]
@@ -290,7 +272,6 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Failur
         action=NextAction(_("View credits"), place.address("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
-        call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
     )
 
 
@@ -327,7 +308,6 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Failure
             until=row.wake_at,
             token=_token("src", row.pk, row.version),
             acts=_AGAIN,
-            call=_by_api("PATCH", f"/sources/{encode('src', row.pk)}", {"status": "active"}),
         )
         for row in rows
     ]
@@ -352,7 +332,6 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
                 )
                 if place.may_manage
                 else None,
-                call=_by_api("GET", f"/outlets/{encode('out', row.pk)}"),
             )
         )
     return found
@@ -390,9 +369,6 @@ def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> 
             label=_("No content"),
             why=_said(row.reason, _("No reason recorded.")),
             link=place.address("source_delivery", src=row.source_id, ind=row.pk),
-            call=_by_api(
-                "POST", f"/sources/{encode('src', row.source_id)}/deliveries/{encode('ind', row.pk)}/replay"
-            ),
         )
         for row in rows
     ]

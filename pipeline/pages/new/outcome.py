@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.utils.translation import gettext as _
-
-from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.overview import SuggestedCall, looked_at
 from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
@@ -50,7 +46,6 @@ class MadeItem:
     """What helps where trying again can't; empty where it can."""
     pictures: tuple[MadePicture, ...]
     documents: tuple[MadePicture, ...]
-    call: SuggestedCall | None
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
     hold: str
@@ -142,23 +137,9 @@ def _seen(
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
-        call=_call(item, error),
         flag=str(labels.FLAGS[item.flagged]) if item.flagged else "",
         hold=str(labels.HOLDS.get(item.held, item.held)),
     )
-
-
-def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> SuggestedCall | None:
-    address = f"/v1/generated/{encode('gen', item.pk)}"
-    if item.held:
-        return SuggestedCall(_("Approve"), "POST", f"{address}/approve")
-    if item.status == GeneratedItemStatus.READY:
-        return SuggestedCall(_("Publish"), "POST", f"{address}/publish", "{}")
-    if item.status == GeneratedItemStatus.FAILED:
-        if retry_rules.is_final(error):
-            return None
-        return SuggestedCall(_("Retry"), "POST", f"{address}/retry")
-    return looked_at(item.pk, item.flagged)
 
 
 def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[MadePicture, ...]]:
