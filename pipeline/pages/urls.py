@@ -5,6 +5,7 @@ from django.urls import path, register_converter
 from accounts.pages.workspace_view import page_path, register_ids
 from pipeline.pages import defaults, home, manual_publish, search, usage
 from pipeline.pages.calendar import fill_week as calendar_fill_week
+from pipeline.pages.calendar import free_slot as calendar_slot
 from pipeline.pages.calendar import move as calendar_move
 from pipeline.pages.calendar import page as calendar_page
 from pipeline.pages.failures import actions as failure_actions
@@ -172,6 +173,7 @@ urlpatterns = [
         f"{_LETTER}/mailings/<mlg:mlg>/resume", newsletter_subscribers.mailing_resume, "mailing_resume"
     ),
     page_path("calendar/", calendar_page.calendar, "calendar"),
+    page_path("calendar/slot", calendar_slot.free_slot, "calendar_slot"),
     page_path("calendar/fill", calendar_fill_week.calendar_fill, "calendar_fill"),
     page_path("calendar/plans/<pln:pln>/undo", calendar_fill_week.calendar_undo, "calendar_undo"),
     page_path("calendar/<pub:pub>", calendar_move.calendar_move, "calendar_move"),

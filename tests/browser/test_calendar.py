@@ -86,6 +86,25 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     assert WeekPlan.everywhere.get().undone_at is not None
 
 
+def test_an_item_is_chosen_for_a_free_slot(open_window, newsroom, feed):
+    items(newsroom)
+    monday = next_week()
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, monday))
+    cell = page.locator(f"td[data-lane='{feed.pk}'][data-day='{monday}']")
+    cell.get_by_role("link", name="Free slot at 09:00").click()
+    page.get_by_role("heading", name="Schedule an item").wait_for()
+    look_over(page, "free-slot")
+    follow(page, page.get_by_role("button", name=f"Schedule {TITLES[0]}"))
+    page.get_by_text("Scheduled for Own feed.").wait_for()
+    cell.locator(".event", has_text=TITLES[0]).wait_for()
+    assert Publication.everywhere.get().due_at == at(monday, 9)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    assert not Publication.everywhere.filter(status="scheduled").exists()
+
+
 def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, feed, complaints):
     complaints.expect("409 (Conflict)")
     first, second, *_rest = items(newsroom)

@@ -443,3 +443,75 @@ def test_each_view_has_a_button_that_moves_a_post(editor, newsroom, feed, vera, 
     # In its grid, and in the agenda that a phone shows; a day has the agenda alone.
     assert editor.get(address).content.decode().count(move) == (1 if view == "day" else 2)
     assert move not in as_person(vera).get(address).content.decode()
+
+
+# --- A free slot -----------------------------------------------------------------------------------------------------
+
+SLOT = datetime(2027, 3, 25, 8, 0, tzinfo=UTC)  # 09:00 on the next day.
+
+
+def slot_address(workspace, outlet, moment="2027-03-25T08:00:00Z"):
+    return f"{at(workspace, 'calendar_slot')}?outlet={encode('out', outlet.pk)}&at={moment}"
+
+
+def chosen(item):
+    return {"item": encode("gen", item.pk), "version": str(item.version)}
+
+
+def test_a_free_slot_offers_what_is_ready_for_its_outlet(editor, newsroom, feed):
+    plain, approved, held, scheduled = items(newsroom, 4)
+    decisions.approve(approved, by="alice", now=NOW)
+    GeneratedItem.everywhere.filter(pk=held.pk).update(held="source_changed")
+    promise(scheduled, feed, publish_at=NOW + timedelta(days=3))
+    week = editor.get(at(newsroom, "calendar")).content.decode()
+    assert (
+        slot_address(newsroom, feed).replace("&", "&amp;").replace("08:00:00Z", "08%3A00%3A00.000Z") in week
+    )
+    answer = editor.get(slot_address(newsroom, feed))
+    assert [one.item for one in answer.context["offered"]] == [approved, plain]
+    # A picture's caption is no letter.
+    letters = Outlet.everywhere.create(workspace=newsroom, platform="email_newsletter", name="Letter")
+    assert "No item is ready for this outlet" in editor.get(slot_address(newsroom, letters)).content.decode()
+
+
+def test_an_item_is_put_into_a_free_slot_and_taken_back(editor, newsroom, feed):
+    (item,) = items(newsroom, 1)
+    answer = editor.post(slot_address(newsroom, feed), chosen(item), follow=True)
+    row = Publication.everywhere.get(item=item)
+    assert (row.status, row.outlet, row.due_at) == ("scheduled", feed, SLOT)
+    assert answer.redirect_chain[0][0].endswith("?view=week&on=2027-03-25")
+    html = answer.content.decode()
+    assert "Scheduled for Own feed." in html
+    assert "Undo" in html
+    assert "2027-03-25T08%3A00" not in html
+
+
+def test_a_slot_takes_no_item_that_has_changed_meanwhile(editor, newsroom, feed):
+    (item,) = items(newsroom, 1)
+    fields = chosen(item)
+    decisions.edit(item, {"title": "Another title"}, by="alice", now=NOW)
+    answer = editor.post(slot_address(newsroom, feed), fields)
+    assert "Changed since you opened it" in answer.content.decode()
+    assert not Publication.everywhere.exists()
+
+
+def test_a_slot_that_has_passed_says_so(editor, newsroom, feed):
+    (item,) = items(newsroom, 1)
+    answer = editor.post(slot_address(newsroom, feed, "2027-03-23T08:00:00Z"), chosen(item))
+    assert answer.status_code == 200
+    assert "This slot has passed." in answer.content.decode()
+    assert not Publication.everywhere.exists()
+
+
+@pytest.mark.parametrize("change", ["outlet", "moment", "item"])
+def test_what_is_no_slot_of_the_workspace_is_not_there(editor, newsroom, feed, charlie, change):
+    elsewhere = Outlet.everywhere.filter(platform="feed").exclude(workspace=newsroom).get()
+    addresses = {
+        "outlet": slot_address(newsroom, elsewhere),
+        "moment": slot_address(newsroom, feed, "soon"),
+        "item": slot_address(newsroom, feed),
+    }
+    (item,) = items(newsroom, 1)
+    fields = {"item": encode("gen", uuid7())} if change == "item" else chosen(item)
+    assert editor.post(addresses[change], fields).status_code == 404
+    assert not Publication.everywhere.exists()

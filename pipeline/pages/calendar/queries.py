@@ -12,8 +12,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from config.core.datetimes import as_z
+from config.core.ids import encode
 from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
 from pipeline.pages.calendar.date_range import DAY, MONTH, DateRange
@@ -84,6 +87,8 @@ class CalendarCard:
 class OpenSlot:
     moment: datetime
     time: str
+    query: str
+    """Names it to the page that puts an item there."""
 
 
 @dataclass
@@ -215,7 +220,8 @@ def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: date
             lambda slot: slot.moment < span.ends_at, publish.moments_of(queue, after=after)
         ):
             local = slot.moment.astimezone(span.zone)
-            by_day[local.date()].openings.append(OpenSlot(slot.moment, f"{local:%H:%M}"))
+            query = urlencode({"outlet": encode("out", outlet.pk), "at": as_z(slot.moment)})
+            by_day[local.date()].openings.append(OpenSlot(slot.moment, f"{local:%H:%M}", query))
     for (start, end), one in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
         for day in span.days:
             if start < day.ends_at and end > day.starts_at:
