@@ -1,4 +1,4 @@
-"""Where a page is: the workspace that its address names, and what the person in front of it may do there."""
+"""Decorators and addresses of pages: the workspace that an address names, and who may do what there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from django.urls import path, register_converter, reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
+from accounts import members
 from accounts.access import roles
 from accounts.models import Membership
 from accounts.pages import form_recovery
 from config.core.ids import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -35,6 +36,8 @@ _LAST_WORKSPACE: Final = "last_workspace"
 
 @dataclass(frozen=True)
 class Place:
+    """A workspace, who looks at it, and their role there."""
+
     workspace: Workspace
     user: User
     role: str
@@ -87,36 +90,57 @@ def page(
     """Make a view of `(request, place, …)` a page of a workspace for those whose role allows the act.
 
     Who isn't logged in is asked to, and finds what they had typed again afterwards. To a stranger the workspace isn't
-    there. A member whose role doesn't allow the act is told whom to ask.
+    there. A member whose role doesn't allow the act is told whom to ask. Where `methods` has GET, a HEAD is answered too.
+    Raises `ValueError` for an act that `roles.ACTS` doesn't have.
     """
     if act not in roles.ACTS:
         message = f"There is no act {act!r} in accounts/access/roles.py."
         raise ValueError(message)
 
+    # A HEAD is a GET without its body. Django asks it for no CSRF token, so a page that only acts must not take it.
+    taken = {*methods, "HEAD"} if "GET" in methods else {*methods}
+
     def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @kept_private
         @wraps(view)
         def answer(request: HttpRequest, ws: UUID, **arguments: Any) -> HttpResponseBase:
-            if request.method not in {*methods, "HEAD"}:
+            if request.method not in taken:
                 return not_allowed(request, methods)
-            if not request.user.is_authenticated:
-                return ask_to_log_in(request)
-            place = find_place(request, ws)
-            if place is None:
-                raise Http404
-            request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
-            if not place.may(act):
-                return render(request, "pages/errors/not_yours.html", {"owners": _owners(place)}, status=403)
-            if request.session.get(_LAST_WORKSPACE) != str(ws):
-                request.session[_LAST_WORKSPACE] = str(ws)
-            response = view(request, place, **arguments)
-            form_recovery.vouch(request, response)
-            return response
+            return _answer(view, act, request, ws, arguments)
 
         answer.act = act  # type: ignore[attr-defined]  # the matrix of roles reads it
         return answer
 
     return decorate
+
+
+def _answer(
+    view: Callable[..., HttpResponseBase],
+    act: str,
+    request: HttpRequest,
+    workspace_id: UUID,
+    arguments: Mapping[str, Any],
+) -> HttpResponseBase:
+    """The view's answer, the way to the log-in, or a 403. Raises `Http404` where a stranger asks."""
+    if not request.user.is_authenticated:
+        return ask_to_log_in(request)
+    place = find_place(request, workspace_id)
+    if place is None:
+        raise Http404
+    request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
+    if not place.may(act):
+        context = {"owners": members.owners(place.workspace)}
+        return render(request, "pages/errors/not_yours.html", context, status=403)
+    if request.session.get(_LAST_WORKSPACE) != str(workspace_id):
+        request.session[_LAST_WORKSPACE] = str(workspace_id)
+    response = view(request, place, **arguments)
+    form_recovery.vouch(request, response)
+    return response
+
+
+def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+    """The path of a page below `/w/<ws>/`; its view is decorated with `page`."""
+    return path(f"w/<ws:ws>/{route}", view, name=name)
 
 
 def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -173,6 +197,7 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
+    """The page of a 405; its header `Allow` names the methods."""
     answer = render(request, "pages/errors/405.html", status=405)
     answer["Allow"] = ", ".join(methods)
     return answer
@@ -192,15 +217,5 @@ def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
 
 
 def last_workspace(request: HttpRequest) -> str | None:
-    """The id, as text, of the workspace that was last looked at in this session."""
+    """The UUID, as text, of the workspace that was last looked at in this session; None before the first."""
     return request.session.get(_LAST_WORKSPACE)
-
-
-def _owners(place: Place) -> list[str]:
-    rows = Membership.objects.of(place.workspace).filter(role=Membership.Role.OWNER, user__is_active=True)
-    return list(rows.order_by("id").values_list("user__email", flat=True))
-
-
-def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-    """An address below the workspace's own."""
-    return path(f"w/<ws:ws>/{route}", view, name=name)

@@ -158,6 +158,13 @@ def test_a_withdrawn_invitation_opens_nothing_until_that_is_undone(owner, newsro
     ]
 
 
+def test_a_head_withdraws_nothing(owner, newsroom, link):
+    row = Invitation.objects.of(newsroom).get()
+    assert owner.head(at(newsroom, "member_withdraw", invitation=row.pk)).status_code == 405
+    assert list(members.pending(newsroom)) == [row]
+    assert Client().get(link).status_code == 200
+
+
 # --- Accepting -------------------------------------------------------------------------------------------------------
 
 

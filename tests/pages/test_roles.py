@@ -256,6 +256,17 @@ def test_roles(people, newsroom, as_person, who, method):
     assert wrong == []
 
 
+def test_a_page_that_only_acts_takes_no_head(newsroom, owner):
+    """Django asks a HEAD for no CSRF token, so that any site could have a browser send one."""
+    statuses = {}
+    for name, _, converters in workspace_pages():
+        place = address(name, newsroom, converters)
+        if owner.get(place).status_code == 405:
+            statuses[name] = owner.head(place).status_code
+    assert len(statuses) > 50
+    assert {name: status for name, status in statuses.items() if status != 405} == {}
+
+
 def test_another_workspace_s_id_and_an_invented_one_answer_the_same(newsroom, charlie, as_person):
     client = as_person(charlie)
     theirs = client.get(reverse("home", kwargs={"ws": newsroom.pk}))
