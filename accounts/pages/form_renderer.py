@@ -15,6 +15,7 @@ class PageRenderer(DjangoTemplates):
     field_template_name = "forms/field.html"
 
     def get_template(self, template_name: str) -> Any:
+        # Django's form renderer looks only in the apps' folders; `templates/` is the project's, so its engine is asked.
         if template_name.startswith("forms/"):
             return engines["django"].get_template(template_name)
         return super().get_template(template_name)

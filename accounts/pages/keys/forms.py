@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -12,12 +12,15 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import tokens
-from accounts.pages.keys.rows import PRESETS
+from accounts.pages.keys.rows import PRESET_LABELS
 from config.core import limits
 from config.core.clock import utc_now
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 CHOSEN: Final = "chosen"
-_TOLD: Final = {
+_SCOPE_LABELS: Final = {
     "sources:read": _("read sources"),
     "sources:write": _("manage sources"),
     "raw:read": _("read raw items"),
@@ -31,17 +34,17 @@ _TOLD: Final = {
 }
 
 
-def _labelled(strong: object, rest: object) -> str:
-    return format_html("<span>{} <span class='soft small'>{}</span></span>", strong, rest)
+def _choice_html(label: object, explanation: object) -> str:
+    return format_html("<span>{} <span class='soft small'>{}</span></span>", label, explanation)
 
 
-def _scope(name: str, told: object) -> str:
-    return format_html("<span><code>{}</code> <span class='soft small'>{}</span></span>", name, told)
+def _scope_html(name: str, label: object) -> str:
+    return format_html("<span><code>{}</code> <span class='soft small'>{}</span></span>", name, label)
 
 
-# Of translated words, so made when the page is.
-_late = lazy(_labelled, str)
-_late_scope = lazy(_scope, str)
+# Built when the page is, because their words are translated by then.
+_lazy_choice = lazy(_choice_html, str)
+_lazy_scope = lazy(_scope_html, str)
 
 
 class KeyForm(forms.Form):
@@ -54,25 +57,25 @@ class KeyForm(forms.Form):
     rights = forms.ChoiceField(
         label=_("Access"),
         choices=[
-            ("full", _late(PRESETS["full"], _("All API operations"))),
-            ("read-only", _late(PRESETS["read-only"], _("Read everything, change nothing"))),
-            ("push-only", _late(PRESETS["push-only"], _("Push content only"))),
-            (CHOSEN, _late(_("Custom"), _("Choose permissions"))),
+            ("full", _lazy_choice(PRESET_LABELS["full"], _("All API operations"))),
+            ("read-only", _lazy_choice(PRESET_LABELS["read-only"], _("Read everything, change nothing"))),
+            ("push-only", _lazy_choice(PRESET_LABELS["push-only"], _("Push content only"))),
+            (CHOSEN, _lazy_choice(_("Custom"), _("Choose permissions"))),
         ],
         initial="full",
         widget=forms.RadioSelect,
     )
     scopes = forms.MultipleChoiceField(
         label=_("Permissions"),
-        choices=[(name, _late_scope(name, _TOLD[name])) for name in tokens.SCOPES],
+        choices=[(name, _lazy_scope(name, _SCOPE_LABELS[name])) for name in tokens.SCOPES],
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     kind = forms.ChoiceField(
         label=_("Mode"),
         choices=[
-            ("live", _late(_("Live"), _("Your real content"))),
-            ("test", _late(_("Test"), _("Sandbox: nothing is published or charged"))),
+            ("live", _lazy_choice(_("Live"), _("Your real content"))),
+            ("test", _lazy_choice(_("Test"), _("Sandbox: nothing is published or charged"))),
         ],
         initial="live",
         widget=forms.RadioSelect,
@@ -101,25 +104,34 @@ class KeyForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        self._check_rights(cleaned)
+        self._check_expiry(cleaned)
+        return cleaned
+
+    def _check_rights(self, cleaned: Mapping[str, Any]) -> None:
         rights, scopes = cleaned.get("rights"), cleaned.get("scopes")
         if rights == CHOSEN and not scopes and "scopes" not in self.errors:
             self.add_error("scopes", _("Choose at least one permission."))
         elif rights and rights != CHOSEN and scopes:
             # Silently giving more, or less, than what was ticked would surprise.
             self.add_error("rights", _("Choose “Custom” to use the permissions below."))
-        expires, on = cleaned.get("expires"), cleaned.get("expires_on")
-        if expires == "date" and "expires_on" not in self.errors:
-            if on is None:
-                self.add_error("expires_on", _("Enter the last day."))
-            elif self._end_of(on) <= utc_now():
-                self.add_error("expires_on", _("Enter a later day."))
-        return cleaned
+
+    def _check_expiry(self, cleaned: Mapping[str, Any]) -> None:
+        if cleaned.get("expires") != "date" or "expires_on" in self.errors:
+            return
+        last_day = cleaned.get("expires_on")
+        if last_day is None:
+            self.add_error("expires_on", _("Enter the last day."))
+        elif self._end_of(last_day) <= utc_now():
+            self.add_error("expires_on", _("Enter a later day."))
 
     def chosen_scopes(self) -> tuple[str, ...]:
+        """The scopes of the preset, or those that were ticked."""
         rights = self.cleaned_data["rights"]
         return tuple(self.cleaned_data["scopes"]) if rights == CHOSEN else tokens.PRESETS[rights]
 
     def expires_at(self) -> datetime | None:
+        """In UTC; None for a key without expiry."""
         expires = self.cleaned_data["expires"]
         if expires == "never":
             return None
@@ -128,7 +140,10 @@ class KeyForm(forms.Form):
         return utc_now() + timedelta(days=int(expires))
 
     def _end_of(self, day: date) -> datetime:
-        """Midnight after it where the workspace is: no 24 hours later, for a day of a changed clock has others."""
+        """The midnight that ends the day where the workspace is, in UTC.
+
+        Not 24 hours after the last, as a day on which the clocks change is longer or shorter.
+        """
         return datetime.combine(day + timedelta(days=1), time(), self._zone).astimezone(UTC)
 
 
@@ -136,9 +151,9 @@ class RotateKeyForm(forms.Form):
     overlap = forms.TypedChoiceField(
         label=_("Old key stays valid for"),
         choices=[
-            ("0", _late(_("Revoke now"), _("If it has leaked"))),
+            ("0", _lazy_choice(_("Revoke now"), _("If it has leaked"))),
             ("3600", _("1 hour")),
-            ("86400", _late(_("24 hours"), _("Time to replace it"))),
+            ("86400", _lazy_choice(_("24 hours"), _("Time to replace it"))),
             ("604800", _("7 days")),
         ],
         initial="86400",

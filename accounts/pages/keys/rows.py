@@ -1,16 +1,13 @@
-"""How a key looks to people: its state, its rights in words, and the lines that try it."""
+"""How a key looks to people: its state and its rights in words."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.db.models import Q
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.access import tokens
@@ -27,21 +24,21 @@ if TYPE_CHECKING:
     from accounts.pages.workspace_view import Place
 
 SOON: Final = timedelta(days=7)
+"""A key that ends within this time is `soon`."""
 ENDED_SHOWN: Final = 100
-PRESETS: Final[Mapping[str, _StrPromise]] = {
+PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
     "full": gettext_lazy("Full access"),
     "read-only": gettext_lazy("Read only"),
     "push-only": gettext_lazy("Push only"),
-}
-_EXAMPLE: Final = {
-    "title": "The harbour ferry leaves earlier",
-    "body": "The harbour ferry leaves at seven from Monday on, twenty minutes earlier than before.",
 }
 
 
 @dataclass(frozen=True)
 class Key:
-    """One row of the list. `successor` is the living key that replaces it."""
+    """One row of the list. `successor` is the living key that replaces it.
+
+    `state` is one of `live`, `soon`, `replaced`, `expired`, `revoked`.
+    """
 
     token: ApiToken
     state: str
@@ -63,30 +60,22 @@ class Key:
     def preset(self) -> str:
         """The name of the set of its scopes; empty where they were chosen one by one."""
         own = set(self.token.scopes)
-        return next((str(label) for name, label in PRESETS.items() if own == set(tokens.PRESETS[name])), "")
-
-
-@dataclass(frozen=True)
-class Example:
-    id: str
-    told: str
-    line: str
+        labels = (label for name, label in PRESET_LABELS.items() if own == set(tokens.PRESETS[name]))
+        return str(next(labels, ""))
 
 
 def live(place: Place, now: datetime) -> list[Key]:
-    """Newest first."""
+    """The keys that work, the newest first."""
     return _keys(_rows(place).filter(_is_live(now)), now)
 
 
-def live_now(place: Place) -> list[Key]:
-    return live(place, utc_now())
-
-
 def ended(place: Place, now: datetime) -> list[Key]:
+    """Up to `ENDED_SHOWN` keys that no longer work, the newest first."""
     return _keys(_rows(place).exclude(_is_live(now))[:ENDED_SHOWN], now)
 
 
 def count_ended(place: Place, now: datetime) -> int:
+    """How many keys no longer work, beyond `ENDED_SHOWN` too."""
     return ApiToken.objects.of(place.workspace).exclude(_is_live(now)).count()
 
 
@@ -132,22 +121,3 @@ def _state(token: ApiToken, successor: ApiToken | None, now: datetime) -> str:
     if successor is not None:
         return "replaced"
     return "soon" if token.expires_at is not None and token.expires_at - now <= SOON else "live"
-
-
-def examples(token: ApiToken, text: str = "$API_KEY") -> list[Example]:
-    """Lines for a terminal that this key's scopes allow."""
-    head = f'-H "Authorization: Bearer {text}"'
-    found = [
-        Example(
-            "line-workspace",
-            _("Get the workspace"),
-            f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {head}",
-        )
-    ]
-    if "raw:write" in token.scopes:
-        line = (
-            f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {head} \\\n"
-            f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE)}'"
-        )
-        found.append(Example("line-raw", _("Push a text"), line))
-    return found

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from accounts.access import recent_requests, tokens
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.keys import rows
+from accounts.pages.keys import curl_lines, rows
 from accounts.pages.keys.forms import KeyForm, RotateKeyForm
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
@@ -46,7 +46,7 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     found = rows.find(place, token_id)
-    context = {"key": found, "examples": rows.examples(found.token) if found.is_live else []}
+    context = {"key": found, "examples": curl_lines.examples(found.token) if found.is_live else []}
     return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
 
 
@@ -61,6 +61,7 @@ def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 
 def _requests(found: rows.Key) -> dict[str, Any]:
+    """The template's `requests`, None where they can't be read, and `seen`, a digest of them."""
     requests = recent_requests.of(found.token.pk)
     seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
     return {"requests": requests, "seen": seen}
@@ -110,7 +111,7 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     context = {
         "key": key,
         "secret": text,
-        "examples": rows.examples(key.token, text) if text and key.is_live else [],
+        "examples": curl_lines.examples(key.token, text) if text and key.is_live else [],
         "replaced": key.token.rotated_from,
     }
     return render(request, "pages/keys/secret.html", context)
@@ -157,7 +158,7 @@ def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 @page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method != "POST":
-        return render(request, "pages/keys/revoke_all.html", {"keys": rows.live_now(place)})
+        return render(request, "pages/keys/revoke_all.html", {"keys": rows.live(place, utc_now())})
     revoked = tokens.revoke_all(place.workspace, place.user)
     if revoked:
         text = ngettext(
