@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -22,8 +22,6 @@ from pipeline.models import PublicationStatus
 from pipeline.platforms.base import Platform
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from django.http import HttpRequest, HttpResponse
 
 DAYS: Final = 7
@@ -67,6 +65,9 @@ class StretchForm(forms.Form):
             self.add_error("until", _("The end is before the start."))
         elif since and until and (until - since).days >= DAYS_MOST:
             self.add_error("until", _("Choose at most a year."))
+        elif until == date.max:
+            # The calendar has no midnight that ends it.
+            self.add_error("until", _("Enter an earlier day."))
         return given
 
     @property

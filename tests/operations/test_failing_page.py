@@ -112,6 +112,7 @@ def test_a_stretch_of_time_and_a_platform_narrow_it(browser, alice):
         {"since": "2027-03-05", "until": "2027-03-04"},
         {"since": "2020-01-01", "until": "2027-03-04"},
         {"since": "soon", "until": "2027-03-04"},
+        {"since": "9999-12-01", "until": "9999-12-31"},
         {"since": "2027-03-04"},
         {"since": "2027-03-04", "until": "2027-03-04", "platform": "nothing"},
     ],

@@ -155,6 +155,10 @@ def test_rights(owner, at, fields, scopes):
             {"expires": "date", "expires_on": "2020-01-01"},
             {"expires_on": ["Enter a later day."]},
         ),
+        (
+            {"expires": "date", "expires_on": "9999-12-31"},
+            {"expires_on": ["Enter an earlier day."]},
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_said_beside_its_field(owner, at, fields, wrong):

@@ -122,6 +122,9 @@ class KeyForm(forms.Form):
         last_day = cleaned.get("expires_on")
         if last_day is None:
             self.add_error("expires_on", _("Enter the last day."))
+        elif last_day == date.max:
+            # The calendar has no midnight that ends it.
+            self.add_error("expires_on", _("Enter an earlier day."))
         elif self._end_of(last_day) <= utc_now():
             self.add_error("expires_on", _("Enter a later day."))
 
