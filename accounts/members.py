@@ -37,15 +37,14 @@ _A_DAY: Final = timedelta(hours=24)
 # --- Who is there ----------------------------------------------------------------------------------------------------
 
 
-def people(workspace: Workspace) -> list[Membership]:
-    """In the order in which they came."""
+def members_of(workspace: Workspace) -> list[Membership]:
+    """The members, in the order in which they came."""
     return list(Membership.objects.of(workspace).select_related("user").order_by("id"))
 
 
 def owners(workspace: Workspace) -> list[str]:
     """Addresses of the owners who can log in."""
-    rows = Membership.objects.of(workspace).filter(role=Role.OWNER, user__is_active=True)
-    return list(rows.order_by("id").values_list("user__email", flat=True))
+    return list(_owners(workspace).order_by("id").values_list("user__email", flat=True))
 
 
 def pending(workspace: Workspace) -> QuerySet[Invitation]:
@@ -58,7 +57,10 @@ def pending(workspace: Workspace) -> QuerySet[Invitation]:
 
 
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
-    """Mail somebody a link that lets the person at this address in. Nobody else is ever shown the link."""
+    """Mail somebody a link that lets the person at this address in. Nobody else is ever shown the link.
+
+    Raises `Invalid` for a member or an invited address, `Conflict` where too many wait or were mailed within a day.
+    """
     email = email.strip().lower()
     now = utc_now()
     with transaction.atomic():
@@ -92,7 +94,10 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
 
 
 def resend(invitation: Invitation, *, by: User) -> None:
-    """A new link for seven more days; the one before stops working."""
+    """Mail a new link that works for `INVITATION_KEPT` from now; the one before stops working.
+
+    Raises `Conflict` where it was sent within the last minute or is answered, or too many were mailed within a day.
+    """
     now = utc_now()
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
@@ -149,8 +154,11 @@ def find(token: str) -> Invitation | None:
     return found
 
 
-def answered(token: str) -> Invitation | None:
-    """The invitation that was accepted through this link; to tell who follows it again that they are in."""
+def find_accepted(token: str) -> Invitation | None:
+    """The invitation that was accepted through this link; to tell who follows it again that they are in.
+
+    None for every other text.
+    """
     found: Invitation | None = Invitation.everywhere.filter(
         digest=_digest(token), accepted_at__isnull=False
     ).first()
@@ -168,7 +176,10 @@ def may_accept(invitation: Invitation, user: User) -> bool:
 
 
 def accept(invitation: Invitation, user: User) -> Membership:
-    """Let them in with the role that was offered; who is in already keeps theirs."""
+    """Let them in with the role that was offered; who is in already keeps theirs.
+
+    Raises `Conflict` for another address, and where the invitation is expired, answered or withdrawn.
+    """
     workspace = invitation.workspace
     if not may_accept(invitation, user):
         message = _("This invitation was sent to another address.")
@@ -190,15 +201,13 @@ def accept(invitation: Invitation, user: User) -> Membership:
 
 
 def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -> bool:
-    """False where they have this role already, or are no longer in."""
+    """False where they have this role already, or are no longer in. Raises `Conflict` for the last owner."""
     with transaction.atomic():
         _lock(workspace)
         membership = Membership.objects.of(workspace).filter(user_id=user_id).first()
         if membership is None or membership.role == Role(role):
             return False
-        if membership.role == Role.OWNER:
-            _refuse_last_owner(workspace, user_id)
-            _withdraw_those_of(membership, actor)
+        _give_up_ownership(membership, actor)
         Membership.objects.of(workspace).filter(pk=membership.pk).update(role=role)
         details = {"role": [membership.role, role]}
         _note("role_changed", workspace, actor, subject=_id(user_id), details=details)
@@ -206,15 +215,16 @@ def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -
 
 
 def remove(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
-    """Put them out at once; what they made stays. Gives what `restore` takes, None where they weren't in."""
+    """Put them out at once; what they made stays. Gives what `restore` takes, None where they weren't in.
+
+    Raises `Conflict` for the last owner.
+    """
     with transaction.atomic():
         _lock(workspace)
         membership = Membership.objects.of(workspace).filter(user_id=user_id).first()
         if membership is None:
             return None
-        if membership.role == Role.OWNER:
-            _refuse_last_owner(workspace, user_id)
-            _withdraw_those_of(membership, actor)
+        _give_up_ownership(membership, actor)
         _put_out(membership)
         details = {"role": membership.role}
         _note("removed", workspace, actor, subject=_id(user_id), details=details)
@@ -223,7 +233,7 @@ def remove(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
 
 
 def restore(workspace: Workspace, removed: str, *, actor: str) -> bool:
-    """Undo a removal; False where the time for it is over, or it was of another workspace."""
+    """Undo a removal; False where they are in again, the time for it is over, or it was of another workspace."""
     try:
         kept = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
     except signing.BadSignature:
@@ -244,15 +254,16 @@ def restore(workspace: Workspace, removed: str, *, actor: str) -> bool:
 
 
 def leave(workspace: Workspace, user: User) -> bool:
-    """Out by one's own wish; the last owner stays, or nobody could ever manage it again."""
+    """Out by one's own wish; the last owner stays, or nobody could ever manage it again.
+
+    False where they weren't in. Raises `Conflict` for the last owner.
+    """
     with transaction.atomic():
         _lock(workspace)
         membership = Membership.objects.of(workspace).filter(user=user).first()
         if membership is None:
             return False
-        if membership.role == Role.OWNER:
-            _refuse_last_owner(workspace, user.pk)
-            _withdraw_those_of(membership, user.email)
+        _give_up_ownership(membership, user.email)
         _put_out(membership)
         _note("left", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
     return True
@@ -260,18 +271,28 @@ def leave(workspace: Workspace, user: User) -> bool:
 
 def is_last_owner(workspace: Workspace, user_id: UUID) -> bool:
     """Whether nobody but them could manage it; who can't log in doesn't count."""
-    rows = Membership.objects.of(workspace).filter(role=Role.OWNER, user__is_active=True)
-    others = rows.exclude(user_id=user_id)
-    return not others.exists()
+    return not _owners(workspace).exclude(user_id=user_id).exists()
 
 
 # --- Within ----------------------------------------------------------------------------------------------------------
+
+
+def _owners(workspace: Workspace) -> QuerySet[Membership]:
+    """Those who can log in."""
+    return Membership.objects.of(workspace).filter(role=Role.OWNER, user__is_active=True)
 
 
 def _put_out(membership: Membership) -> None:
     """With what they chose to be told and the addresses for it, which are their own."""
     NoticeChoice.objects.of(membership.workspace_id).filter(user_id=membership.user_id).delete()
     Membership.objects.of(membership.workspace_id).filter(pk=membership.pk).delete()
+
+
+def _give_up_ownership(membership: Membership, actor: str) -> None:
+    """What comes before an owner is none any more; nothing for others. Raises `Conflict` for the last owner."""
+    if membership.role == Role.OWNER:
+        _refuse_last_owner(membership.workspace, membership.user_id)
+        _withdraw_those_of(membership, actor)
 
 
 def _withdraw_those_of(owner: Membership, actor: str) -> None:

@@ -49,11 +49,11 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 def _over(request: HttpRequest, token: str) -> HttpResponse:
     """Who followed it once more, and is in, goes on to the workspace."""
-    answered = members.answered(token)
-    if answered is not None and request.user.is_authenticated:
+    accepted = members.find_accepted(token)
+    if accepted is not None and request.user.is_authenticated:
         own = workspaces.memberships_of(request.user)
-        if any(row.workspace_id == answered.workspace_id for row in own):
-            return redirect("home", ws=answered.workspace_id)
+        if any(row.workspace_id == accepted.workspace_id for row in own):
+            return redirect("home", ws=accepted.workspace_id)
     return render(request, "pages/invitation/over.html", status=404)
 
 

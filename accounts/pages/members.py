@@ -55,9 +55,8 @@ class SureForm(forms.Form):
 
 @page("look", methods=("GET",))
 def listed(request: HttpRequest, place: Place) -> HttpResponse:
-    people = members.people(place.workspace)
     context = {
-        "people": people,
+        "people": members.members_of(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending(place.workspace)),
         "roles": {role.value: told[0] for role, told in roles.TOLD.items()},
