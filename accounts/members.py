@@ -176,7 +176,7 @@ def may_accept(invitation: Invitation, user: User) -> bool:
 
 
 def accept(invitation: Invitation, user: User) -> Membership:
-    """Let them in with the role that was offered; who is in already keeps theirs.
+    """Let them in with the role that was offered; who is in already keeps theirs, and then nothing is noted.
 
     Raises `Conflict` for another address, and where the invitation is expired, answered or withdrawn.
     """
@@ -190,10 +190,12 @@ def accept(invitation: Invitation, user: User) -> Membership:
         if not _pending(invitation).filter(expires_at__gt=now).update(accepted_at=now):
             message = _("This invitation no longer works. Ask for another one.")
             raise Conflict.because(code="not_pending", message=message)
-        membership: Membership = Membership.everywhere.get_or_create(
+        membership: Membership
+        membership, is_new = Membership.everywhere.get_or_create(
             workspace=workspace, user=user, defaults={"role": invitation.role}
-        )[0]
-        _note("joined", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
+        )
+        if is_new:
+            _note("joined", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
     return membership
 
 

@@ -248,6 +248,8 @@ def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
     MembershipFactory(workspace=newsroom, user=dora, role="owner")
     row = members.find(link.rpartition("/")[2])
     assert members.accept(row, dora).role == "owner"
+    # Nobody has joined.
+    assert noted(newsroom) == [("member.invited", "alice@example.test", "dora@example.test")]
     with pytest.raises(Conflict, match="no longer works"):
         members.accept(row, dora)
 
