@@ -14,12 +14,11 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core import signing
 from django.db import transaction
-from django.db.models import Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts import audit, limits, mail_sending
-from accounts.models import Invitation, Membership, NoticeChoice, User, Workspace
+from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User, Workspace
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 Role = Membership.Role
 _UNDO_SALT: Final = "accounts.members.removed"
 _A_DAY: Final = timedelta(hours=24)
+_MAILED: Final = ("member.invited", "member.invitation_resent")
+"""What the audit log calls the acts that mail an invitation."""
 
 
 # --- Who is there ----------------------------------------------------------------------------------------------------
@@ -320,8 +321,9 @@ def _refuse_last_owner(workspace: Workspace, user_id: UUID) -> None:
 
 
 def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
-    rows = Invitation.objects.of(workspace).filter(sent_at__gt=now - _A_DAY)
-    if (rows.aggregate(sent=Sum("sends"))["sent"] or 0) >= limits.INVITATION_MAILS_PER_DAY:
+    # An invitation knows how often it was mailed, and only the last time when. The audit log has an entry for each mail.
+    mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILED, created_at__gt=now - _A_DAY)
+    if mails.count() >= limits.INVITATION_MAILS_PER_DAY:
         message = _("This workspace has sent %(most)d invitations in a day. Go on tomorrow.") % {
             "most": limits.INVITATION_MAILS_PER_DAY
         }

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Barrier, Thread
 
 import pytest
+import time_machine
 from django.contrib.messages import get_messages
 from django.core import mail
 from django.db import connection
@@ -126,6 +127,24 @@ def test_pending_invitations_and_mails_are_limited(owner, newsroom, alice, monke
     with pytest.raises(Conflict, match="3 invitations in a day"):
         members.invite(newsroom, "p5@example.test", "viewer", by=alice)
     assert Invitation.everywhere.count() == 3
+
+
+def test_mails_of_earlier_days_don_t_count(newsroom, alice, monkeypatch):
+    monkeypatch.setattr(limits, "INVITATION_MAILS_PER_DAY", 3)
+    moment = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
+    with time_machine.travel(moment, tick=False) as clock:
+        row = members.invite(newsroom, "p1@example.test", "viewer", by=alice)
+        for wait in (timedelta(minutes=2), timedelta(hours=25)):
+            clock.shift(wait)
+            members.resend(Invitation.everywhere.get(pk=row.pk), by=alice)
+        # One of its three mails was sent within a day, so there is room for two more.
+        assert Invitation.everywhere.get(pk=row.pk).sends == 3
+        for number in (2, 3):
+            members.invite(newsroom, f"p{number}@example.test", "viewer", by=alice)
+        with pytest.raises(Conflict, match="3 invitations in a day"):
+            members.invite(newsroom, "p4@example.test", "viewer", by=alice)
+        clock.shift(timedelta(hours=24))
+        members.invite(newsroom, "p4@example.test", "viewer", by=alice)
 
 
 def test_sending_again_makes_another_link(owner, newsroom, link, django_capture_on_commit_callbacks):
