@@ -1,4 +1,4 @@
-"""Named fields of a row are stored here, and told to the audit log."""
+"""Save named fields of a row, and give their values as the audit log may show them; the caller writes the entry."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def save_fields(row: Model, fields: Iterable[str]) -> None:
+    """Store the named fields. A new row is stored whole, whatever `fields` names."""
     if row._state.adding:
         row.save(force_insert=True)
     else:
@@ -20,11 +21,12 @@ def save_fields(row: Model, fields: Iterable[str]) -> None:
 
 
 def details_of(row: Model, fields: Iterable[str]) -> dict[str, Any]:
-    """Passwords are never among them."""
-    return {name: told_value(row, name) for name in sorted(fields) if "password" not in name}
+    """The named fields with their values as the audit log shows them, without passwords."""
+    return {name: audit_value(row, name) for name in sorted(fields) if "password" not in name}
 
 
-def told_value(row: Model, name: str) -> Any:
+def audit_value(row: Model, name: str) -> Any:
+    """A JSON value; `[sealed]` for an encrypted field."""
     value = getattr(row, name)
     if value is not None and isinstance(row._meta.get_field(name), SealedTextField):
         # The audit log is kept for good and read by many.

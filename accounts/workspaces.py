@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from accounts import audit, languages
-from accounts.audited_changes import told_value
+from accounts.audited_changes import audit_value
 from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
 from accounts.plans import default_plan
@@ -20,7 +20,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 _ALLOWANCE: Final = frozenset({"plan", "credits_per_month"})
 
@@ -118,18 +118,19 @@ def delist(workspace: Workspace, actor: str) -> bool:
 
 
 def lift_limits(workspace: Workspace, actor: str) -> bool:
-    """No rate limit and no quota from the next request on."""
+    """No rate limit and no quota from the next request on; False where they already are lifted."""
     was = {"is_unlimited": False}
     return _set(workspace, actor, "workspace.limits_lifted", was=was, is_unlimited=True)
 
 
 def restore_limits(workspace: Workspace, actor: str) -> bool:
+    """The rate limit and the quota hold again; False where they already do."""
     was = {"is_unlimited": True}
     return _set(workspace, actor, "workspace.limits_restored", was=was, is_unlimited=False)
 
 
 def _set(workspace: Workspace, actor: str, action: str, *, was: dict[str, Any], **values: Any) -> bool:
-    """Write the values if the row still is as it was, and note it; doing it twice notes it once."""
+    """Write the values if the row still is as it was, and note it; False where it no longer is; then nothing is noted."""
     with transaction.atomic():
         if not Workspace.everywhere.filter(pk=workspace.pk, **was).update(**values):
             return False
@@ -140,15 +141,15 @@ def _set(workspace: Workspace, actor: str, action: str, *, was: dict[str, Any], 
 
 
 def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
-    """Write the named fields of the instance; another plan or credit override holds for this month already."""
+    """Store the named fields and note them.
+
+    A changed plan or credit override gives or takes the difference for this month at once. Raises `Invalid` for a bad name
+    or time zone.
+    """
     names = sorted(fields)
     if not names:
         return
-    if "name" in names:
-        workspace.name = workspace.name.strip()
-        _refuse_bad_name(workspace.name)
-    if "timezone" in names:
-        refuse_unknown_timezone(workspace.timezone)
+    _validate(workspace, names)
     with transaction.atomic():
         # Two operators who change the same allowance at once must not both give the difference. The weaker lock lets
         # ledger entries of others refer to the row meanwhile; the stronger would deadlock with a settlement.
@@ -157,11 +158,7 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
             .select_for_update(of=("self",), no_key=True)
             .get(pk=workspace.pk)
         )
-        difference = (
-            credits.plan_limits(workspace).credits_per_month - credits.plan_limits(before).credits_per_month
-            if _ALLOWANCE & set(names)
-            else 0
-        )
+        difference = _allowance_difference(before, workspace, names)
         now = utc_now()
         if difference:
             # The month turns first and by the old allowance, or the difference would be given twice.
@@ -173,5 +170,21 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
             workspace=workspace,
             actor=actor,
             subject=workspace.public_id,
-            details={name: [told_value(before, name), told_value(workspace, name)] for name in names},
+            details={name: [audit_value(before, name), audit_value(workspace, name)] for name in names},
         )
+
+
+def _validate(workspace: Workspace, names: Collection[str]) -> None:
+    """Strip the name. Raises `Invalid` for a bad name or time zone, if it is among the names."""
+    if "name" in names:
+        workspace.name = workspace.name.strip()
+        _refuse_bad_name(workspace.name)
+    if "timezone" in names:
+        refuse_unknown_timezone(workspace.timezone)
+
+
+def _allowance_difference(before: Workspace, workspace: Workspace, names: Collection[str]) -> int:
+    """Credits per month that came with the change; below 0 where some went."""
+    if not _ALLOWANCE & set(names):
+        return 0
+    return credits.plan_limits(workspace).credits_per_month - credits.plan_limits(before).credits_per_month

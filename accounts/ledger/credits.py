@@ -12,7 +12,7 @@ from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
 from accounts import audit, notices
-from accounts.ledger.months import month_of, next_month
+from accounts.ledger.months import month_of, start_of_next_month
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert
@@ -36,7 +36,7 @@ class QuotaExceeded(AppError):
 
     def __init__(self, *, needed: int, balance: CreditBalance) -> None:
         self.balance = balance
-        resets_at = as_z(next_month(balance.period_start))
+        resets_at = as_z(start_of_next_month(balance.period_start))
         what = "credit" if needed == 1 else "credits"
         message = (
             f"This needs {needed} {what} and {max(balance.available, 0)} of {balance.granted} are left "
@@ -156,7 +156,7 @@ def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int,
         text = _("%(left)d of %(granted)d credits left. They renew at %(at)s.") % {
             "left": left.available,
             "granted": left.granted,
-            "at": _said(next_month(month)),
+            "at": _said(start_of_next_month(month)),
         }
         _tell(workspace, f"{month}:{left.granted}:80", title, text, now)
 
@@ -167,7 +167,7 @@ def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: dateti
     text = _(
         "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."
     ) % {
-        "at": _said(next_month(month)),
+        "at": _said(start_of_next_month(month)),
         "contact": settings.OPERATOR_CONTACT,
     }
     _tell(workspace, f"{month}:{granted}:100", title, text, now)

@@ -6,9 +6,11 @@ from datetime import UTC, date, datetime
 
 
 def month_of(now: datetime) -> date:
+    """The first day of the month of that moment, in UTC."""
     return now.astimezone(UTC).date().replace(day=1)
 
 
-def next_month(month: date) -> datetime:
+def start_of_next_month(month: date) -> datetime:
+    """The moment at which the month after this one begins, in UTC."""
     year, zero_based = divmod(month.year * 12 + month.month, 12)
     return datetime(year, zero_based + 1, 1, tzinfo=UTC)

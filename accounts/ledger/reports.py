@@ -9,7 +9,7 @@ from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from accounts.ledger.credits import plan_limits
-from accounts.ledger.months import month_of, next_month
+from accounts.ledger.months import month_of, start_of_next_month
 from accounts.models import CreditBalance, Workspace
 from config.core.clock import utc_now
 
@@ -45,13 +45,13 @@ def usage(workspace: Workspace, now: datetime) -> UsageReport:
     month = month_of(now)
     if balance.period_start < month:
         granted = plan_limits(workspace).credits_per_month
-        return UsageReport(granted, 0, balance.reserved, granted, next_month(month))
+        return UsageReport(granted, 0, balance.reserved, granted, start_of_next_month(month))
     return UsageReport(
         limit=balance.granted,
         used=balance.used,
         reserved=balance.reserved,
         available=balance.available,
-        resets_at=next_month(balance.period_start),
+        resets_at=start_of_next_month(balance.period_start),
     )
 
 

@@ -125,7 +125,7 @@ def replan(
             ]
         )
         if row.status == RawItemStatus.WAITING_QUOTA:
-            later = months.next_month(months.month_of(now))
+            later = months.start_of_next_month(months.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
         else:
             before = list(row.skipped)

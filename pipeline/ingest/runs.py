@@ -145,7 +145,7 @@ def reserve(workspace: Workspace, generations: Sequence[Generation], now: dateti
 
 
 def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
-    resets_at = months.next_month(months.month_of(now))
+    resets_at = months.start_of_next_month(months.month_of(now))
     reason = {
         "code": "quota_exceeded",
         "message": "It waits for the credits of the next month.",

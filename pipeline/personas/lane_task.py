@@ -273,7 +273,7 @@ def _runs(
 
 
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
-    resets_at = months.next_month(months.month_of(now))
+    resets_at = months.start_of_next_month(months.month_of(now))
     note = {"code": "quota_exceeded", "message": _("It waits for the credits of the next month.")}
     with transaction.atomic():
         source = _locked_source(slot)

@@ -20,7 +20,7 @@ def reserve(workspace, amounts):
 
 
 def resets_at():
-    return as_z(months.next_month(months.month_of(datetime.now(UTC))))
+    return as_z(months.start_of_next_month(months.month_of(datetime.now(UTC))))
 
 
 def test_usage(workspace, charlies, api):

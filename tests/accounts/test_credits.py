@@ -320,7 +320,7 @@ def test_refusal_in_a_new_month_speaks_of_the_new_month(workspace):
 )
 def test_months_are_calendar_months_in_utc(moment, month, then):
     assert months.month_of(moment) == month
-    assert months.next_month(month) == then
+    assert months.start_of_next_month(month) == then
 
 
 # --- Reports

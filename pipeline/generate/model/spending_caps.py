@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db.models import Sum
 
-from accounts.ledger.months import month_of, next_month
+from accounts.ledger.months import month_of, start_of_next_month
 from config.core.clock import utc_now
 from pipeline.generate.model.keys import uses_own_key
 from pipeline.models import BatchedCall, ModelBatchStatus, ModelCall
@@ -81,7 +81,7 @@ def _refuse_over_cap(
     """`besides` is a batch that doesn't count as on its way: the one that asks."""
     cap = run.workspace.model_cap_micro_usd
     if cap is not None and _spent(_month_start(now), workspace_id=run.workspace_id, besides=besides) >= cap:
-        following = next_month(month_of(now))
+        following = start_of_next_month(month_of(now))
         message = (
             f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. "
             f"It goes on on {following.date().isoformat()}, or retry it when the cap is raised."
