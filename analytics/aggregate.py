@@ -69,10 +69,14 @@ class Fold:
         self.published_on.add(platform)
 
     def add_hits(self, name: str, count: int, platform: str) -> None:
-        """0 says that it was counted, and nobody came."""
+        """Count hits of a name of `FIRST_PARTY` on a platform."""
         self.first_party[name] = (self.first_party[name] or 0) + count
         if count:
             self.published_on.add(platform)
+
+    def counted_none(self, name: str) -> None:
+        """Say that hits of this name were counted, if only none: 0 instead of None; a number stays."""
+        self.first_party[name] = self.first_party[name] or 0
 
     def _add_reasons(self, reasons: Mapping[str, str]) -> None:
         for metric, reason in reasons.items():

@@ -13,7 +13,7 @@ in a row's scope of which a number is known by now; None where none was publishe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Cast
@@ -115,7 +115,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     outlets = outlets_named(question, {group["outlet_id"] for group in (*outcomes, *measurements, *counted)})
     newest = fresh_at(question)
     total = Fold()
-    cuts: list[dict[tuple[Any, ...], Fold]] = [{} for _ in groupings]
+    cuts: list[dict[RowKey, Fold]] = [{} for _ in groupings]
 
     def folds_of(group: Mapping[str, Any]) -> Iterator[Fold]:
         yield total
@@ -134,18 +134,18 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
             fold.add_hits(
                 first_party.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
             )
-    first_party.add_zeros(question, buckets, total, zip(groupings, cuts, strict=True))
+    first_party.add_zeros(question, buckets, total, cuts)
     totals = total.figures()
     return [
         AnalyticsAnswer(
             tuple(
-                AnalyticsRow(_dimensions(group_by, key, outlets, buckets), folds[key].figures())
+                AnalyticsRow(_dimensions(key, outlets, buckets), folds[key].figures())
                 for key in sorted(folds, key=order)
             ),
             totals,
             newest,
         )
-        for folds, group_by in zip(cuts, groupings, strict=True)
+        for folds in cuts
     ]
 
 
@@ -231,7 +231,7 @@ def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans
 def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
     """By slice, `columns` and `kind`: the `total` of what the service counted itself.
 
-    A fetch is of no item, so that it stands only where nothing but outlets and dates are told apart.
+    A fetch is of no item, so it is given only to rows grouped by outlet and date, or neither.
     """
     told_apart = ["slice", *columns(question)]
     same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
@@ -273,31 +273,36 @@ def fresh_at(question: Question) -> datetime | None:
 # --- Into rows -------------------------------------------------------------------------------------------------------
 
 
-def _key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> tuple[Any, ...]:
-    """The values of all dimensions in the order of rows; None for those that weren't asked for."""
-    return (
+class RowKey(NamedTuple):
+    """What tells rows apart, in the order of rows; None for what isn't asked for."""
+
+    place: int | None
+    """The place of the row's bucket, as `Buckets` counts them."""
+    outlet: UUID | None
+    content_type: str | None
+    source: UUID | None
+    engine_output: str | None
+    persona: UUID | None
+
+
+def _key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> RowKey:
+    return RowKey(
         buckets.place_of(group["slice"]) if buckets and "date" in group_by else None,
         *(group[_COLUMNS[name]] if name in group_by else None for name in _COLUMNS),
     )
 
 
-def order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+def order(key: RowKey) -> tuple[Any, ...]:
     """By date, outlet, content type and the others; what is missing comes last."""
     return tuple((part is None, "" if part is None else part) for part in key)
 
 
-def _dimensions(
-    group_by: tuple[str, ...],
-    key: tuple[Any, ...],
-    outlets: Mapping[UUID, OutletName],
-    buckets: Buckets | None,
-) -> Dimensions:
-    place, outlet, content_type, source, engine_output, persona = key
+def _dimensions(key: RowKey, outlets: Mapping[UUID, OutletName], buckets: Buckets | None) -> Dimensions:
     return Dimensions(
-        outlet=outlets[outlet] if "outlet" in group_by else None,
-        content_type=content_type,
-        date=buckets.label_of(place) if buckets and "date" in group_by else None,
-        source=source,
-        engine_output=engine_output,
-        persona=persona,
+        outlet=None if key.outlet is None else outlets[key.outlet],
+        content_type=key.content_type,
+        date=None if key.place is None or buckets is None else buckets.label_of(key.place),
+        source=key.source,
+        engine_output=key.engine_output,
+        persona=key.persona,
     )

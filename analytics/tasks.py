@@ -1,4 +1,4 @@
-"""The jobs of analytics: count events, measure publications, keep the sums."""
+"""The jobs of analytics: count events, measure publications, keep the sums, send the monthly summary."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ jobs.register(
 )
 jobs.register(
     jobs.RowJob(
+        # The summary is written when it is sent. The name stays, because operators' charts and alerts have it.
         name="analytics.write_monthly_summary",
         model=MonthlySummary,
         work=monthly.send_monthly_summary,

@@ -1,4 +1,4 @@
-"""Addresses of the pages that tell how a workspace did and does."""
+"""Addresses of the pages Analytics and Pipeline, and of the CSV."""
 
 from accounts.pages.workspace_view import page_path
 from analytics.pages import page
