@@ -14,7 +14,7 @@ from accounts.models import Membership, User, Workspace
 from config.core import clock, task_runner
 from config.core.clock import utc_now
 from config.core.ids import encode
-from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
+from config.demo.stories import CHANGED_FERRY_LINE, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
 from pipeline import plugins, publish
 from pipeline.ingest import collect, raw_content, store_raw_item
 from pipeline.models import (
@@ -264,7 +264,7 @@ def _odd_ones(workspace: Workspace, now: datetime) -> None:
                 _publish(workspace, item, channel, at=None)
     with clock.frozen_at(now - timedelta(minutes=20)), samples.filling(workspace):
         # What of it is published is flagged, what still waits is held.
-        _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED, None)
+        _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED_FERRY_LINE, None)
 
 
 def _to_review(workspace: Workspace) -> None:
