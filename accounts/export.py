@@ -60,16 +60,17 @@ class _Pieces:
 
 
 def file_name(workspace: Workspace, now: datetime) -> str:
+    """With the workspace's public id and the day in UTC."""
     return f"{workspace.public_id}-{now:%Y-%m-%d}.zip"
 
 
 def begin(workspace: Workspace, *, actor: str) -> Iterator[bytes]:
     """The ZIP, piece by piece; that it was asked for is noted."""
     audit.note("workspace.exported", workspace=workspace, actor=actor, subject=workspace.public_id)
-    return _written(workspace)
+    return _zip_pieces(workspace)
 
 
-def _written(workspace: Workspace) -> Iterator[bytes]:
+def _zip_pieces(workspace: Workspace) -> Iterator[bytes]:
     pieces = _Pieces()
     # A stream has no way back, so each entry carries its length behind it; readers know that form.
     with zipfile.ZipFile(pieces, "w", compression=zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
@@ -89,6 +90,7 @@ def _entry(archive: zipfile.ZipFile, pieces: _Pieces, name: str, content: Any) -
 
 
 def _chunks(content: Any) -> Iterator[bytes]:
+    """A file in pieces, or each row as a line of JSON."""
     if hasattr(content, "open"):
         with content.open("rb") as file:
             while piece := file.read(_PIECE):
@@ -114,7 +116,7 @@ def in_turn(rows: QuerySet[Any]) -> Iterator[Any]:
 
 
 def parts(workspace: Workspace) -> Iterator[Part]:
-    """The part of accounts."""
+    """The part of accounts: the workspace, its members, its ledger, its audit log."""
     yield "workspace.jsonl", [_workspace(workspace)]
     members = Membership.objects.of(workspace).select_related("user")
     yield "members.jsonl", (_member(row) for row in in_turn(members))

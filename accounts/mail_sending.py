@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _CODE_ALONE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
 _ONE_LINE: Final = ("workspace", "title", "by")
-_TURNS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_DIRECTION_MARKS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Signs that turn the direction of what stands after them, so that an address or a sentence of ours reads as another."""
 _inliner: Final = css_inline.CSSInliner(keep_style_tags=True)
 
@@ -38,7 +38,8 @@ def send(name: str, to: Sequence[str], context: Mapping[str, Any]) -> None:
 
 
 def render(name: str, to: str, context: Mapping[str, Any]) -> EmailMessage:
-    text = render_to_string(f"mail/{name}.txt", _surroundings(context))
+    """The mail of `templates/mail/<name>.txt` in text and HTML, not sent; the first paragraph is its subject."""
+    text = render_to_string(f"mail/{name}.txt", _frame_context(context))
     subject, _, body = text.strip().partition("\n\n")
     plain = EmailMultiAlternatives(" ".join(subject.split()), body.strip() + "\n", None, [to])
     return framed(plain)
@@ -55,7 +56,7 @@ def framed(message: EmailMessage) -> EmailMessage:
     )
     html = render_to_string(
         "mail/base.html",
-        _surroundings({"subject": message.subject, "paragraphs": _paragraphs(str(message.body))}),
+        _frame_context({"subject": message.subject, "paragraphs": _paragraphs(str(message.body))}),
     )
     framed_message.attach_alternative(_inliner.inline(html), "text/html")
     return framed_message
@@ -83,11 +84,11 @@ def _paragraphs(text: str) -> list[dict[str, Any]]:
 def _linked(words: str) -> SafeString:
     """The words with links where an address of ours stands, and line breaks."""
     parts = _own_address().split(words)
-    told = [
+    pieces = [
         format_html('<a href="{0}">{0}</a>', part) if place % 2 else conditional_escape(part)
         for place, part in enumerate(parts)
     ]
-    return mark_safe("".join(told).replace("\n", "<br>"))  # noqa: S308  escaped above
+    return mark_safe("".join(pieces).replace("\n", "<br>"))  # noqa: S308  escaped above
 
 
 def _own_address() -> re.Pattern[str]:
@@ -108,16 +109,20 @@ def _listed(words: str) -> dict[str, Any] | None:
     }
 
 
-def _surroundings(context: Mapping[str, Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        name: _TURNS.sub("", value) if isinstance(value, str) else value for name, value in context.items()
+def _frame_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The context and what the frame of every mail shows. A name in a subject becomes one line."""
+    values: dict[str, Any] = {
+        name: _DIRECTION_MARKS.sub("", value) if isinstance(value, str) else value
+        for name, value in context.items()
     }
     # A workspace's name may hold line breaks, which a header must not, and which would end the subject.
-    names: dict[str, Any] = {name: " ".join(str(given[name]).split()) for name in _ONE_LINE if name in given}
+    names: dict[str, Any] = {
+        name: " ".join(str(values[name]).split()) for name in _ONE_LINE if name in values
+    }
     return {
         "site_name": settings.SITE_NAME,
         "public_url": settings.PUBLIC_URL,
         "operator_contact": settings.OPERATOR_CONTACT,
-        **given,
+        **values,
         **names,
     }

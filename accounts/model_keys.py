@@ -16,13 +16,17 @@ _KEY_FORM: Final = re.compile(r"[\x21-\x7e]{16,400}")
 
 
 def set_model_key(workspace: Workspace, key: str, actor: str) -> None:
-    """The next run asks the model with this key; nobody is shown it again, and the audit log doesn't hold it."""
+    """The next run asks the model with this key; nobody is shown it again, and the audit log doesn't hold it.
+
+    Raises `Invalid` for what can't be a key.
+    """
     key = key.strip()
     refuse_unless_model_key(key)
     _keep_model_key(workspace, "workspace.model_key_set", actor, model_key=key, model_key_last_four=key[-4:])
 
 
 def refuse_unless_model_key(key: str) -> None:
+    """Raises `Invalid` for what can't be a key of any vendor's."""
     if _KEY_FORM.fullmatch(key) is None:
         message = "Paste the whole key as its vendor shows it: 16 to 400 characters without spaces."
         raise Invalid.one(field="model_key", code="invalid", message=message)
@@ -43,6 +47,7 @@ def remove_model_key(workspace: Workspace, actor: str) -> bool:
 def _keep_model_key(
     workspace: Workspace, action: str, actor: str, *, was: dict[str, Any] | None = None, **values: Any
 ) -> bool:
+    """Write the values if the row still is as it was, and note it; False where it no longer is."""
     with transaction.atomic():
         if not Workspace.everywhere.filter(pk=workspace.pk, **(was or {})).update(**values):
             return False

@@ -43,7 +43,7 @@ def remove_second_factor(user: User, actor: str) -> bool:
 
 
 def forget_unverified(now: datetime) -> int:
-    """Delete some accounts that were signed up for and never proven: anybody can give anybody's address.
+    """Delete some accounts that were signed up for and never proven; how many. Anybody can give anybody's address.
 
     Those that an operator made have no row of allauth's for their address before it is proven, and stay.
     """
@@ -51,9 +51,11 @@ def forget_unverified(now: datetime) -> int:
         date_joined__lte=now - limits.UNVERIFIED_KEPT, last_login=None, is_staff=False, memberships=None
     )
     proven = EmailAddress.objects.filter(verified=True).values("user_id")
-    asked = EmailAddress.objects.filter(verified=False).values("user_id")
+    unproven = EmailAddress.objects.filter(verified=False).values("user_id")
     some = list(
-        unused.filter(pk__in=asked).exclude(pk__in=proven).values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]
+        unused.filter(pk__in=unproven)
+        .exclude(pk__in=proven)
+        .values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]
     )
     if some:
         unused.filter(pk__in=some).exclude(pk__in=proven).delete()

@@ -17,6 +17,7 @@ _DEFAULT_PLAN: Final = "Standard"
 
 
 def default_plan() -> Plan:
+    """The plan of new workspaces, which is made where there is none."""
     plan = Plan.objects.filter(is_default=True).first()
     if plan is None:
         plan, _ = Plan.objects.get_or_create(name=_DEFAULT_PLAN, defaults={"is_default": True})

@@ -45,6 +45,7 @@ def complete(workspace: Workspace) -> None:
 
 
 def has_samples(workspace: Workspace) -> bool:
+    """Whether there are samples, or they are being filled in; False once their removal was asked for."""
     return workspace.samples in {_Samples.FILLING, _Samples.FILLED}
 
 
@@ -77,6 +78,7 @@ def remove_some() -> int:
 
 
 def remove_some_of(workspace: Workspace) -> int:
+    """One portion of this workspace's samples; how many rows it removed, 0 with the end of the removal."""
     for remover in settings.SAMPLE_REMOVERS:
         with transaction.atomic():
             removed: int = import_string(remover)(workspace.pk, ROWS)
@@ -89,7 +91,7 @@ def remove_some_of(workspace: Workspace) -> int:
 
 
 def remove_members(workspace_id: UUID, rows: int) -> int:
-    """The part of accounts: sample members, and their accounts where nobody can log in to them."""
+    """The part of accounts: sample members, and their accounts where nobody can log in to them; how many members."""
     members = Membership.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     people = list(members.order_by("pk").values_list("user_id", flat=True)[:rows])
     NoticeChoice.everywhere.filter(workspace_id=workspace_id, user_id__in=people).delete()
@@ -101,6 +103,7 @@ def remove_members(workspace_id: UUID, rows: int) -> int:
 
 
 def _change(workspace: Workspace, after: str, *, before: tuple[str, ...]) -> bool:
+    """Write how far the samples are; False where they are at none of `before`."""
     if not Workspace.everywhere.filter(pk=workspace.pk, samples__in=before).update(samples=after):
         return False
     workspace.samples = after

@@ -21,6 +21,7 @@ def timezone_choices() -> list[tuple[str, str]]:
 
 
 def refuse_unknown_timezone(name: str) -> None:
+    """Raises `Invalid` for what is no name of an IANA time zone."""
     if name not in _known_timezones():
         raise Invalid.one(
             field="timezone",

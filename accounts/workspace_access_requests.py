@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from accounts import audit, mail_sending, workspaces
-from accounts.models import Membership, WhitelistRequest
+from accounts import audit, mail_sending, members, workspaces
+from accounts.models import WhitelistRequest
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.states import move
@@ -21,11 +21,14 @@ REASON_CHARACTERS: Final = 1000
 
 
 def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
-    """Put it into the operator's queue and tell the operator; one request of a workspace waits at a time."""
+    """Put it into the operator's queue and mail the operator; one request of a workspace waits at a time.
+
+    Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or waits already.
+    """
     message = message.strip()
     if len(message) > MESSAGE_CHARACTERS:
-        said = f"Give at most {MESSAGE_CHARACTERS} characters."
-        raise Invalid.one(field="message", code="length", message=said)
+        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
+        raise Invalid.one(field="message", code="length", message=refusal)
     if workspace.is_whitelisted:
         raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
     try:
@@ -35,8 +38,8 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
             )
             audit.note("whitelisting.asked", workspace=workspace, actor=by, subject=workspace.public_id)
     except IntegrityError as error:
-        said = "A request of this workspace waits already; the operator answers by mail."
-        raise Conflict.because(code="already_asked", message=said) from error
+        refusal = "A request of this workspace waits already; the operator answers by mail."
+        raise Conflict.because(code="already_asked", message=refusal) from error
     mail_sending.send(
         "asked",
         [settings.OPERATOR_CONTACT],
@@ -52,24 +55,27 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
 
 
 def approve(request: WhitelistRequest, actor: str) -> None:
-    """Whitelist the workspace and tell its owners; raises `Conflict` where it was decided already."""
+    """Whitelist the workspace and mail its owners; raises `Conflict` where it was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
         _note("whitelisting.approved", request, actor)
-    _tell_owners("whitelisted", request)
+    _mail_owners("whitelisted", request)
 
 
 def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
-    """Tell the owners why not; they may ask again."""
+    """Mail the owners why not; they may ask again.
+
+    Raises `Invalid` for a reason that is missing or too long, `Conflict` where it was decided already.
+    """
     reason = reason.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS:
-        said = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners are told it."
-        raise Invalid.one(field="reason", code="length", message=said)
+        refusal = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners are told it."
+        raise Invalid.one(field="reason", code="length", message=refusal)
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
         _note("whitelisting.refused", request, actor)
-    _tell_owners("refused", request, page="settings/access")
+    _mail_owners("refused", request, page="settings/access")
 
 
 def _note(action: str, request: WhitelistRequest, actor: str) -> None:
@@ -78,12 +84,12 @@ def _note(action: str, request: WhitelistRequest, actor: str) -> None:
     audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id, details=details)
 
 
-def _tell_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
+def _mail_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
+    """Send the mail of that name; its address leads to the page below the workspace's own."""
     workspace = request.workspace
-    owners = Membership.objects.of(workspace).filter(role=Membership.Role.OWNER, user__is_active=True)
     context = {
         "workspace": workspace.name,
         "reason": request.reason,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
-    mail_sending.send(name, list(owners.order_by("id").values_list("user__email", flat=True)), context)
+    mail_sending.send(name, members.owners(workspace), context)

@@ -45,6 +45,7 @@ log = structlog.get_logger(__name__)
 ROWS: Final = 200
 """Rows that one batch deletes, with what hangs on them: a short lock, however much there is."""
 WAITS_SECONDS: Final = 600.0
+"""After a part that can't be erased yet, nothing is tried again this long."""
 _waits_until: Final = {"at": 0.0}
 _PARTS: Final[tuple[type[Any], ...]] = (
     NoticeMessage,
@@ -65,7 +66,10 @@ class Waits(Exception):
 
 
 def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
-    """Set the day of its deletion, if the name was typed as it is; False where it is set already."""
+    """Set the moment of its deletion, and mail its owners; False where it is set already.
+
+    Raises `Invalid` where the name wasn't typed as it is.
+    """
     if " ".join(typed_name.split()) != " ".join(workspace.name.split()):
         message = _("Type the name exactly as it is: %(name)s") % {"name": workspace.name}
         raise Invalid.one(field="name", code="other_name", message=message)
@@ -77,7 +81,7 @@ def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
             return False
         workspace.deletes_at = deletes_at
         _note("deletion_asked", workspace, by.email)
-        mail_sending.send("workspace_deletion", members.owners(workspace), _told(workspace, by.email))
+        mail_sending.send("workspace_deletion", members.owners(workspace), _mail_context(workspace, by.email))
     return True
 
 
@@ -89,7 +93,7 @@ def undo(workspace: Workspace, *, actor: str) -> bool:
             return False
         workspace.deletes_at = None
         _note("deletion_undone", workspace, actor)
-        mail_sending.send("workspace_kept", members.owners(workspace), _told(workspace, actor))
+        mail_sending.send("workspace_kept", members.owners(workspace), _mail_context(workspace, actor))
     return True
 
 
@@ -101,14 +105,14 @@ def erase_some(*, now: datetime | None = None) -> int:
     if time.monotonic() < _waits_until["at"]:
         return 0
     try:
-        done = _erase_some(now or utc_now())
+        erased = _erase_some(now or utc_now())
     except Waits as waits:
         # The batch is taken back. The doctor says it too.
         _waits_until["at"] = time.monotonic() + WAITS_SECONDS
         log.warning("erasure_waits", why=str(waits))
         return 0
     crash_point("erase.batch")
-    return done
+    return erased
 
 
 def _erase_some(now: datetime) -> int:
@@ -121,6 +125,7 @@ def _erase_some(now: datetime) -> int:
 
 
 def _step(workspace: Workspace, now: datetime) -> int:
+    """One batch of this workspace; how many rows it erased, 1 for the first step and the last, which erase none."""
     if workspace.deleted_at is None:
         # First it is gone for everybody, so that nobody adds to what is being erased.
         Workspace.everywhere.filter(pk=workspace.pk).update(deleted_at=now)
@@ -128,10 +133,10 @@ def _step(workspace: Workspace, now: datetime) -> int:
         crash_point("erase.begun")
         return 1
     for eraser in settings.WORKSPACE_ERASERS:
-        done: int = import_string(eraser)(workspace.pk, ROWS)
-        if done:
+        erased: int = import_string(eraser)(workspace.pk, ROWS)
+        if erased:
             crash_point("erase.erased")
-            return done
+            return erased
     Workspace.everywhere.filter(pk=workspace.pk).update(
         erased_at=now, name=_("(deleted)"), model_key=None, model_key_last_four="", whitelisted_at=None
     )
@@ -141,7 +146,7 @@ def _step(workspace: Workspace, now: datetime) -> int:
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """The part of accounts: whatever lets somebody in. The balance and its ledger stay."""
+    """The part of accounts: whatever lets somebody in; how many rows, 0 when none are left. Balance and ledger stay."""
     for model in _PARTS:
         some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
         if some:
@@ -150,7 +155,7 @@ def erase(workspace_id: UUID, rows: int) -> int:
     return 0
 
 
-def _told(workspace: Workspace, by: str) -> dict[str, Any]:
+def _mail_context(workspace: Workspace, by: str) -> dict[str, Any]:
     return {
         "workspace": workspace.name,
         "by": by,

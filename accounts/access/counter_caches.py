@@ -45,6 +45,7 @@ def one_more(key: str, *, within: timedelta, by: int = 1) -> int:
 
 
 def forget_ended(now: datetime) -> int:
+    """Delete some entries whose time is over; how many."""
     ended = GuardCount.everywhere.filter(ends_micros__lte=int(now.timestamp() * 1_000_000))
     some = list(ended.order_by("ends_micros").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
     if some:
@@ -69,7 +70,7 @@ class InMemory(LocMemCache):
             self._delete(key)
         if len(self._cache) >= self._max_entries:
             # A lock has counted several times; whoever wants to push it out must do as much for each of a third of all.
-            for key in sorted(self._cache, key=lambda one: len(self._cache[one]))[: len(self._cache) // 3]:
+            for key in sorted(self._cache, key=lambda key: len(self._cache[key]))[: len(self._cache) // 3]:
                 self._delete(key)
 
 
@@ -117,19 +118,20 @@ class InDatabase(BaseCache):
     def _store(
         self, key: Any, value: Any, timeout: Any, version: int | None, *, only_where_none: bool
     ) -> bool:
-        """One statement: of two that add at once one does."""
+        """Write the entry; False where it is kept from before. One statement: of two that add at once one does."""
         sql = (
             "INSERT INTO guard_count (key, value, ends_micros) VALUES (%s, %s, %s) "
             "ON CONFLICT (key) DO UPDATE SET value = excluded.value, ends_micros = excluded.ends_micros "
         )
-        given: list[Any] = [self._name(key, version), json.dumps(value), self._end(timeout)]
+        parameters: list[Any] = [self._name(key, version), json.dumps(value), self._end(timeout)]
         if only_where_none:
-            sql, given = f"{sql} WHERE guard_count.ends_micros <= %s", [*given, _now()]
+            sql, parameters = f"{sql} WHERE guard_count.ends_micros <= %s", [*parameters, _now()]
         with connection.cursor() as cursor:
-            cursor.execute(sql, given)
+            cursor.execute(sql, parameters)
             return bool(cursor.rowcount > 0)
 
     def _end(self, timeout: Any) -> int:
+        """In microseconds since 1970."""
         end = self.get_backend_timeout(timeout)
         return _FOR_GOOD if end is None else int(end * 1_000_000)
 
@@ -142,4 +144,5 @@ class InDatabase(BaseCache):
 
 
 def _now() -> int:
+    """In microseconds since 1970."""
     return int(time.time() * 1_000_000)

@@ -81,7 +81,7 @@ def unlimited() -> Decision:
 
 def headers(decision: Decision) -> dict[str, str]:
     """The current IETF draft's two headers, and the older three; `X-RateLimit-Reset` is seconds since 1970."""
-    told = {
+    values = {
         "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _SECOND}',
         "RateLimit": f'"workspace";r={decision.remaining};t={decision.reset_seconds}',
         "X-RateLimit-Limit": str(decision.limit),
@@ -89,8 +89,8 @@ def headers(decision: Decision) -> dict[str, str]:
         "X-RateLimit-Reset": str(int(time.time()) + decision.reset_seconds),
     }
     if not decision.allowed:
-        told["Retry-After"] = str(decision.retry_after)
-    return told
+        values["Retry-After"] = str(decision.retry_after)
+    return values
 
 
 def _decide(*, allowed: bool, arrival: int, now: int) -> Decision:

@@ -29,14 +29,14 @@ ACTS: Final[Mapping[str, frozenset[_Role]]] = {
     "be_here": _EVERYBODY,
 }
 
-TOLD: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
+DESCRIPTIONS: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
     _Role.OWNER: (_("Owner"), _("Full access, including keys, webhooks and members.")),
     _Role.EDITOR: (_("Editor"), _("Content: sources, personas, items, outlets, publishing.")),
     _Role.VIEWER: (_("Viewer"), _("Read only, without keys and webhooks.")),
 }
-"""What people are told of each role: its name and what it allows."""
+"""Each role for people: its name and what it allows."""
 
 
 def may(role: str, act: str) -> bool:
-    """An act that isn't in the table is a fault of ours, and says so."""
+    """Whether the role allows the act. Raises `KeyError` for an act that isn't in the table: a fault of ours."""
     return role in ACTS[act]

@@ -70,10 +70,10 @@ class WorkspaceAdminForm(ModelFormBase):
             self.initial["model_cap_usd"] = Decimal(cap) / MICRO
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("new_model_key") and given.get("is_key_removed"):
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("new_model_key") and cleaned.get("is_key_removed"):
             self.add_error("is_key_removed", _("Either set a new key or remove it."))
-        return given
+        return cleaned
 
     def clean_new_model_key(self) -> str:
         key: str = self.cleaned_data["new_model_key"]
@@ -109,7 +109,7 @@ class WorkspaceAdminForm(ModelFormBase):
 
 
 def table_of_limits(workspace: Workspace) -> SafeString:
-    """The plan's number, the operator's, and which of them holds."""
+    """A table in HTML of each limit: the plan's number, the operator's, and which of them holds."""
     held = plan_limits(workspace)
     rows = []
     for name, label in LIMIT_LABELS.items():

@@ -107,19 +107,19 @@ class UserAdmin(UserAdminBase):
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         for user in chosen:
             people.vouch_for(user, actor_of(request))
-        said = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
-        self.message_user(request, said % len(chosen), messages.SUCCESS)
+        text = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
+        self.message_user(request, text % len(chosen), messages.SUCCESS)
 
     @admin.action(description=_("Remove two-factor authentication"), permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         removed = sum(people.remove_second_factor(user, actor_of(request)) for user in chosen)
-        said = ngettext(
+        text = ngettext(
             "Two-factor authentication removed for %d user.",
             "Two-factor authentication removed for %d users.",
             removed,
         )
-        self.message_user(request, said % removed, messages.SUCCESS if removed else messages.WARNING)
+        self.message_user(request, text % removed, messages.SUCCESS if removed else messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The audit log names people by their address; one who has left is made inactive.

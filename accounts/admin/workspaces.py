@@ -113,7 +113,7 @@ class WorkspaceAdmin(WorkspaceSearch):
 
     @admin.display(description=_("key"))
     def key_in_use(self, workspace: Workspace) -> str:
-        return workspace.model_key_told
+        return workspace.model_key_label
 
     @admin.display(description=_("approved"), boolean=True, ordering="whitelisted_at")
     def is_in(self, workspace: Workspace) -> bool:

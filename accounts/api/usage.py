@@ -115,10 +115,10 @@ class LedgerView(WorkspaceResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         found = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
-        return found.respond(request, [_told(entry) for entry in found.rows])
+        return found.respond(request, [_entry_json(entry) for entry in found.rows])
 
 
-def _told(entry: LedgerEntry) -> dict[str, Any]:
+def _entry_json(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "id": credits.public_id(entry),
         "kind": entry.kind,

@@ -76,6 +76,7 @@ _EXAMPLE = {
 
 
 def limits_of(workspace: Workspace) -> dict[str, Any]:
+    """As `LimitsSerializer` describes it; None for what isn't limited."""
     of_plan = credits.plan_limits(workspace)
     is_limited = not workspace.is_unlimited
     return {

@@ -56,6 +56,7 @@ class PlanLimits:
 
 
 def plan_limits(workspace: Workspace) -> PlanLimits:
+    """The plan's numbers, and the operator's where they override them."""
     plan = workspace.plan
 
     def chosen(override: int | None, of_plan: int) -> int:
@@ -84,7 +85,8 @@ def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime)
     """Reserve an amount for each subject, all or nothing; two statements unless the month has just turned.
 
     Call it as the last statement of the transaction that stores the subjects: the balance stays locked until the
-    commit. A subject reserves once; doing it again is an IntegrityError.
+    commit. A subject reserves once; doing it again is an IntegrityError. Raises `QuotaExceeded` where too few are left,
+    `TransactionManagementError` outside a transaction, and `ValueError` for an amount below 0.
     """
     if not connection.in_atomic_block:
         message = "Reserve credits inside the transaction that stores what they are for."
@@ -120,7 +122,7 @@ def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime)
         )
     )
     if not workspace.is_unlimited:
-        _tell_if_crossed(workspace, month, left, total, now)
+        _notify_if_crossed(workspace, month, left, total, now)
 
 
 # As SQL, because building this statement costs Django as much as the database needs for a whole push.
@@ -146,7 +148,7 @@ def _take(workspace: Workspace, total: int, period_start: date) -> _Left | None:
     return None if left is None else _Left(*left)
 
 
-def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int, now: datetime) -> None:
+def _notify_if_crossed(workspace: Workspace, month: date, left: _Left, total: int, now: datetime) -> None:
     """The statement that took them says what is left, so that only the reservation that crosses a line asks for more."""
     before = left.available + total
     if left.available <= 0 < before:
@@ -156,9 +158,9 @@ def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int,
         text = _("%(left)d of %(granted)d credits left. They renew at %(at)s.") % {
             "left": left.available,
             "granted": left.granted,
-            "at": _said(start_of_next_month(month)),
+            "at": _utc_text(start_of_next_month(month)),
         }
-        _tell(workspace, f"{month}:{left.granted}:80", title, text, now)
+        _record_notice(workspace, f"{month}:{left.granted}:80", title, text, now)
 
 
 def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
@@ -167,18 +169,18 @@ def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: dateti
     text = _(
         "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."
     ) % {
-        "at": _said(start_of_next_month(month)),
+        "at": _utc_text(start_of_next_month(month)),
         "contact": settings.OPERATOR_CONTACT,
     }
-    _tell(workspace, f"{month}:{granted}:100", title, text, now)
+    _record_notice(workspace, f"{month}:{granted}:100", title, text, now)
 
 
-def _said(moment: datetime) -> str:
-    """For people; the API's errors keep the machine's form."""
+def _utc_text(moment: datetime) -> str:
+    """As people read it, `1 Dec 2026, 00:00 UTC`; the API's errors keep the machine's form."""
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def _tell(workspace: Workspace, key: str, title: str, text: str, now: datetime) -> None:
+def _record_notice(workspace: Workspace, key: str, title: str, text: str, now: datetime) -> None:
     notices.record(
         "quota", workspace_id=workspace.pk, key=key, title=title, text=text, path="settings/usage", now=now
     )
@@ -188,7 +190,7 @@ def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bo
     """Turn a reservation into what was used, and give the rest back; False where there was nothing to settle.
 
     Called by whoever ends a run that made something. Only the first call for a subject does anything. More than was
-    reserved may be used: the work is done, and the balance tells it.
+    reserved may be used: the work is done, and the balance shows it. Raises `ValueError` for less than 0.
     """
     if used < 0:
         message = "What was used can't be negative."
@@ -320,6 +322,7 @@ def _enter(*entries: LedgerEntry) -> None:
 
 
 def _change(balance: CreditBalance, **changes: int) -> None:
+    """Add each change to its column, as the row has it by then."""
     CreditBalance.everywhere.filter(pk=balance.pk).update(
         **{name: F(name) + change for name, change in changes.items()}
     )

@@ -99,8 +99,8 @@ class Workspace(models.Model):
         return self.is_whitelisted and self.deletes_at is None
 
     @property
-    def model_key_told(self) -> str:
-        """What people are told of the key."""
+    def model_key_label(self) -> str:
+        """The key in words, by its last four characters."""
         if self.model_key is None:
             return str(_("No own key"))
         return str(_("Own key ending in %s") % self.model_key_last_four)

@@ -46,7 +46,7 @@ def next_morning(after: datetime, zone: str) -> datetime:
 
 
 def open_digest(workspace: Workspace, _language: str = "") -> None:
-    """What a new workspace is given."""
+    """Give a new workspace its digest, due the next morning."""
     morning = next_morning(utc_now(), workspace.timezone)
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)
 
@@ -74,6 +74,7 @@ def put_together(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetim
 
 
 def give_up(row: NoticeDigest) -> None:
+    """The digest isn't sent; what was gathered waits for the next morning's."""
     morning = next_morning(utc_now(), row.workspace.timezone)
     row.sleep_until(morning, due_at=morning, attempts=0)
 
@@ -95,7 +96,7 @@ def _write(
     )
     notices = {message.notice_id: message.notice for message in gathered}
     lines = [line.text for line in counted if choice.when(line.kind) == DAILY]
-    lines += [_told(notice) for notice in notices.values()]
+    lines += [_notice_text(notice) for notice in notices.values()]
     if lines:
         on = (row.due_at or now).astimezone(ZoneInfo(row.workspace.timezone)).date()
         count = ngettext("%(count)d event", "%(count)d events", len(lines)) % {"count": len(lines)}
@@ -112,13 +113,13 @@ def _write(
         states.move(message, "told", sent_at=now)
 
 
-def _told(notice: Any) -> str:
+def _notice_text(notice: Any) -> str:
     return f"{notice.title}\n{notice.text}".strip()
 
 
 def _body(lines: Sequence[str]) -> str:
-    shown = list(lines[: limits.DIGEST_LINES])
-    more = len(lines) - len(shown)
+    kept = list(lines[: limits.DIGEST_LINES])
+    more = len(lines) - len(kept)
     if more:
-        shown.append(ngettext("And %(count)d more.", "And %(count)d more.", more) % {"count": more})
-    return "\n\n".join(shown)
+        kept.append(ngettext("And %(count)d more.", "And %(count)d more.", more) % {"count": more})
+    return "\n\n".join(kept)

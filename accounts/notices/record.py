@@ -51,8 +51,9 @@ def record(
 ) -> bool:
     """One statement, and no other for whoever reads it; refuses outside a transaction.
 
-    `key` names the happening within its kind: told again, nothing is written and the answer is False. `path` leads to
-    the thing below the workspace's address.
+    `key` names the happening within its kind: recorded again, nothing is written and the answer is False. `path` leads to
+    the thing below the workspace's address. Raises `TransactionManagementError` outside a transaction, `LookupError` for an
+    unknown kind.
     """
     if not connection.in_atomic_block:
         message = f"A notice ({kind}) must be recorded in the transaction of its change."
@@ -100,7 +101,7 @@ def spread(notice: Notice, *, now: datetime | None = None) -> None:
     now = now or utc_now()
     people = _people(notice)
     with transaction.atomic():
-        messages = [one for choice in people for one in _messages(notice, choice, now)]
+        messages = [message for choice in people for message in _messages(notice, choice, now)]
         NoticeMessage.everywhere.bulk_create(messages, ignore_conflicts=True)
         if not notice.sleep_until(None, attempts=0):
             # Another hand has it: what it writes is the same.
@@ -111,11 +112,13 @@ def spread(notice: Notice, *, now: datetime | None = None) -> None:
 
 
 def give_up_spreading(notice: Notice) -> None:
+    """The end of a notice whose workers died, time after time: nobody is sent it, and the log says so."""
     log.error("notice_not_told", notice=notice.pk.hex, kind=notice.kind)
     notice.sleep_until(None, attempts=0)
 
 
 def _people(notice: Notice) -> list[NoticePreferences]:
+    """Whom it may reach: the one whom it is for, or everybody who is in the workspace."""
     if notice.user_id is None:
         return preferences_of_members(notice.workspace_id)
     choice = preferences_of(notice.workspace_id, notice.user_id)
@@ -123,6 +126,7 @@ def _people(notice: Notice) -> list[NoticePreferences]:
 
 
 def _messages(notice: Notice, choice: NoticePreferences, now: datetime) -> list[NoticeMessage]:
+    """One unsaved message for each of the person's channels; none where they don't want this kind."""
     when = choice.when(notice.kind) if notice.kind in KINDS else NOW
     if when == OFF:
         return []
@@ -152,12 +156,11 @@ def _had_enough(notice: Notice, choice: NoticePreferences, now: datetime) -> boo
         .filter(user=choice.user, notice__kind=notice.kind, created_at__gt=now - _HOUR)
         .exclude(status__in=[NoticeMessageStatus.GATHERED, NoticeMessageStatus.TOLD])
     )
-    told = lately.values("notice").distinct().count()
-    return told >= limits.NOTICES_AT_ONCE_MOST
+    return lately.values("notice").distinct().count() >= limits.NOTICES_AT_ONCE_MOST
 
 
 def forget(now: datetime) -> int:
-    """Delete old ones with their messages, some at a time; one look at an index when nothing is old."""
+    """Delete some old ones with their messages; how many. One look at an index when nothing is old."""
     too_old = Notice.everywhere.filter(created_at__lt=now - limits.NOTICES_KEPT, wake_at=None)
     ids = list(too_old.order_by("created_at").values_list("pk", flat=True)[:ROWS])
     if ids:

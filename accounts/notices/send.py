@@ -55,6 +55,7 @@ class UnsubscribeLink:
 
 
 def unsubscribe_url(workspace_id: UUID, user_id: UUID, kind: str) -> str:
+    """An address that needs no log-in; `resolve_token` reads its token."""
     token = signing.dumps([workspace_id.hex, user_id.hex, kind], salt=_SALT)
     return f"{settings.PUBLIC_URL}/notices/off/{token}"
 
@@ -93,15 +94,16 @@ class ChannelRefused(Exception):
 
 
 def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
-    """Work one claimed message. Who has left, or has closed the channel, is told nothing."""
+    """Work one claimed message. Who has left, or has closed the channel, is sent nothing."""
     now = now or utc_now()
     try:
-        _tell(message, now)
+        _send_or_drop(message, now)
     except states.Overtaken:
         log.warning("lease_lost", message=message.pk.hex)
 
 
 def give_up(message: NoticeMessage) -> None:
+    """The end of a message whose workers died, time after time, before they could record anything."""
     states.move(
         message,
         "failed",
@@ -112,7 +114,8 @@ def give_up(message: NoticeMessage) -> None:
     )
 
 
-def _tell(message: NoticeMessage, now: datetime) -> None:
+def _send_or_drop(message: NoticeMessage, now: datetime) -> None:
+    """Raises `Overtaken` where the lease is lost meanwhile."""
     choice = preferences_of(message.workspace_id, message.user_id)
     if choice is None or message.channel not in choice.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
@@ -131,12 +134,13 @@ def _tell(message: NoticeMessage, now: datetime) -> None:
 
 
 def _failed(message: NoticeMessage, error: str, now: datetime) -> None:
+    """Try again later, or end it after the last of `NOTICE_RETRIES`."""
     failures = message.failures + 1
-    told = {"failures": failures, "error": error[:300], "attempts": 0}
+    values = {"failures": failures, "error": error[:300], "attempts": 0}
     if failures > len(limits.NOTICE_RETRIES):
-        states.move(message, "failed", under_lease=True, wake_at=None, **told)
+        states.move(message, "failed", under_lease=True, wake_at=None, **values)
     else:
-        message.sleep_until(now + limits.NOTICE_RETRIES[failures - 1], **told)
+        message.sleep_until(now + limits.NOTICE_RETRIES[failures - 1], **values)
     log.warning("notice_not_taken", channel=message.channel, failures=failures, error=error)
 
 
@@ -168,8 +172,8 @@ def _by_mail(notice: Notice, choice: NoticePreferences) -> None:
         message.send()
     except OSError as error:
         # What the mail library raises of its own is one too.
-        said = f"The mail relay did not take it: {type(error).__name__}."
-        raise ChannelRefused(said) from error
+        reason = f"The mail relay did not take it: {type(error).__name__}."
+        raise ChannelRefused(reason) from error
 
 
 def _by_slack(notice: Notice, choice: NoticePreferences) -> None:
@@ -189,12 +193,14 @@ def _by_telegram(notice: Notice, choice: NoticePreferences) -> None:
 
 
 def _plain(notice: Notice, most: int) -> str:
+    """Up to `most` characters, the address whole at their end."""
     tail = f"\n{address_of(notice)}"
     head = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
     return head[: most - len(tail)] + tail
 
 
 def _post(name: str, url: str, body: dict[str, object]) -> None:
+    """Raises `ChannelRefused` for every answer but a 2xx, and for none; `name` is the channel's for people."""
     try:
         answer = _client(
             allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,

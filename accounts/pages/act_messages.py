@@ -69,9 +69,9 @@ def changed_meanwhile() -> str:
 
 
 def offer_undo(
-    request: HttpRequest, said: str, address: str, fields: Mapping[str, str] | None = None
+    request: HttpRequest, sentence: str, address: str, fields: Mapping[str, str] | None = None
 ) -> None:
     """Say that it worked, with a button that posts the fields to the address."""
-    context = {"said": said, "address": address, "fields": dict(fields or {})}
+    context = {"sentence": sentence, "address": address, "fields": dict(fields or {})}
     text = render_to_string("components/undo.html", context, request=request)
     messages.success(request, text, extra_tags="lasting")

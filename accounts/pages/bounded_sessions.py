@@ -48,11 +48,11 @@ Session = pages_only(BoundedSessions)
 
 
 def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
-    """Why it isn't stored; who has given a right password is no stranger any more."""
+    """The answer where the session isn't stored, else None; who has given a right password is no stranger any more."""
     beside = {name: value for name, value in session.items() if name != form_recovery.KEPT}
     if len(session.encode(beside)) > limits.STRANGERS_SESSION_BYTES:
-        said = _("Too much data. Reload the page and send less.")
-        return HttpResponse(f"{said}\n", status=413, content_type="text/plain; charset=utf-8")
+        text = _("Too much data. Reload the page and send less.")
+        return HttpResponse(f"{text}\n", status=413, content_type="text/plain; charset=utf-8")
     if session.session_key is not None or AUTHENTICATION_METHODS_SESSION_KEY in session:
         return None
     within = limits.STRANGERS_SESSION_KEPT
@@ -61,6 +61,6 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
         or counter_caches.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
-        said = _("Too many attempts. Try again in an hour.")
-        return HttpResponse(f"{said}\n", status=429, content_type="text/plain; charset=utf-8")
+        text = _("Too many attempts. Try again in an hour.")
+        return HttpResponse(f"{text}\n", status=429, content_type="text/plain; charset=utf-8")
     return None

@@ -39,7 +39,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _accept(request, found, user) if user else _sign_up(request, found, token)
     context = {
         "invitation": found,
-        "role": roles.TOLD[Membership.Role(found.role)],
+        "role": roles.DESCRIPTIONS[Membership.Role(found.role)],
         "is_theirs": user is not None and members.may_accept(found, user),
         "has_account": members.has_account(found.email),
         "here": request.path,
@@ -95,6 +95,7 @@ def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
 
 
 def welcome(request: HttpRequest, membership: Membership, found: Invitation) -> None:
-    role = roles.TOLD[Membership.Role(membership.role)][0]
-    said = _("Welcome to %(workspace)s. Your role: %(role)s.")
-    messages.success(request, said % {"workspace": found.workspace.name, "role": role})
+    """Leave a message for the next page: where they are now, and in which role."""
+    role = roles.DESCRIPTIONS[Membership.Role(membership.role)][0]
+    text = _("Welcome to %(workspace)s. Your role: %(role)s.")
+    messages.success(request, text % {"workspace": found.workspace.name, "role": role})

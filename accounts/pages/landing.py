@@ -24,6 +24,8 @@ from config.core.middleware import request_id
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
+    from accounts.models import Membership
+
 _THEME_SECONDS: Final = 365 * 24 * 3600
 operators_log_in = secure_admin_login(admin.site.login)
 """The operators' log-in is everybody's: with codes, a second factor and limits on guessing."""
@@ -38,9 +40,7 @@ def front(request: HttpRequest) -> HttpResponse:
     own = context_processors.memberships(request)
     if not own:
         return redirect("workspace_create")
-    last = last_workspace(request)
-    chosen = next((row for row in own if last == str(row.workspace_id)), own[0])
-    return redirect("home", ws=chosen.workspace_id)
+    return redirect("home", ws=_last_or_first(request, own).workspace_id)
 
 
 @person_page
@@ -49,9 +49,13 @@ def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
     own = context_processors.memberships(request)
     if not own:
         return redirect("workspace_create")
+    return redirect(f"/w/{_last_or_first(request, own).workspace.public_id}/settings/{rest}")
+
+
+def _last_or_first(request: HttpRequest, own: list[Membership]) -> Membership:
+    """Of the person's memberships that of the workspace which they looked at last in this session, else the first."""
     last = last_workspace(request)
-    chosen = next((row for row in own if last == str(row.workspace_id)), own[0])
-    return redirect(f"/w/{chosen.workspace.public_id}/settings/{rest}")
+    return next((row for row in own if last == str(row.workspace_id)), own[0])
 
 
 class NewWorkspaceForm(forms.Form):
@@ -114,8 +118,8 @@ def theme(request: HttpRequest) -> HttpResponse:
 
 def _own_address(request: HttpRequest) -> str:
     """Back to where the form stood; never to another site."""
-    given = request.POST.get("next", "/")
-    return given if given.startswith("/") and not given.startswith(("//", "/\\")) else "/"
+    address = request.POST.get("next", "/")
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
 def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def role_choices() -> list[tuple[str, str]]:
     """Each role with what it allows."""
     return [
-        (role.value, format_html("<span><strong>{}</strong><br>{}</span>", *roles.TOLD[role]))
+        (role.value, format_html("<span><strong>{}</strong><br>{}</span>", *roles.DESCRIPTIONS[role]))
         for role in Membership.Role
     ]
 
@@ -59,7 +59,7 @@ def listed(request: HttpRequest, place: Place) -> HttpResponse:
         "people": members.members_of(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending(place.workspace)),
-        "roles": {role.value: told[0] for role, told in roles.TOLD.items()},
+        "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},
         "days": limits.INVITATION_KEPT.days,
     }
     return render(request, "pages/members/list.html", context)
@@ -84,8 +84,8 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
     found = _invitation(place, invitation)
     with report_errors(request):
         members.resend(found, by=place.user)
-        said = _("New link sent to %(email)s. The old one no longer works.")
-        messages.success(request, said % {"email": found.email})
+        text = _("New link sent to %(email)s. The old one no longer works.")
+        messages.success(request, text % {"email": found.email})
     return redirect(place.address("members"))
 
 
@@ -93,8 +93,8 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
 def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
     if members.withdraw(found, actor=place.user.email):
-        said = _("Invitation of %(email)s withdrawn.") % {"email": found.email}
-        offer_undo(request, said, place.address("member_reinstate", invitation=found.pk))
+        text = _("Invitation of %(email)s withdrawn.") % {"email": found.email}
+        offer_undo(request, text, place.address("member_reinstate", invitation=found.pk))
     return redirect(place.address("members"))
 
 
@@ -114,9 +114,9 @@ def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
         chosen = form.cleaned_data["role"]
         with report_errors(request, form):
             members.change_role(place.workspace, user, chosen, actor=place.user.email)
-            said = _("%(person)s is now %(role)s.")
-            told = roles.TOLD[Membership.Role(chosen)][0]
-            messages.success(request, said % {"person": membership.user.email, "role": told})
+            text = _("%(person)s is now %(role)s.")
+            label = roles.DESCRIPTIONS[Membership.Role(chosen)][0]
+            messages.success(request, text % {"person": membership.user.email, "role": label})
             return redirect(place.address("members"))
     return render(request, "pages/members/role.html", {"form": form, "member": membership})
 
@@ -129,8 +129,8 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
         with report_errors(request, form):
             removed = members.remove(place.workspace, user, actor=place.user.email)
             if removed is not None:
-                said = _("%(person)s was removed.") % {"person": membership.user.email}
-                offer_undo(request, said, place.address("member_restore"), {"removed": removed})
+                text = _("%(person)s was removed.") % {"person": membership.user.email}
+                offer_undo(request, text, place.address("member_restore"), {"removed": removed})
             return redirect(place.address("members"))
     return render(request, "pages/members/remove.html", {"form": form, "member": membership})
 
@@ -150,19 +150,20 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             members.leave(place.workspace, place.user)
-            said = _("You left %(workspace)s.") % {"workspace": place.workspace.name}
-            messages.success(request, said)
+            messages.success(request, _("You left %(workspace)s.") % {"workspace": place.workspace.name})
             return redirect("front")
     is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage
     return render(request, "pages/members/leave.html", {"form": form, "is_last_owner": is_last})
 
 
 def _invitation(place: Place, invitation_id: UUID) -> Invitation:
+    """Answered ones too. Raises `Http404` where the workspace has no such invitation."""
     found = get_object_or_404(Invitation.objects.of(place.workspace), pk=invitation_id)
     found.workspace = place.workspace
     return found
 
 
 def _membership(place: Place, user_id: UUID) -> Membership:
+    """With its person. Raises `Http404` where they aren't a member."""
     rows = Membership.objects.of(place.workspace).select_related("user")
     return get_object_or_404(rows, user_id=user_id)

@@ -81,7 +81,7 @@ class NoticesForm(forms.Form):
             self.fields[name] = forms.ChoiceField(
                 label=NoticeKind(name).label,
                 help_text=kind.help,
-                choices=_whens(kind),
+                choices=_time_choices(kind),
             )
         for name, kept in (("slack_secret", choice.slack_url), ("telegram_secret", choice.telegram_token)):
             if kept:
@@ -91,10 +91,10 @@ class NoticesForm(forms.Form):
         return [self[name] for name in KINDS]
 
     def clean_slack_secret(self) -> str:
-        given: str = self.cleaned_data["slack_secret"].strip()
-        if given and (urlsplit(given).scheme not in {"http", "https"} or not urlsplit(given).hostname):
+        url: str = self.cleaned_data["slack_secret"].strip()
+        if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
             raise forms.ValidationError(_("Enter the full https:// URL."))
-        return given
+        return url
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
@@ -124,10 +124,11 @@ class NoticesForm(forms.Form):
         }
 
 
-def _whens(kind: NoticeKindOption) -> list[tuple[str, Any]]:
+def _time_choices(kind: NoticeKindOption) -> list[tuple[str, Any]]:
+    """When a person can be sent this kind: what is stored, and its label."""
     if kind.is_monthly:
         return [(NOW, _("Once a month")), (OFF, _WHEN[OFF])]
-    return [(key, said) for key, said in _WHEN.items() if key != NOW or not kind.is_counted]
+    return [(key, label) for key, label in _WHEN.items() if key != NOW or not kind.is_counted]
 
 
 @page("be_here")
@@ -156,16 +157,17 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
         messages.error(request, _("Choose and save a channel first."))
         return redirect(place.address("notices"))
     notices.send_test(place.workspace, place.user, request.POST.get("once", ""))
-    said = ", ".join(str(NoticeChannel(name).label) for name in channels)
+    labels = ", ".join(str(NoticeChannel(name).label) for name in channels)
     count = len(channels)
     messages.success(
         request,
-        ngettext("Test sent by %(said)s.", "Tests sent by %(said)s.", count) % {"said": said},
+        ngettext("Test sent by %(said)s.", "Tests sent by %(said)s.", count) % {"said": labels},
     )
     return redirect(place.address("notices"))
 
 
 def _choice(place: Place) -> NoticePreferences:
+    """The person's preferences in this workspace. Raises `PermissionDenied` where they have left it."""
     choice = notices.preferences_of(place.workspace.pk, place.user.pk)
     if choice is None:
         # They left in this very moment.

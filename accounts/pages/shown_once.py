@@ -19,7 +19,7 @@ _WAITED_SECONDS: Final = 3.0
 
 
 def keep(request: HttpRequest, of: str, secret: str) -> None:
-    """`of` is the public id of what the secret belongs to.
+    """Keep a secret until its page takes it. `of` is the public id of what it belongs to.
 
     For some seconds the sealed secret is also kept beside the form's mark, for `repeated`.
     """
@@ -63,5 +63,6 @@ def _keep(request: HttpRequest, of: str, secret: str) -> None:
 
 
 def _mark(request: HttpRequest) -> str:
+    """The cache's name for this showing of the form; empty where the form has no mark."""
     once = request.POST.get("once", "")[:64]
     return f"shown_once:{request.user.pk}:{once}" if once else ""

@@ -188,12 +188,13 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
     """The deletion undone."""
     if workspace_deletion.undo(place.workspace, actor=place.user.email):
-        said = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
-        messages.success(request, said)
+        text = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
+        messages.success(request, text)
     return redirect(place.address("workspace"))
 
 
 def _dollars(micro: int | None) -> Decimal | None:
+    """Millionths of a US dollar in dollars, to the cent."""
     return None if micro is None else (Decimal(micro) / MICRO).quantize(Decimal("0.01"))
 
 

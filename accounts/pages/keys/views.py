@@ -138,8 +138,8 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
         return render(request, "pages/keys/revoke.html", {"key": key})
     if key.token.revoked_at is None:
         tokens.revoke(key.token, place.user)
-        said = _("%(name)s was revoked.") % {"name": key.token.name}
-        offer_undo(request, said, place.address("key_unrevoke", token_id=token_id))
+        text = _("%(name)s was revoked.") % {"name": key.token.name}
+        offer_undo(request, text, place.address("key_unrevoke", token_id=token_id))
     else:
         messages.info(request, _("%(name)s was already revoked.") % {"name": key.token.name})
     return redirect(place.address("keys"))
