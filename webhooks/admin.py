@@ -51,8 +51,9 @@ class ReadOnly:
 
 
 def _act(
-    request: HttpRequest, things: QuerySet[Thing], act: Callable[[Thing, str], object], said: str
+    request: HttpRequest, things: QuerySet[Thing], act: Callable[[Thing, str], object], label: str
 ) -> None:
+    """Do it to each, and show how many it was done to after the label, and every error."""
     actor = request.user.get_username()
     done = 0
     for thing in things:
@@ -63,7 +64,7 @@ def _act(
         else:
             done += 1
     if done:
-        messages.success(request, f"{said}: {done}")
+        messages.success(request, f"{label}: {done}")
 
 
 @admin.register(Endpoint)
@@ -83,15 +84,25 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
 
     @admin.action(description=_("Switch on and send held events"), permissions=["act"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(request, queryset, lambda one, actor: endpoints.switch_on(one, actor=actor), "Switched on")
+        _act(
+            request,
+            queryset,
+            lambda endpoint, actor: endpoints.switch_on(endpoint, actor=actor),
+            "Switched on",
+        )
 
     @admin.action(description=_("Switch off"), permissions=["act"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(request, queryset, lambda one, actor: endpoints.switch_off(one, actor=actor), "Switched off")
+        _act(
+            request,
+            queryset,
+            lambda endpoint, actor: endpoints.switch_off(endpoint, actor=actor),
+            "Switched off",
+        )
 
     @admin.action(description=_("Send test event"), permissions=["act"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(request, queryset, lambda one, actor: endpoints.send_test(one, actor=actor), "Queued")
+        _act(request, queryset, lambda endpoint, actor: endpoints.send_test(endpoint, actor=actor), "Queued")
 
 
 class DeliveryAttemptInline(ReadOnly, _AttemptInline):
@@ -133,7 +144,7 @@ class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
 
     @admin.action(description=_("Send again"), permissions=["act"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        _act(request, queryset, lambda one, actor: endpoints.resend(one, actor=actor), "Queued")
+        _act(request, queryset, lambda delivery, actor: endpoints.resend(delivery, actor=actor), "Queued")
 
 
 @admin.register(Recovery)

@@ -205,6 +205,7 @@ def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
 
 
 def _record(delivery: Delivery, sent: AttemptResult) -> None:
+    """Write what came of it; only log where the lease is lost."""
     try:
         record_result(delivery, sent)
     except states.Overtaken:
@@ -322,6 +323,7 @@ def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Cl
 
 
 def _complaint(status_code: int) -> str:
+    """What is wrong with an answer, as a sentence for people; empty for a 2xx."""
     if 200 <= status_code < 300:
         return ""
     if 300 <= status_code < 400:
@@ -332,11 +334,12 @@ def _complaint(status_code: int) -> str:
 
 
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of an answer that the log keeps, cut, and without secrets."""
     kept = [name for name in headers if name.lower() not in HEADERS_LEFT_OUT][:HEADERS_KEPT]
-    shown: dict[str, str] = logs.redacted(
+    redacted: dict[str, str] = logs.redacted(
         {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in kept}
     )
-    return shown
+    return redacted
 
 
 def _storable(text: str, most: int | None = None) -> str:

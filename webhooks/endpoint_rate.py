@@ -47,6 +47,7 @@ class EndpointRate:
         self._window = _SECOND + round(lasts * 1000)
 
     def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
+        """How many attempts of each of these endpoints may begin now; without those that aren't there."""
         if not groups:
             return {}
         rows = Endpoint.everywhere.filter(pk__in=groups).values_list("pk", "rate", "pace__recent")
@@ -54,7 +55,7 @@ class EndpointRate:
         return {pk: self._left(rate, self._counted(recent or [], now)) for pk, rate, recent in rows}
 
     def read(self, endpoint_id: UUID) -> Window | None:
-        """None where there is no such endpoint."""
+        """The endpoint with what counts at this moment; None where there is no such endpoint."""
         key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
         for endpoint in Endpoint.everywhere.raw(_ENDPOINT, [key]):
             recent = self._counted(json.loads(endpoint.recent or "[]"), _now())
@@ -79,4 +80,5 @@ class EndpointRate:
 
 
 def _now() -> int:
+    """In milliseconds since 1970, by the database's clock."""
     return (work_queue.database_now() - _EPOCH) // _MILLISECOND

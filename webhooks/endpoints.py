@@ -36,7 +36,7 @@ TEST_EVENT: Final = "webhook.test"
 
 @dataclass(frozen=True)
 class Added:
-    """`secret` is shown to a person once and never again."""
+    """A new endpoint; `secret` is shown to a person once and never again, `test` is the delivery of its test event."""
 
     endpoint: Endpoint
     secret: str
@@ -56,7 +56,8 @@ def add(
 ) -> Added:
     """A new endpoint, on at once. Two may have the same address; `events` empty means the four default types.
 
-    With `is_tried` the address is looked at first, which takes seconds at most, and a test event is sent to it.
+    With `is_tried` the address is looked at first, which takes seconds at most, and a test event is sent to it. Raises
+    `Invalid` for what an endpoint can't be.
     """
     chosen = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
@@ -91,7 +92,8 @@ def change(
     """Other events or another rate from the next one on, or another address, which gets a test event: its delivery is returned.
 
     What waits for the old address goes to the new one. The old one's failures don't count against it, but an endpoint
-    that was disabled stays so until somebody switches it on.
+    that was disabled stays so until somebody switches it on. Raises `Invalid` for what an endpoint can't be, `Conflict`
+    where it was removed.
     """
     chosen = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
@@ -102,13 +104,13 @@ def change(
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
         was = locked.url
-        told: dict[str, Any] = {"url": url, "events": chosen, "description": description, "rate": rate}
+        values: dict[str, Any] = {"url": url, "events": chosen, "description": description, "rate": rate}
         if url != was:
-            told |= {"failures": 0, "failing_since": None}
+            values |= {"failures": 0, "failing_since": None}
         if url != was and locked.status == EndpointStatus.DEGRADED:
-            states.move(locked, "active", **told)
+            states.move(locked, "active", **values)
         else:
-            states.write_as(locked, locked.status, **told)
+            states.write_as(locked, locked.status, **values)
         _note("endpoint.changed", locked, actor, {"url": url, "was": was, "events": chosen, "rate": rate})
         return send_test(locked, actor=actor) if url != was and is_open(locked) else None
 
@@ -120,7 +122,10 @@ def rotate_secret(
     actor: str,
     now: datetime | None = None,
 ) -> str:
-    """A new secret; for `overlap` (0 to 7 days) the old one signs beside it. Returns the new one, for once."""
+    """A new secret; for `overlap` (0 to 7 days) the old one signs beside it. Returns the new one, for once.
+
+    Raises `Invalid` for another overlap, `Conflict` where the endpoint was removed.
+    """
     if not timedelta(0) <= overlap <= accounts_limits.TOKEN_OVERLAP_MOST:
         days = accounts_limits.TOKEN_OVERLAP_MOST.days
         raise Invalid.one(
@@ -144,7 +149,7 @@ def rotate_secret(
 
 
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
-    """From now on its events are held; what is in flight ends as it ends."""
+    """From now on its events are held; what is in flight ends as it ends. Raises `Conflict` where it was removed."""
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
@@ -153,7 +158,10 @@ def switch_off(endpoint: Endpoint, *, actor: str) -> None:
 
 
 def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: datetime | None = None) -> int:
-    """Send again; with `release` what was held meanwhile too, the oldest first. Returns how many that were."""
+    """Send again; with `release` what was held meanwhile too, the oldest first. Returns how many that were.
+
+    Raises `Conflict` where it was removed.
+    """
     now = now or utc_now()
     released = 0
     with transaction.atomic():
@@ -178,7 +186,10 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
 
 
 def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> None:
-    """The endpoint gets nothing more and its secrets are erased; its log stays. What waits for it fails."""
+    """The endpoint gets nothing more and its secrets are erased; its log stays. What waits for it fails.
+
+    Raises `Conflict` where it was removed already.
+    """
     now = now or utc_now()
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
@@ -203,7 +214,8 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
     """Send it now, with a fresh schedule, whatever became of it before.
 
-    Where an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get it twice.
+    Where an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get it twice. Raises
+    `Conflict` where the endpoint is off or removed, or the event's content is no longer kept.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -229,7 +241,10 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
-    """A `webhook.test` for this endpoint alone; it isn't in the feed of events and isn't counted."""
+    """A `webhook.test` for this endpoint alone; it isn't in the feed of events and isn't counted.
+
+    Raises `Conflict` where the endpoint is off or removed.
+    """
     now = now or utc_now()
     event_id = uuid7()
     data = {"endpoint": encode("whe", endpoint.pk), "message": "This endpoint receives events."}

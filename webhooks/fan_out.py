@@ -35,6 +35,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
 
 
 def wants(endpoint: Endpoint, event: Event) -> bool:
+    """Whether the endpoint asked for this type, by name or as one of the default types, and is of the event's mode."""
     if endpoint.test != event.test:
         return False
     if endpoint.events:
@@ -43,6 +44,7 @@ def wants(endpoint: Endpoint, event: Event) -> bool:
 
 
 def _delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:
+    """Not stored; held where the endpoint is off."""
     is_open = endpoint.is_on and endpoint.status != EndpointStatus.DISABLED
     delivery = Delivery(
         workspace_id=endpoint.workspace_id,

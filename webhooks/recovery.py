@@ -52,7 +52,8 @@ def start(
     """Ask for it; tasks do it in the background. One at a time for an endpoint.
 
     What hasn't arrived is what failed, what is held, and what waits for a later try; with `is_everything` also what was
-    delivered. What happens from now on is none of it.
+    delivered. What happens from now on is none of it. Raises `Invalid` for a time to come, `Conflict` where the endpoint is
+    off or removed, or one is under way.
     """
     now = now or utc_now()
     if since > now:
@@ -97,6 +98,7 @@ def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None
 
 
 def newest(endpoint: Endpoint) -> Recovery | None:
+    """The last one that was asked for, ended ones too; None where none was."""
     found: Recovery | None = (
         Recovery.objects.of(endpoint.workspace_id).filter(endpoint=endpoint).order_by("-id").first()
     )
@@ -123,6 +125,7 @@ def run_recovery(recovery: Recovery) -> None:
 
 
 def give_up(recovery: Recovery) -> None:
+    """The end of one whose workers died, time after time: what is in line is sent."""
     states.move(recovery, "stopped", under_lease=True, wake_at=None, attempts=0, ended_at=utc_now())
 
 
@@ -193,18 +196,18 @@ def _send_again(delivery: Delivery, now: datetime) -> bool:
 
 
 def _note(action: str, recovery: Recovery, actor: str, details: dict[str, object] | None = None) -> None:
-    told = {"since": recovery.since.isoformat(), "everything": recovery.is_everything}
+    asked_for = {"since": recovery.since.isoformat(), "everything": recovery.is_everything}
     audit.note(
         action,
         workspace=recovery.workspace,
         actor=actor,
         subject=encode("whe", recovery.endpoint_id),
-        details=told | (details or {}),
+        details=asked_for | (details or {}),
     )
 
 
 def forget(now: datetime) -> int:
-    """By their ids, which carry the moment."""
+    """Delete some ended ones that are too old; how many. By their ids, which carry the moment."""
     too_old = Recovery.everywhere.filter(pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
         status=RecoveryStatus.RUNNING
     )

@@ -63,10 +63,12 @@ def is_well(endpoint: Endpoint) -> bool:
 
 
 def is_healthy(endpoint: Endpoint) -> bool:
+    """It is well, and events are sent to it."""
     return is_well(endpoint) and is_open(endpoint)
 
 
 def is_open(endpoint: Endpoint) -> bool:
+    """Events are sent to it: neither a person nor the service has switched it off, and it isn't removed."""
     return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
 
 
@@ -82,12 +84,12 @@ def next_wait(tries: int, sent: AttemptResult, *, chance: random.Random) -> time
         wait = max(wait, limits.WEBHOOK_THROTTLED_WAIT)
     # Upwards only: a promise of at least so long is kept.
     wait *= 1 + chance.uniform(0, limits.WEBHOOK_JITTER)
-    asked = read_retry_after(sent.response_headers.get("retry-after", ""), now=sent.ended_at)
-    return max(wait, min(asked, limits.WEBHOOK_RETRY_AFTER_MOST))
+    retry_after = read_retry_after(sent.response_headers.get("retry-after", ""), now=sent.ended_at)
+    return max(wait, min(retry_after, limits.WEBHOOK_RETRY_AFTER_MOST))
 
 
 def read_retry_after(value: str, *, now: datetime) -> timedelta:
-    """Seconds or an HTTP date; whatever can't be read asks for nothing."""
+    """The wait that seconds or an HTTP date ask for; none for whatever can't be read."""
     value = value.strip()
     if value.isascii() and value.isdigit():
         # Cut before it becomes a number: a receiver may write as many digits as it likes.
@@ -108,7 +110,7 @@ _chance: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
 
 def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _chance) -> None:
     """Write the attempt, the delivery and the endpoint's health, all or nothing; `Overtaken` without the lease."""
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "attempts": 0,
         "attempt_count": delivery.attempt_count + 1,
         "last_status": sent.status_code,
@@ -122,21 +124,21 @@ def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Ran
         note_health(endpoint, sent)
         if sent.is_success:
             states.move(
-                delivery, "delivered", under_lease=True, wake_at=None, delivered_at=sent.ended_at, **told
+                delivery, "delivered", under_lease=True, wake_at=None, delivered_at=sent.ended_at, **values
             )
         else:
             wait = next_wait(_tries(delivery), sent, chance=chance)
             if wait is None or endpoint.deleted_at is not None:
-                states.move(delivery, "failed", under_lease=True, wake_at=None, **told)
+                states.move(delivery, "failed", under_lease=True, wake_at=None, **values)
             elif not is_open(endpoint):
-                states.move(delivery, "held", under_lease=True, wake_at=None, **told)
+                states.move(delivery, "held", under_lease=True, wake_at=None, **values)
             else:
                 attempt.next_attempt_at = sent.ended_at + wait
                 states.write_as(
-                    delivery, "pending", under_lease=True, wake_at=attempt.next_attempt_at, **told
+                    delivery, "pending", under_lease=True, wake_at=attempt.next_attempt_at, **values
                 )
         insert([attempt])
-    _tell(delivery, attempt, outcome=delivery.status)
+    _log_attempt(delivery, attempt, outcome=delivery.status)
 
 
 def _tries(delivery: Delivery) -> int:
@@ -204,11 +206,12 @@ def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
             return False
         insert(attempts)
     for (delivery, _sent), attempt in zip(done, attempts, strict=True):
-        _tell(delivery, attempt, outcome="delivered")
+        _log_attempt(delivery, attempt, outcome="delivered")
     return True
 
 
 def _attempt(delivery: Delivery, sent: AttemptResult) -> DeliveryAttempt:
+    """The row of the log, not stored."""
     return DeliveryAttempt(
         workspace_id=delivery.workspace_id,
         delivery=delivery,
@@ -224,7 +227,7 @@ def _attempt(delivery: Delivery, sent: AttemptResult) -> DeliveryAttempt:
     )
 
 
-def _tell(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None:
+def _log_attempt(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None:
     """The tallies and the log, once it is committed."""
     counters.add("webhook_attempts", "failed" if attempt.error else "delivered")
     if attempt.number == 1:

@@ -17,20 +17,24 @@ RETENTION_ROWS: Final = 500
 
 
 def empty_events(now: datetime) -> int:
-    """Some at a time; one look at an index when nothing is old."""
+    """Empty the content of some events that are too old; how many. One look at an index when nothing is old."""
     too_old = Event.everywhere.filter(body__isnull=False, created_at__lt=now - limits.EVENT_PAYLOADS_KEPT)
     some = list(too_old.order_by("created_at").values_list("pk", flat=True)[:RETENTION_ROWS])
     return Event.everywhere.filter(pk__in=some).update(body=None) if some else 0
 
 
 def forget_attempts(now: datetime) -> int:
+    """Delete some attempts that are too old; how many."""
     too_old = DeliveryAttempt.everywhere.filter(started_at__lt=now - limits.DELIVERY_ATTEMPTS_KEPT)
     some = list(too_old.order_by("started_at").values_list("pk", flat=True)[:RETENTION_ROWS])
     return int(DeliveryAttempt.everywhere.filter(pk__in=some).delete()[0]) if some else 0
 
 
 def forget_deliveries(now: datetime) -> int:
-    """By their ids, which carry the moment: no index of its own is needed. What is still tried is kept."""
+    """Delete some deliveries that are too old; how many. What is still tried is kept.
+
+    By their ids, which carry the moment: no index of its own is needed.
+    """
     too_old = Delivery.everywhere.filter(
         pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT),
         status__in=[DeliveryStatus.DELIVERED, DeliveryStatus.FAILED],

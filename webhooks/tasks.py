@@ -12,6 +12,7 @@ from webhooks.models import Delivery, Recovery
 
 
 def fan_out() -> int:
+    """One batch of events; how many there were."""
     return events.dispatch_batch(write_deliveries)
 
 

@@ -27,6 +27,7 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f]")
 def refuse_unless_usable(
     url: str, events: Sequence[str], description: str, rate: int = limits.WEBHOOK_RATE
 ) -> None:
+    """Raises `Invalid` with everything that is wrong; `rate` is deliveries a second."""
     wrong = [*problems_of_url(url), *_problems_of_events(events)]
     if len(description) > DESCRIPTION_CHARACTERS:
         wrong.append(Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters."))
@@ -38,7 +39,7 @@ def refuse_unless_usable(
 
 
 def problems_of_url(url: str) -> list[Detail]:
-    """Whether the address has a form that can be called; where it leads is judged at every connection."""
+    """Why the address has no form that can be called, else nothing; where it leads is judged at every connection."""
 
     def problem(code: str, message: str) -> list[Detail]:
         return [Detail("url", code, message)]
@@ -63,7 +64,7 @@ def refuse_where_closed(url: str) -> None:
     """Connect once, to tell in words at the field that the address leads where no call may go.
 
     Only that is refused here. A receiver that isn't up yet, or a name that DNS doesn't know yet, is told by the test
-    event; and every later connection is judged anew. It talks to the network: never inside a transaction.
+    event; and every later connection is judged anew. It talks to the network: never inside a transaction. Raises `Invalid`.
     """
     parts = urlsplit(url)
     policy = Policy(
@@ -81,6 +82,7 @@ def refuse_where_closed(url: str) -> None:
 
 
 def _problems_of_events(chosen: Sequence[str]) -> list[Detail]:
+    """One for each name that is no type of events; `*` stands alone for all of them."""
     if list(chosen) == [EVERY_EVENT]:
         return []
     known = ", ".join(TYPES)

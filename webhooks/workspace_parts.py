@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def parts(workspace: Workspace) -> Iterator[Part]:
+    """The webhooks' part of an export: the endpoints, without their secrets."""
     endpoints = Endpoint.objects.of(workspace).filter(deleted_at=None).defer("secret", "previous_secret")
     yield "endpoints.jsonl", (_endpoint(row) for row in in_turn(endpoints))
 
@@ -40,10 +41,12 @@ def _endpoint(row: Endpoint) -> dict[str, Any]:
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
+    """The webhooks' part of a workspace's end; how many rows it deleted, 0 when none are left."""
     return _erase(Endpoint.everywhere.filter(workspace_id=workspace_id), rows)
 
 
 def remove_samples(workspace_id: UUID, rows: int) -> int:
+    """Sample endpoints with their log; how many rows it deleted, 0 when none are left."""
     endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     # First nothing is added to what is being removed.
     endpoints.filter(deleted_at=None).update(deleted_at=utc_now())

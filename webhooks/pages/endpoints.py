@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
-    there = Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
-    own = list(there.order_by("-id"))
-    tries = next_tries(place, [endpoint.pk for endpoint in own])
+    found = Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
+    newest_first = list(found.order_by("-id"))
+    tries = next_tries(place, [endpoint.pk for endpoint in newest_first])
     rows = [
         {
             "endpoint": endpoint,
@@ -41,7 +41,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
             "state": labels.state_of(endpoint),
             "next_try": tries.get(endpoint.pk),
         }
-        for endpoint in own
+        for endpoint in newest_first
     ]
     return render(request, "pages/webhooks/list.html", {"rows": rows})
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def find_endpoint(place: Place, whe: UUID) -> Endpoint:
     """One of this workspace's, without its secrets; 404 for everything else."""
-    there = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
-    return get_object_or_404(there, pk=whe, deleted_at=None)
+    rows = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
+    return get_object_or_404(rows, pk=whe, deleted_at=None)
 
 
 @dataclass(frozen=True)

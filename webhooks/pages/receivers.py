@@ -58,8 +58,9 @@ def code_of(endpoint: Endpoint, language: str) -> str:
 @page("manage", methods=("GET",))
 def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    asked = request.GET.get("language", "")
-    language = asked if asked in LANGUAGES else next(iter(LANGUAGES))
+    language = request.GET.get("language", "")
+    if language not in LANGUAGES:
+        language = next(iter(LANGUAGES))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
