@@ -201,6 +201,7 @@ class Invitation(models.Model):
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)
+    """How often it was mailed; the audit log says when."""
     sent_at = models.DateTimeField(default=utc_now)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
