@@ -26,6 +26,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+# The web process and every command make Django's checks. Here they would load each page that a worker never shows.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 if not apps.apps_ready:
     # `celery -A config` comes here first; everything else has set Django up before.
     try:

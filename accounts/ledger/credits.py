@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -16,6 +16,7 @@ from accounts.ledger.months import month_of, start_of_next_month
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert
+from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail
 from config.core.ids import encode
@@ -206,13 +207,23 @@ def release(workspace_id: UUID, subject: UUID, *, now: datetime, reason: str) ->
     return _close(workspace_id, subject, kind=Kind.RELEASE, used=0, now=now, reason=reason)
 
 
+_ENTRIES: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda workspace, subject, kinds: (
+        LedgerEntry.everywhere.filter(workspace_id=workspace, subject=subject, kind__in=kinds)
+        .order_by("id")
+        .values("kind", "reserved_change")
+    )
+)
+
+
 def _close(workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: datetime, reason: str) -> bool:
-    with transaction.atomic():
+    # Within the caller's transaction: whatever fails here undoes all of it.
+    with transaction.atomic(savepoint=False):
         # The lock comes before the look: of two workers that close the same subject the second sees the first's entry.
         balance = _locked_balance(workspace_id, now)
-        kinds = [Kind.RESERVE, Kind.SETTLE, Kind.RELEASE]
-        rows = LedgerEntry.everywhere.filter(workspace_id=workspace_id, subject=subject, kind__in=kinds)
-        entries = dict(rows.values_list("kind", "reserved_change"))
+        kinds = [str(kind) for kind in (Kind.RESERVE, Kind.SETTLE, Kind.RELEASE)]
+        rows = _ENTRIES.ask(workspace=workspace_id, subject=subject, kinds=kinds)
+        entries = {row["kind"]: row["reserved_change"] for row in rows}
         reserved = entries.pop(Kind.RESERVE, None)
         if reserved is None or entries:
             return False
@@ -268,11 +279,16 @@ def turn_month_if_over(workspace_id: UUID, now: datetime) -> None:
     _locked_balance(workspace_id, now)
 
 
+_BALANCE: Final[Prepared[CreditBalance]] = Prepared(
+    lambda workspace: CreditBalance.everywhere.select_for_update().filter(workspace_id=workspace)
+)
+
+
 def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
     """The balance, locked until the commit, in the month of `now`; turns the month where nobody has yet."""
     # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the transaction's write
     # lock does.
-    balance: CreditBalance = CreditBalance.everywhere.select_for_update().get(workspace_id=workspace_id)
+    balance = _BALANCE.ask(workspace=workspace_id)[0]
     if balance.period_start < month_of(now):
         _turn_month(balance, now)
     return balance

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ROUND_PAUSE_SECONDS: Final = 0.03
-"""Between two rounds while work is found."""
-LEFT_PAUSE_SECONDS: Final = 0.06
-"""The same while what is due waits for a free slot; what is queued ahead lasts longer."""
+ROUND_PAUSE_SECONDS: Final = 0.06
+"""Between two rounds while work is found or left; what is queued ahead lasts longer. Shorter ones find less each."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
 WORKSPACE_SHARE: Final = 0.75
@@ -126,7 +124,7 @@ def _run_rounds(broker: Broker) -> int:
                     broker.woken()
                     broker.wake()
                     return queued
-                time.sleep(ROUND_PAUSE_SECONDS if done.queued else LEFT_PAUSE_SECONDS)
+                time.sleep(ROUND_PAUSE_SECONDS)
             elif is_last:
                 return queued
             else:

@@ -14,6 +14,7 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from django.db.models import F
 from config.core import clock, counters
 from config.core.clock import utc_now
 from config.core.database.durability import MAY_BE_LOST
+from config.core.database.prepared_queries import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -41,6 +43,8 @@ class DueModel(models.Model):
     """Tries that began since the last success; a crash loop ends by it."""
 
     everywhere: ClassVar[models.Manager[Any]]
+    begins_with: ClassVar[tuple[str, ...]] = ()
+    """Rows that its task reads at once, as `select_related` names them."""
 
     class Meta:
         abstract = True
@@ -154,6 +158,11 @@ def _narrowed(where: Mapping[str, str] | None) -> str:
     return "".join(f" AND {column} = '{value}'" for column, value in (where or {}).items())
 
 
+@cache
+def _rows_of(model: type[Row]) -> Prepared[Row]:
+    return Prepared(lambda pk: model.everywhere.select_related(*model.begins_with).filter(pk=pk))
+
+
 def begin(
     model: type[Row], pk: UUID, token: int, *, lease: timedelta, now: datetime | None = None
 ) -> Row | None:
@@ -164,7 +173,8 @@ def begin(
         cursor.execute(sql, [_moment((now or database_now()) + lease), _id(pk), token])
         if not cursor.rowcount:
             return None
-    row: Row | None = model.everywhere.filter(pk=pk).first()
+    found = _rows_of(model).ask(pk=pk)
+    row: Row | None = found[0] if found else None
     # Overtaken between the two statements: whoever did it has seen to the row.
     return row if row is not None and row.lease_token == token else None
 

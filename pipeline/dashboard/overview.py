@@ -149,6 +149,7 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
         .filter(test=False)
         .order_by("-id")
         .values(
+            "id",
             "title",
             "url",
             "status",
@@ -166,6 +167,7 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
             about=row["source__name"],
             reason=(row["reason"] or {}).get("message", ""),
             status="deleted" if row["deleted_at"] else row["status"],
+            link="" if row["deleted_at"] else f"new/{encode('raw', row['id'])}",
             is_sample=row["source__is_sample"],
         )
         for row in rows

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F, Sum
 
+from config.core.database.bulk_update import update_each
+from config.core.database.prepared_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import run_checks
@@ -110,8 +112,9 @@ def try_to_store(generation: Generation, stage: GenerationStage | str, **answers
     # What was waited for has come: the next outage is counted from its own beginning.
     generation.answers.pop(WAITS, None)
     generation.stage = stage
-    ours = Generation.everywhere.filter(pk=generation.pk, lease_token=generation.lease_token)
-    return bool(ours.update(answers=as_json(generation.answers), stage=stage))
+    ours = {"pk": generation.pk, "lease_token": generation.lease_token}
+    written = {"answers": as_json(generation.answers), "stage": stage}
+    return bool(update_each(Generation, [(ours, written)]))
 
 
 def as_json(value: Any) -> Any:
@@ -136,10 +139,17 @@ def source_text(generation: Generation) -> SourceText:
     return replace(source, material=footage.material_of(raw))
 
 
+_BODY: Final[Prepared[RawBody]] = Prepared(
+    lambda raw_item, number: RawBody.everywhere.select_related("raw_item").filter(
+        raw_item_id=raw_item, number=number
+    )
+)
+
+
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
     """A version of a raw item; raises `Refused` where its content was deleted."""
-    rows = RawBody.everywhere.select_related("raw_item")
-    body = rows.filter(raw_item_id=raw_item_id, number=version).first()
+    found = _BODY.ask(raw_item=raw_item_id, number=version) if raw_item_id and version is not None else []
+    body = found[0] if found else None
     if body is None:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")

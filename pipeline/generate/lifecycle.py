@@ -10,6 +10,7 @@ from accounts.ledger import credits as credit_account
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.prepared_queries import Prepared
 from pipeline import events, payloads, publish
 from pipeline.generate import read_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
@@ -64,21 +65,30 @@ def start_run(generation: Generation) -> None:
             Generation.everywhere.filter(pk=generation.pk).update(raw_version=raw.content_version)
 
 
+_RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
+    lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
+)
+_WANTED: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda generation: (
+        GeneratedItem.everywhere.filter(generation_id=generation)
+        .order_by("id")
+        .values("variant_index", "hint", "deleted_at")
+    )
+)
+
+
 def lock_raw_item(generation: Generation) -> RawItem | None:
     """It is locked before the items made from it, everywhere."""
     if generation.raw_item_id is None:
         return None
-    raw: RawItem = RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
-    return raw
+    return _RAW_ITEM.ask(pk=generation.raw_item_id)[0]
 
 
 def items_of(generation: Generation) -> list[GeneratedItem]:
     """Its own items; their whole groups are locked, as by everybody who publishes one of a group."""
-    own = GeneratedItem.everywhere.filter(generation=generation).order_by("id")
-    groups = dict.fromkeys(own.values_list("variant_group", flat=True))
     return [
         item
-        for item in publish.lock_groups(list(groups))
+        for item in publish.lock_groups_of(generation.pk)
         if item.generation_id == generation.pk and item.deleted_at is None
     ]
 
@@ -88,8 +98,7 @@ def wanted(generation: Generation) -> tuple[int, str]:
 
     And what was asked of it when somebody wanted another one; empty for nearly all.
     """
-    rows = GeneratedItem.everywhere.filter(generation=generation).order_by("id")
-    items = list(rows.values("variant_index", "hint", "deleted_at"))
+    items = _WANTED.ask(generation=generation.pk)
     hints = (item["hint"] for item in items if item["deleted_at"] is None)
     return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
 

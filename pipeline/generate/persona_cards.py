@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F
 
+from config.core.database.prepared_queries import Prepared
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
@@ -15,15 +16,24 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+_PERSONA: Final[Prepared[Any]] = Prepared(
+    lambda pk: Persona.everywhere.filter(pk=pk).annotate(workspace_name=F("workspace__name"))
+)
+_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda persona, number: PersonaVersion.everywhere.filter(persona_id=persona, number=number).values(
+        "content"
+    )
+)
+
+
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
     """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    personas = Persona.everywhere.filter(pk=persona_id).annotate(workspace_name=F("workspace__name"))
-    persona = personas.first() if persona_id else None
-    if persona is None:
+    found = _PERSONA.ask(pk=persona_id) if persona_id else []
+    if not found:
         return PersonaCard(name="")
-    versions = PersonaVersion.everywhere.filter(persona=persona, number=version)
-    kept = versions.first() if version is not None else None
-    content = kept.content if kept else persona_content(persona)
+    persona = found[0]
+    kept = _VERSION.ask(persona=persona_id, number=version) if version is not None else []
+    content = kept[0]["content"] if kept else persona_content(persona)
     return PersonaCard(
         name=content["name"],
         handle=content["handle"],

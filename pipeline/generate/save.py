@@ -10,6 +10,7 @@ from django.db import transaction
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.insert import insert
 from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
@@ -131,7 +132,7 @@ def _ready(
     brief: Brief,
 ) -> None:
     """`generating → ready`, once; the first revision and the event stand in the same transaction."""
-    Revision.everywhere.create(
+    first = Revision(
         workspace_id=item.workspace_id,
         item=item,
         number=item.revision + 1,
@@ -143,6 +144,7 @@ def _ready(
         made_by=generator["model"],
         created_at=now,
     )
+    insert([first])
     states.move(
         item,
         "ready",

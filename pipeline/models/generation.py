@@ -81,6 +81,7 @@ class Generation(WorkspaceRow, DueModel):
     finished_at = models.DateTimeField(null=True)
 
     everywhere: ClassVar = GenerationQuerySet.as_manager()
+    begins_with: ClassVar = ("workspace",)
     objects: ClassVar = OwnGenerations.as_manager()
 
     class Meta(WorkspaceRow.Meta):

@@ -1,7 +1,7 @@
 """Publish: at once or on schedule, to each outlet once, with every outcome told."""
 
 from pipeline.publish.blockers import Blocker, held_back, hold_of, latest_of
-from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
+from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
 from pipeline.publish.reconciliation import doubt_promised, settle_publication
@@ -65,6 +65,7 @@ __all__ = [
     "latest_of",
     "leave",
     "lock_groups",
+    "lock_groups_of",
     "lock_outlets",
     "moments_of",
     "note_metrics",

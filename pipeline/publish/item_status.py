@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import states
+from config.core.database.prepared_queries import Prepared
 from pipeline import payloads
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE_ITEMS, derive_status
@@ -31,6 +32,24 @@ def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
     """
     rows = GeneratedItem.everywhere.select_for_update(of=("self",)).filter(variant_group__in=groups)
     return list(rows.order_by("id"))
+
+
+def lock_groups_of(generation: UUID) -> list[GeneratedItem]:
+    """The same of the groups that a generation's items belong to."""
+    return _GROUPS.ask(generation=generation)
+
+
+_GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda generation: (
+        GeneratedItem.everywhere.select_for_update(of=("self",))
+        .filter(
+            variant_group__in=GeneratedItem.everywhere.filter(generation_id=generation).values(
+                "variant_group"
+            )
+        )
+        .order_by("id")
+    )
+)
 
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:

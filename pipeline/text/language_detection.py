@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -148,7 +149,12 @@ def guess_language(text: str, *, least_hits: int = 3) -> str:
 
     `least_hits`: how many of a language's frequent words it has at least.
     """
-    read = text[:LOOKED_AT]
+    return _guessed(text[:LOOKED_AT], least_hits)
+
+
+@lru_cache(maxsize=128)
+def _guessed(read: str, least_hits: int) -> str:
+    """A run asks the same sentences again and again: for each draft, each check and each claim."""
     scripts = Counter(_script_of(sign) for sign in read if sign.isalpha())
     if not scripts:
         return ""

@@ -293,7 +293,6 @@ def test_rounds_end_when_nothing_is_due(work, broker, workspace, monkeypatch):
 def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, broker, workspace, monkeypatch):
     waiting(workspace, 9)
     monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(dispatcher, "LEFT_PAUSE_SECONDS", 0)
     monkeypatch.setattr(dispatcher, "ROUNDS_SECONDS", 0)
     assert dispatcher.run_rounds(broker) == 3
     assert broker.wakes == 1

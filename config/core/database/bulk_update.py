@@ -37,7 +37,9 @@ def update_each(
         for where, values in changes
     ]
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
+        if len(rows) == 1:
+            cursor.execute(one, rows[0])
+        elif connection.vendor == "postgresql":
             statement = f"{head}{', '.join([row] * len(rows))}{tail}"
             cursor.execute(statement, [value for given in rows for value in given])
         else:
@@ -53,8 +55,8 @@ def _statements(
     del vendor
     connection = connections["default"]
     quote = connection.ops.quote_name
-    by_name = {"pk": model._meta.pk, **{field.attname: field for field in model._meta.concrete_fields}}
-    fields: list[Any] = [by_name[name] for name in (*values, *where)]
+    meta = model._meta
+    fields: list[Any] = [meta.pk if name == "pk" else meta.get_field(name) for name in (*values, *where)]
     table, columns = quote(model._meta.db_table), [quote(field.column) for field in fields]
     changed, asked = columns[: len(values)], columns[len(values) :]
     more = [f"{column} = {table}.{column} + 1" for column in map(quote, raised)]
