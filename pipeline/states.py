@@ -129,8 +129,8 @@ SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
 MAILING: Final[Mapping[str, frozenset[str]]] = {
     "spreading": frozenset({"sending", "stopped"}),
     "sending": frozenset({"done", "stopped"}),
-    # Going on finishes the spreading first.
-    "stopped": frozenset({"spreading"}),
+    # Going on finishes the spreading first. Done where its item is erased, so that nobody can let it go on.
+    "stopped": frozenset({"spreading", "done"}),
     "done": frozenset(),
 }
 

@@ -13,7 +13,7 @@ SYSTEM = Path("/usr/share/fonts/opentype/noto")
 
 
 def forget():
-    for one in (fonts.order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text):
+    for one in (fonts.in_order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text):
         one.cache_clear()
 
 
@@ -26,7 +26,7 @@ def cjk():
             pytest.fail(message)
         pytest.skip(message)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fonts, "SYSTEM", SYSTEM)
+        patch.setattr(fonts, "SYSTEM_FOLDER", SYSTEM)
         forget()
         yield
     forget()

@@ -51,7 +51,7 @@ hypothesis.settings.load_profile("suite")
 def pytest_configure():
     """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its database."""
     # What this machine has installed decides in no test but those that ask for it (tests/render/test_cjk.py).
-    fonts.SYSTEM = Path(os.devnull)
+    fonts.SYSTEM_FOLDER = Path(os.devnull)
     # A password is made slow to guess; each test that logs in would pay for that, and each client for a list of all files.
     PBKDF2PasswordHasher.iterations = 1
     settings.WHITENOISE_AUTOREFRESH = True

@@ -1,4 +1,7 @@
-"""What is no longer kept: old payloads of events, old deliveries and their attempts."""
+"""What is no longer kept: old payloads of events, old deliveries and their attempts.
+
+The timed job that calls these is `config/operations/retention.py`.
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class StoryboardView(PipelineResource):
         with as_version_conflict():
             changed = storyboards.edit(
                 row,
-                storyboards.read(given),
+                storyboards.read_board(given),
                 by=self.caller.actor,
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,

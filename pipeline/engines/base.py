@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.supported_scripts import unshown_text
 from pipeline.text import buckets
 from pipeline.text.links import ascii_url
@@ -205,11 +205,13 @@ class Draft:
 
 def drawable(brief: Brief) -> Brief:
     """The brief without the facts, headings and title that no font here draws; as it is where none would be left."""
-    facts = tuple(fact for fact in brief.facts if not missing(fact.quote))
+    facts = tuple(fact for fact in brief.facts if not undrawable_clusters(fact.quote))
     if not facts:
         return brief
-    headings = tuple(one for one in brief.headings if not missing(one.quote))
-    return replace(brief, facts=facts, headings=headings, title="" if missing(brief.title) else brief.title)
+    headings = tuple(one for one in brief.headings if not undrawable_clusters(one.quote))
+    return replace(
+        brief, facts=facts, headings=headings, title="" if undrawable_clusters(brief.title) else brief.title
+    )
 
 
 def _addresses(url: str) -> list[str]:

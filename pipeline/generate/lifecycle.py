@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.engines.base import Engine
+    from pipeline.models.generation import GenerationQuerySet
 
 REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
@@ -119,6 +120,20 @@ def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -
     _let_go(generation)
 
 
+def erase_words(runs: GenerationQuerySet) -> None:
+    """Erase what those of the runs that have ended keep of words: their answers, and messages, which may quote them."""
+    ended = runs.ended()
+    ended.update(answers={})
+    for key, error in ended.filter(error__isnull=False).values_list("pk", "error"):
+        Generation.everywhere.filter(pk=key).update(error=retry_rules.without_words(error))
+
+
+def drop_said_unless_wanted(generation: Generation, items: Sequence[GeneratedItem]) -> None:
+    """Forget what a person had said with the words, where the item was erased before its run has ended."""
+    if REDRAW in generation.answers and not items:
+        Generation.everywhere.filter(pk=generation.pk).update(answers={})
+
+
 def _let_go(generation: Generation) -> None:
     if generation.batch_until is not None:
         batches.let_go([generation.pk])
@@ -181,7 +196,9 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
             answers=_kept_of(generation, REDRAW, EARLIER),
         )
         _let_go(generation)
-        for item in items_of(generation):
+        items = items_of(generation)
+        drop_said_unless_wanted(generation, items)
+        for item in items:
             if item.status in ITEMS_IN_MAKING:
                 fail_item(generation, item, code, message, now)
         if raw is not None:

@@ -20,7 +20,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
-from pipeline.generate.lifecycle import REDRAW, end_run, fail_item, items_of
+from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
 from pipeline.generate.model.open_client import LostLease
 from pipeline.media import drawn_pictures, made_films, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
@@ -203,7 +203,9 @@ def write_redrawn(run: Run) -> Run:
     is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
     with transaction.atomic():
         end_run(generation, now, is_broken=is_broken)
-        for item in items_of(generation):
+        items = items_of(generation)
+        drop_said_unless_wanted(generation, items)
+        for item in items:
             drawn = answers.get("pictures", {}).get(str(item.variant_index))
             if item.status != GeneratedItemStatus.GENERATING or drawn is None:
                 continue

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 TRY_AGAIN: Final = "Try it again."
+ERASED: Final = "It was deleted with the content."
+"""In the place of a message that may quote what was erased."""
 _OTHER_WORDS: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
 _OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
 _OUR_FAULT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
@@ -106,6 +108,11 @@ def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[st
         "retryable": is_retryable,
         "action": TRY_AGAIN if is_retryable and not rule.retryable else rule.action,
     }
+
+
+def without_words(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A failure as it is kept once the content is erased that its message may quote."""
+    return None if error is None else {**error, "message": ERASED}
 
 
 def is_mendable(code: str, *, has_model: bool) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pipeline.sources.feeds.discovery import FeedCandidate
 
 MOST: Final = 10
+"""Feeds of a page that are offered."""
 _TIKTOK: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
 _HANDLE: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
 
@@ -53,30 +54,33 @@ def headline_of(words: str) -> str:
 
 
 def read_page(url: str, *, now: datetime) -> Read:
-    """Fetch one page and its words; robots.txt is heeded as by a source. Writes nothing."""
+    """Fetch one page and its words, or say why there are none; robots.txt is heeded as by a source. Writes nothing."""
     instead = _("Paste its words instead.")
     kind = plugins.get("sources", "scraper", Source)
     if not kind.fetches:
         return Read(None, _("Pages can't be read here yet.") + f" {instead}")
-    asked = environment_of_source(kind)
+    environment = environment_of_source(kind)
     try:
         config = kind.clean_config({"url": url})
-        found = kind.fetch(config, {}, http=shared.client(), now=now, environment=asked)
+        fetched = kind.fetch(config, {}, http=shared.client(), now=now, environment=environment)
     except ConfigInvalid as invalid:
         return Read(None, f"{invalid} {instead}")
     except PluginError as failure:
         return Read(None, f"{failure.message} {instead}")
-    entry = next((one for one in found.entries if one.body and one.left_out is None), None)
+    entry = next((entry for entry in fetched.entries if entry.body and entry.left_out is None), None)
     if entry is not None:
         return Read(entry)
-    left_out = next((one.left_out.message for one in found.entries if one.left_out), "")
-    notes = " ".join(note.message for note in found.notes)
+    left_out = next((entry.left_out.message for entry in fetched.entries if entry.left_out), "")
+    notes = " ".join(note.message for note in fetched.notes)
     return Read(None, f"{left_out or notes or _('No words were found on this page.')} {instead}")
 
 
 @dataclass(frozen=True)
 class AddressReading:
-    """One way to read the address: `label` says in words what it is, `config` is that of a source of `type`."""
+    """One way to read the address: `label` says in words what it is, `config` is that of a source of `type`.
+
+    `about` names what is read: a title, an address, or a sentence.
+    """
 
     type: str
     config: Mapping[str, Any]
@@ -97,11 +101,11 @@ def read_address(url: str, *, now: datetime) -> list[AddressReading]:
         feeds = discover(url, shared.client(), now=now)
     except PluginError as failure:
         raise Invalid.one("address", failure.code, failure.message) from failure
-    found = [_feed(one, url) for one in feeds[:MOST]]
-    if not any(one.config["url"] == url for one in found):
+    readings = [_feed(candidate, url) for candidate in feeds[:MOST]]
+    if not any(reading.config["url"] == url for reading in readings):
         about = _("Read as it is, and again when its words change.")
-        found.append(AddressReading("scraper", {"url": url}, _("The web page itself"), about))
-    return found
+        readings.append(AddressReading("scraper", {"url": url}, _("The web page itself"), about))
+    return readings
 
 
 def reading_by_host(url: str) -> AddressReading:
@@ -113,6 +117,7 @@ def reading_by_host(url: str) -> AddressReading:
 
 
 def _of_platform(url: str) -> AddressReading | None:
+    """The one way to read an address of YouTube or TikTok; None for any other. Raises `Invalid` at `address`."""
     host = host_in(url)
     if host in HOSTS:
         return _youtube(url)

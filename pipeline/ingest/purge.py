@@ -1,4 +1,7 @@
-"""Erase the content of a raw item; a tombstone stays."""
+"""Erase the content of a raw item; a tombstone stays.
+
+The timed job that deletes old rows is `config/operations/retention.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from pipeline.generate import lifecycle, retry_rules
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.holds.source_changes import hold_what_was_made
@@ -17,6 +21,7 @@ from pipeline.models import (
     InboundDelivery,
     RawBody,
     RawItem,
+    RawItemStatus,
     SharedBrief,
     SourceEntry,
 )
@@ -35,7 +40,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             return
         RawBody.everywhere.filter(raw_item=row).delete()
         # What a writer found in it is content too.
-        Generation.everywhere.ended().filter(raw_item=row).update(answers={})
+        lifecycle.erase_words(Generation.everywhere.filter(raw_item=row))
         SharedBrief.everywhere.filter(raw_item=row).delete()
         batches.let_go(Generation.everywhere.filter(raw_item=row).values("pk"))
         # Who sleeps until the model has answered learns at once that nothing will come of it.
@@ -50,6 +55,10 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             author="",
             media=[],
             metadata={},
+            # That of a failure is its last run's; what is skipped says so in words of ours.
+            reason=retry_rules.without_words(row.reason)
+            if row.status == RawItemStatus.FAILED
+            else row.reason,
             deleted_at=now,
             wake_at=None,
             version=row.version + 1,
@@ -57,5 +66,14 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             updated_at=now,
         )
         hold_what_was_made(row, "source_withdrawn", now)
-        # What could not be made has no words of its own, only the title of this.
-        GeneratedItem.everywhere.filter(raw_item=row, revision=0).exclude(title="").update(title="")
+        _erase_from_unmade(row)
+
+
+def _erase_from_unmade(row: RawItem) -> None:
+    """What could not be made has no words of its own, only the title of this, and failures that quote it."""
+    unmade = GeneratedItem.everywhere.filter(raw_item=row, revision=0, deleted_at=None)
+    unmade.exclude(title="").update(title="")
+    for key, error in unmade.filter(error__isnull=False).values_list("pk", "error"):
+        GeneratedItem.everywhere.filter(pk=key).update(
+            error=retry_rules.without_words(error), checks=[], checks_revision=None
+        )

@@ -90,6 +90,7 @@ def format_of(body: str) -> str:
 def rows_of(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
+    """The raw item and its first body, neither of them stored; what the content leaves open is the source's."""
     spoken = footage.body_with_words(workspace.pk, content.media, content.body, content.body_format)
     if spoken is not None:
         content = replace(content, body=spoken, body_format="text", body_hash="")
@@ -138,8 +139,8 @@ def rows_of(
 
 def _guessed(content: RawContent, body_format: str) -> str:
     """Of the words at its beginning; markup that is cut there does no harm."""
-    said = seen_text(content.body[: 4 * LOOKED_AT], body_format)
-    return guess_language(f"{content.title}\n{said}")
+    beginning = seen_text(content.body[: 4 * LOOKED_AT], body_format)
+    return guess_language(f"{content.title}\n{beginning}")
 
 
 def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
@@ -150,6 +151,7 @@ def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
 
 
 def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
+    """By what it is met beside its `dedup_key`; None where nothing else identifies it."""
     # By its content only what was fetched is met: who pushes the same words under two ids means two things.
     if not content.has_second_key or not (content.url or content.is_fetched):
         return None

@@ -95,7 +95,11 @@ def _locked(pk: UUID) -> RawItem:
 def replan(
     row: RawItem, workspace: Workspace, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Plan a raw item that was skipped, failed or waited; the row is locked by the caller."""
+    """Plan a raw item that was skipped, failed or waited; the row is locked by the caller.
+
+    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` where nothing can be made; with
+    "wait" the row waits, or says why it is skipped.
+    """
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     plan = plan_for(row, body_of(row), workspace)
     if not plan.shares:
@@ -137,6 +141,7 @@ def replan(
 def _nothing_to_make(
     row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
+    """Say why on the row, which is skipped; with `when_short="refuse"` raise `Conflict`."""
     message = " ".join(plan.why_not)
     if when_short == "refuse":
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
@@ -162,6 +167,7 @@ def _nothing_to_make(
 
 
 def _requeue(to_make: ToMake, now: datetime) -> None:
+    """Start its runs, with their events and credits; raises `QuotaExceeded`."""
     row = to_make.row
     was_told, before = _was_told(row), list(row.skipped)
     states.move(

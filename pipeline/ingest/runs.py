@@ -78,6 +78,7 @@ def start_runs(
 def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
+    """Store the runs and their items, and have them worked; with `may_wait` the model may be asked in a batch."""
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
@@ -138,13 +139,17 @@ def rows_of_runs(
 
 
 def reserve(workspace: Workspace, generations: Sequence[Generation], now: datetime) -> None:
-    """The last statement of the transaction, so that the balance's row is locked for as short as can be."""
-    amounts = {one.pk: one.credits_reserved for one in generations if one.credits_reserved}
+    """The last statement of the transaction, so that the balance's row is locked for as short as can be.
+
+    Raises `QuotaExceeded`.
+    """
+    amounts = {run.pk: run.credits_reserved for run in generations if run.credits_reserved}
     if amounts:
         credit_account.reserve(workspace, amounts, now=now)
 
 
 def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
+    """Have the raw item planned again when the next month begins."""
     resets_at = months.start_of_next_month(months.month_of(now))
     reason = {
         "code": "quota_exceeded",
@@ -163,6 +168,7 @@ def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
 
 
 def reason_of_skip(code: str, message: str) -> dict[str, str]:
+    """Why nothing is made of a raw item, as its row keeps it."""
     return {"code": code, "message": message, "stage": "push"}
 
 
@@ -181,27 +187,35 @@ def facts_of(
     was_told: bool,
     skipped_before: Sequence[Mapping[str, Any]],
 ) -> list[Event]:
-    """`skipped_before` was told already. The raw item has what `items` make pending."""
-    shown = read_outcomes.serialize_new_raw_item(row, items)
-    news = {(one["engine_output"], one["variant"]) for one in row.skipped if one not in skipped_before}
-    told: list[tuple[str, dict[str, Any]]] = (
+    """The events of a raw item that was planned: that it came in, and each engine that is left out. Stores nothing.
+
+    `was_told` where it was told that it came in; what is `skipped_before` was told too. The raw item has what `items`
+    make pending.
+    """
+    document = read_outcomes.serialize_new_raw_item(row, items)
+    newly_skipped = {
+        (skipped["engine_output"], skipped["variant"])
+        for skipped in row.skipped
+        if skipped not in skipped_before
+    }
+    what_happened: list[tuple[str, dict[str, Any]]] = (
         [] if was_told else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]
     )
-    told += [
-        ("engine.skipped", {"outcome": one})
-        for one in shown["outcomes"]
-        if (one["engine_output"], one["variant"]) in news
+    what_happened += [
+        ("engine.skipped", {"outcome": outcome})
+        for outcome in document["outcomes"]
+        if (outcome["engine_output"], outcome["variant"]) in newly_skipped
     ]
     return [
         events.compose(
             event_type,
             workspace_id=row.workspace_id,
             test=row.test,
-            data={"raw_item": shown, **more},
+            data={"raw_item": document, **more},
             raw_item_id=row.pk,
             source_id=row.source_id,
             request=row.request_id,
             now=now,
         )
-        for event_type, more in told
+        for event_type, more in what_happened
     ]

@@ -16,7 +16,7 @@ from pipeline.ingest.pasted_address import reading_by_host
 from pipeline.models import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -32,6 +32,8 @@ NO_FEEDS: Final = gettext_lazy(
 
 @dataclass(frozen=True)
 class ListedAddress:
+    """A line of a list; `name` is empty where it has none."""
+
     address: str
     name: str = ""
 
@@ -56,14 +58,19 @@ def read_opml(data: bytes) -> list[ListedAddress]:
         root = None
     found: dict[str, ListedAddress] = {}
     for outline in root.iter("{*}outline", "outline") if root is not None else ():
-        said = {name.lower(): text.strip() for name, text in outline.attrib.items()}
-        address = next((said[one] for one in _ADDRESSES if said.get(one)), "")
+        attributes = {name.lower(): text.strip() for name, text in outline.attrib.items()}
+        address = _first_of(attributes, _ADDRESSES)
         if address:
-            name = next((said[one] for one in _NAMES if said.get(one)), "")
+            name = _first_of(attributes, _NAMES)
             found.setdefault(address, ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
     if not found:
         raise Invalid.one("file", "no_feeds", str(NO_FEEDS))
     return list(found.values())
+
+
+def _first_of(attributes: Mapping[str, str], names: Sequence[str]) -> str:
+    """The first of these attributes that says something; empty where none does."""
+    return next((attributes[name] for name in names if attributes.get(name)), "")
 
 
 def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> Registered:
@@ -73,26 +80,26 @@ def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: 
     """
     done = Registered()
     rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
-    there = [(kind, config) for kind, config in rows.values_list("type", "config")]
-    for one in listed:
+    known = [(kind, config) for kind, config in rows.values_list("type", "config")]
+    for line in listed:
         try:
-            reading = reading_by_host(one.address)
+            reading = reading_by_host(line.address)
             settings = collect.SourceSettings(
                 type=reading.type,
-                name=one.name,
+                name=line.name,
                 config=reading.config,
                 first_poll={"newest": limits.FIRST_POLL_NEWEST},
             )
             row = collect.checked(workspace, settings, test=False, now=now)
-            if (row.type, row.config) in there:
+            if (row.type, row.config) in known:
                 done.known += 1
                 continue
             collect.add(row, workspace=workspace, now=now)
         except AppError as error:
             done.refused.append(
-                (one.address, " ".join(detail.message for detail in error.detail) or str(error))
+                (line.address, " ".join(detail.message for detail in error.detail) or str(error))
             )
             continue
-        there.append((row.type, row.config))
+        known.append((row.type, row.config))
         done.added.append(row.pk)
     return done

@@ -83,6 +83,7 @@ def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | Non
 
 
 def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
+    """Store the first subscription of a source; a hand asks the hub."""
     row = WebSubSubscription(
         workspace_id=source.workspace_id,
         source=source,
@@ -102,6 +103,7 @@ def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
 
 
 def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
+    """Want it anew of that hub, at a new address of ours; nothing where the row was moved meanwhile."""
     changes: dict[str, Any] = {"hub": url, "topic": topic, "tries": 0, "error": None, "lease_ends_at": None}
     with transaction.atomic():
         try:
@@ -147,23 +149,24 @@ def give_up(row: WebSubSubscription) -> None:
 
 
 def _is_still_wanted(row: WebSubSubscription) -> bool:
+    """Whether its source is polled, and a hub can reach this instance."""
     source: Source = Source.everywhere.select_related("workspace").get(pk=row.source_id)
     is_polled = source.status in POLLED_SOURCES and source.deleted_at is None
     return is_offered() and is_polled and source.workspace.is_at_work
 
 
 def _ask(row: WebSubSubscription, to: str, now: datetime) -> None:
-    """Written down before the call, because some hubs verify before they answer it."""
+    """Ask the hub for a lease. Written down before the call, because some hubs verify before they answer it."""
     tries = row.tries + 1
-    asked: dict[str, Any] = {"asked_at": now, "tries": tries, "attempts": 0}
+    values: dict[str, Any] = {"asked_at": now, "tries": tries, "attempts": 0}
     until = now + VERIFIED_WITHIN if to == "asked" else _before_lease_ends(row, now + _wait_after(tries))
     if row.status == to:
         # A renewal that nobody answered: the lease still runs.
-        if not row.sleep_until(until, due_at=until, **asked):
+        if not row.sleep_until(until, due_at=until, **values):
             return
         row.tries = tries
     else:
-        states.move(row, to, under_lease=True, wake_at=until, due_at=until, **asked)
+        states.move(row, to, under_lease=True, wake_at=until, due_at=until, **values)
     crash_point("websub.armed")
     problem = _request(row)
     crash_point("websub.sent")
@@ -172,7 +175,7 @@ def _ask(row: WebSubSubscription, to: str, now: datetime) -> None:
 
 
 def _request(row: WebSubSubscription) -> str:
-    """What went wrong in plain words, or nothing."""
+    """Call the hub; what went wrong in plain words, empty where it took the request."""
     form = {
         "hub.callback": f"{settings.PUBLIC_URL.rstrip('/')}/hooks/websub/{row.token}",
         "hub.mode": "subscribe",
@@ -194,8 +197,8 @@ def _request(row: WebSubSubscription) -> str:
         return f"The hub could not be asked: {error}"
     if 200 <= answer.status < 300:
         return ""
-    said = " ".join(answer.body.decode("utf-8", errors="replace").split())[:200]
-    return f"The hub refused (status {answer.status}){': ' + said if said else '.'}"
+    words = " ".join(answer.body.decode("utf-8", errors="replace").split())[:200]
+    return f"The hub refused (status {answer.status}){': ' + words if words else '.'}"
 
 
 def _secret_of(row: WebSubSubscription) -> str:
@@ -214,6 +217,7 @@ def _refused(row: WebSubSubscription, problem: str, now: datetime) -> None:
 
 
 def _before_lease_ends(row: WebSubSubscription, moment: datetime) -> datetime:
+    """That moment, or the end of the lease where it comes first."""
     return min(moment, row.lease_ends_at) if row.lease_ends_at is not None else moment
 
 
@@ -236,6 +240,7 @@ def _lapse(row: WebSubSubscription, now: datetime) -> None:
 
 
 def _wait_after(tries: int) -> timedelta:
+    """Longer with every request that came to nothing, up to a day."""
     doubled: int = 2 ** min(max(tries - 1, 0), 8)
     return min(FIRST_WAIT * doubled, LONGEST_WAIT)
 
@@ -276,8 +281,8 @@ def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
         return False
     again = now + DENIED_WAIT
     reason = ILLEGAL.sub("", reason).strip()
-    said = f": {reason[:300]}" if reason else "."
-    error = {"code": "denied", "message": f"The hub denied the subscription{said}", "at": as_z(now)}
+    why = f": {reason[:300]}" if reason else "."
+    error = {"code": "denied", "message": f"The hub denied the subscription{why}", "at": as_z(now)}
     try:
         states.move(
             row,
@@ -317,6 +322,7 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
 
 
 def _end(row: WebSubSubscription) -> None:
+    """Nobody wants to be told any more; nothing where the row was moved meanwhile."""
     try:
         states.move(row, "ended", wake_at=None, due_at=None, lease_ends_at=None, **work_queue.overtake())
     except states.Overtaken:
@@ -324,7 +330,8 @@ def _end(row: WebSubSubscription) -> None:
 
 
 def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
-    algorithm, _, given = signature.strip().partition("=")
+    """Whether the signature is that of the pieces together; False for an unknown algorithm, and for too much."""
+    algorithm, _, digest = signature.strip().partition("=")
     if algorithm.lower() not in ALGORITHMS:
         return False
     expected = hmac.new(secret.encode(), digestmod=getattr(hashlib, algorithm.lower()))
@@ -334,7 +341,7 @@ def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
         if size > MAX_PUSH_BYTES:
             return False
         expected.update(piece)
-    return hmac.compare_digest(expected.hexdigest().encode(), given.strip().lower().encode())
+    return hmac.compare_digest(expected.hexdigest().encode(), digest.strip().lower().encode())
 
 
 def _wake(row: WebSubSubscription, now: datetime) -> None:

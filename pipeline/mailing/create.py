@@ -14,7 +14,14 @@ from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.mailing.queue import put_in_line
-from pipeline.models import MailDelivery, Mailing, MailingStatus, Subscriber, SubscriberStatus
+from pipeline.models import (
+    GeneratedItem,
+    MailDelivery,
+    Mailing,
+    MailingStatus,
+    Subscriber,
+    SubscriberStatus,
+)
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import account_of
 from pipeline.platforms.base import Sent
@@ -110,7 +117,24 @@ def end_what_is_done(outlet_id: UUID, *, now: datetime) -> None:
     for row in Mailing.everywhere.filter(outlet_id=outlet_id, status=MailingStatus.SENDING):
         if MailDelivery.everywhere.filter(mailing=row, status__in=WAITING).exists():
             continue
-        states.move(row, "done", counts=counts_of(row), ended_at=now, html="", text="", updated_at=now)
+        _end(row, now)
+
+
+def erase_words(item: GeneratedItem, *, now: datetime) -> None:
+    """Erase the words of an item's mailings, in the transaction that erases the item.
+
+    A mailing that is stopped ends, and can't go on any more. One that is under way keeps its words until it ends.
+    """
+    mailings = Mailing.everywhere.filter(publication__item=item)
+    for row in mailings.filter(status=MailingStatus.STOPPED):
+        _end(row, now)
+    mailings.filter(status=MailingStatus.DONE).update(subject="")
+
+
+def _end(row: Mailing, now: datetime) -> None:
+    """What stays is the counts, and the subject where the item wasn't erased."""
+    states.move(row, "done", counts=counts_of(row), ended_at=now, html="", text="", updated_at=now)
+    Mailing.everywhere.filter(pk=row.pk, publication__item__deleted_at__isnull=False).update(subject="")
 
 
 def counts_of(mailing: Mailing) -> dict[str, int]:
@@ -122,8 +146,12 @@ def counts_of(mailing: Mailing) -> dict[str, int]:
 
 
 def halt(mailing: Mailing, code: str, message: str, *, now: datetime) -> None:
+    """Stop it, for the reason; one whose item was erased meanwhile ends."""
     error = {"code": code, "message": message, "at": as_z(now)}
     states.move(mailing, "stopped", error=error, updated_at=now)
+    erased = GeneratedItem.everywhere.filter(deleted_at__isnull=False)
+    if erased.filter(publications=mailing.publication_id).exists():
+        _end(mailing, now)
 
 
 def stop(mailing: Mailing, *, by: str, now: datetime) -> None:

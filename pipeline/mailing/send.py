@@ -16,7 +16,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
-from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber
+from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, Subscriber
 from pipeline.platforms.email_newsletter.frame import inlined
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, style_of
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, SmtpReply, SmtpSession
@@ -56,6 +56,9 @@ class Postman:
     def deliver(self, row: MailDelivery) -> bool:
         """False where nothing was said to the server; raises `Halted`, and `Overtaken` where another task has it."""
         mailing = self._mailing(row)
+        if mailing is not None and mailing.status == MailingStatus.DONE:
+            # It was stopped, and its item erased, since the line was read: there are no words to send.
+            return False
         subscriber = Subscriber.everywhere.filter(pk=row.subscriber_id).first() if row.subscriber_id else None
         wanted = "pending" if mailing is None else "active"
         if subscriber is None or subscriber.status != wanted:

@@ -131,7 +131,10 @@ class Mailing(WorkspaceRow):
     status = models.CharField(max_length=10, choices=MailingStatus, default=MailingStatus.SPREADING)
     subject = models.CharField(max_length=500)
     html = models.TextField(blank=True)
-    """With `text` and `language`: of the revision that was sent. Emptied when it is done; the revision keeps the words."""
+    """With `text` and `language`: of the revision that was sent. Emptied when it is done; the revision keeps the words.
+
+    The subject goes with the item.
+    """
     text = models.TextField(blank=True)
     language = models.CharField(max_length=35, blank=True)
     spread_to = models.UUIDField(null=True)

@@ -76,21 +76,24 @@ def _renewed_if_due(outlet: Outlet, now: datetime) -> bool:
 
 
 def _sleep(outlet: Outlet, now: datetime) -> None:
+    """Until the next check of its account."""
     at = health.next_check(now, outlet.expires_at, health.renewed_at_of(outlet))
     outlet.sleep_until(at, attempts=0, due_at=at)
 
 
 def _note_lost(outlet: Outlet, error: PluginError, now: datetime) -> None:
-    told = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS]}
+    """Its platform takes the credentials no longer; nothing is written where this task has lost its lease."""
+    reason = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS]}
     at = health.next_check(now, None, None)
     with transaction.atomic():
         # Somebody who connected it again meanwhile has other credentials than those that were refused.
         if not outlet.sleep_until(at, attempts=0, due_at=at):
             return
-        health.lost(outlet.pk, told, now, test=outlet.is_simulated)
+        health.lost(outlet.pk, reason, now, test=outlet.is_simulated)
 
 
 def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: bool) -> None:
+    """Keep what its platform said, and let what waited for the account go on; one of another account is lost."""
     if not is_same(outlet, info):
         message = "The platform says that these credentials belong to another account now."
         _note_lost(outlet, NeedsReconnect(message, code="another_account"), now)
@@ -125,6 +128,7 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
 
 
 def _tell_of_the_end(outlet: Outlet, ends: datetime, now: datetime) -> bool:
+    """Tell people in the last days before the credential ends; False where it is too early, or was told before."""
     if outlet.expiry_told_at is not None or now < ends - health.TOLD_BEFORE or outlet.is_simulated:
         return False
     days = max(1, (ends - now) // timedelta(days=1))

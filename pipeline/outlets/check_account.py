@@ -57,7 +57,7 @@ def clean_settings(
         except ConfigInvalid as error:
             problems += error.problems
     if problems:
-        raise Invalid(*(Detail(one.field, one.code, one.message) for one in problems))
+        raise Invalid(*(Detail(problem.field, problem.code, problem.message) for problem in problems))
     return kept, secrets
 
 
@@ -102,6 +102,7 @@ def _field_of(error: Refused) -> str:
 
 
 def _detail(field: str | None, error: PluginError) -> Detail:
+    """What happened and, where the platform says something of its own, what to do about it."""
     words = error.message
     if error.action != error.usual_action:
         words = f"{words} {error.action}"
@@ -123,11 +124,13 @@ def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
 
 
 def is_same(outlet: Outlet, info: AccountInfo) -> bool:
+    """Whether it is the account that the outlet was connected to; True where that isn't known."""
     known = str(outlet.profile.get("external_id") or "")
     return not known or known == info.external_id
 
 
 def refuse_another(outlet: Outlet, info: AccountInfo) -> None:
+    """Raises `Invalid` for any other account than the outlet's."""
     if is_same(outlet, info):
         return
     message = _(

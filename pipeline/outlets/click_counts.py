@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 FLUSH_SECONDS: Final = 5.0
 QUARTER: Final = 900
+"""Seconds."""
 GATHERED_MOST: Final = 10_000
 """Counts that wait in one process while the database can't be written to; what comes beyond them is lost."""
 _FORGOTTEN_AT_ONCE: Final = 500
@@ -44,12 +45,13 @@ _ROBOT: Final = re.compile(
 _CRAWLER: Final = re.compile(r"googlebot|bingbot|crawl|spider|slurp|preview|scan|monitor", re.IGNORECASE)
 
 Key = tuple[str, "UUID", "UUID", "UUID | None", bool, "UUID", int]
+"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter in seconds since 1970."""
 
 Written = tuple["UUID", bool, datetime]
 """Whose counts changed (of a workspace, live or test), and at which quarter of an hour."""
 
 _gathered: Counter[Key] = Counter()
-_told: Final[list[Callable[[Iterable[Written]], None]]] = []
+_listeners: Final[list[Callable[[Iterable[Written]], None]]] = []
 _lock: Final = threading.Lock()
 _timer: Final[dict[str, threading.Timer | None]] = {"at": None}
 
@@ -89,8 +91,8 @@ def count_fetch(outlet: Outlet, now: datetime) -> None:
 
 
 def on_write(written: Callable[[Iterable[Written]], None]) -> None:
-    """Have it called in the transaction of each write."""
-    _told.append(written)
+    """Have it called in the transaction of each write, with what is `Written`."""
+    _listeners.append(written)
 
 
 def flush() -> int:
@@ -118,7 +120,7 @@ def flush() -> int:
 
 
 def forget(now: datetime) -> int:
-    """Counts that no question reaches any more, some at a time."""
+    """Delete counts that no question reaches any more, some at a time; returns how many."""
     old = HitCount.everywhere.filter(start__lt=now - limits.HIT_COUNTS_KEPT)
     some = list(old.order_by("start").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
     if some:
@@ -127,6 +129,7 @@ def forget(now: datetime) -> int:
 
 
 def _quarter(now: datetime) -> int:
+    """The beginning of that quarter of an hour, in seconds since 1970."""
     return int(now.timestamp()) // QUARTER * QUARTER
 
 
@@ -178,7 +181,7 @@ def _write(taken: Mapping[Key, int]) -> None:
     table = HitCount._meta.db_table
     rows = []
     for (kind, workspace, outlet, publication, test, key, start), count in sorted(
-        taken.items(), key=lambda one: (one[0][5].int, one[0][0], one[0][6])
+        taken.items(), key=lambda pair: (pair[0][5].int, pair[0][0], pair[0][6])
     ):
         rows.append(
             HitCount(
@@ -197,15 +200,15 @@ def _write(taken: Mapping[Key, int]) -> None:
     values = [
         field.get_db_prep_save(getattr(row, field.attname), connection) for row in rows for field in fields
     ]
-    one = f"({', '.join(['%s'] * len(fields))})"
+    placeholders = f"({', '.join(['%s'] * len(fields))})"
     sql = f"""INSERT INTO {table} ({", ".join(str(field.column) for field in fields)})
-        VALUES {", ".join([one] * len(rows))}
+        VALUES {", ".join([placeholders] * len(rows))}
         ON CONFLICT (key, kind, start) DO UPDATE SET count = {table}.count + excluded.count"""  # noqa: S608
     # On SQLite a missing outlet is only found where a transaction ends.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, values)
-        for written in _told:
-            written((row.workspace_id, row.test, row.start) for row in rows)
+        for listener in _listeners:
+            listener((row.workspace_id, row.test, row.start) for row in rows)
 
 
 atexit.register(flush)

@@ -141,21 +141,24 @@ def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]
 
 
 def clean_name(name: str, *, is_required: bool) -> str:
-    clean_one = " ".join(name.split())
-    if is_required and not clean_one:
+    """The name with single spaces; raises `Invalid` for one that is too long, or empty and required."""
+    cleaned = " ".join(name.split())
+    if is_required and not cleaned:
         raise Invalid.one("name", "required", _("Give it a name."))
-    if len(clean_one) > NAME_CHARACTERS:
+    if len(cleaned) > NAME_CHARACTERS:
         message = _("Use at most %(most)d characters.") % {"most": NAME_CHARACTERS}
         raise Invalid.one("name", "too_long", message)
-    return clean_one
+    return cleaned
 
 
 def refuse_deleted(outlet: Outlet) -> None:
+    """Raises `Conflict` for an outlet that was disconnected."""
     if outlet.deleted_at is not None:
         raise Conflict.because(code="deleted", message=_("This outlet was disconnected."))
 
 
 def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
+    """Note who did what with it, in the transaction that did it; its name goes with the details."""
     audit.note(
         action,
         workspace=outlet.workspace,
@@ -166,6 +169,7 @@ def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any
 
 
 def _connectable(kind: str) -> Platform:
+    """The platform of that kind; raises `Invalid` or `Conflict` where a workspace can't be connected there."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind:
@@ -180,9 +184,10 @@ def _connectable(kind: str) -> Platform:
 
 
 def _refuse_second(workspace: Workspace, kind: str, external_id: str) -> None:
+    """Raises `Invalid` where the workspace has the account already; one without an id can't be told from others."""
     if not external_id:
         return
-    there = Outlet.objects.of(workspace).filter(platform=kind, deleted_at=None)
-    for other in there.filter(profile__external_id=external_id).order_by("id")[:1]:
+    connected = Outlet.objects.of(workspace).filter(platform=kind, deleted_at=None)
+    for other in connected.filter(profile__external_id=external_id).order_by("id")[:1]:
         message = _("This account is connected already, as %(name)s. Connect that outlet again instead.")
         raise Invalid.one("account", "already_connected", message % {"name": other.name})

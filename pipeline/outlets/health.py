@@ -28,6 +28,7 @@ JITTER: Final = timedelta(hours=1)
 TOLD_BEFORE: Final = timedelta(days=7)
 """How long before a credential that can't be renewed ends its people are told."""
 SHORT: Final = timedelta(minutes=10)
+"""The least time before its end at which a credential is renewed."""
 LAST_MINUTES: Final = timedelta(minutes=2)
 """A credential that ends sooner is renewed before anything is sent with it."""
 WAIT_LEAST: Final = timedelta(minutes=1)
@@ -79,7 +80,7 @@ def lost(
 
 
 def works_again(outlet: Outlet, now: datetime) -> bool:
-    """What its platform has just taken works; in a transaction."""
+    """What its platform has just taken works: True where that was in doubt. In a transaction."""
     if outlet.status != OutletStatus.NEEDS_RECONNECT:
         return False
     fresh: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
@@ -134,18 +135,23 @@ def renew_at(expires_at: datetime, renewed_at: datetime) -> datetime:
 
 
 def renewed_at_of(outlet: Outlet) -> datetime | None:
+    """When its credential's life began; when it was connected where nothing else is known."""
     kept = outlet.profile.get("renewed_at")
     return datetime.fromisoformat(kept) if isinstance(kept, str) else outlet.connected_at
 
 
 def is_to_renew(outlet: Outlet, now: datetime) -> bool:
+    """Whether it is time; never for a credential that doesn't end."""
     if outlet.expires_at is None:
         return False
     return now >= renew_at(outlet.expires_at, renewed_at_of(outlet) or now)
 
 
 def wait_after(outlet: Outlet, asked: timedelta | None, now: datetime) -> timedelta:
-    """As long again as it has failed for; sooner where the credential would end meanwhile; never sooner than asked."""
+    """As long again as it has failed for; sooner where the credential would end meanwhile; never sooner than asked.
+
+    What is asked for counts up to a day.
+    """
     failing_for = now - outlet.due_at if outlet.due_at else timedelta(0)
     wait = min(max(failing_for, WAIT_FIRST), WAIT_MOST)
     if outlet.expires_at is not None and outlet.expires_at > now:

@@ -48,7 +48,9 @@ class NotAllowed(AppError):
 def platforms() -> tuple[TokenPlatform, ...]:
     """Those that an operator can register an application at."""
     known = [platform_of(kind) for kind in plugins.kinds("platforms")]
-    return tuple(one for one in known if isinstance(one, TokenPlatform) and one.oauth is not None)
+    return tuple(
+        platform for platform in known if isinstance(platform, TokenPlatform) and platform.oauth is not None
+    )
 
 
 def redirect_address(kind: str) -> str:
@@ -57,11 +59,16 @@ def redirect_address(kind: str) -> str:
 
 
 def is_registered(kind: str) -> bool:
-    return any(one.kind == kind for one in platforms()) and OAuthApp.everywhere.filter(platform=kind).exists()
+    """Whether the operator has registered an application at that platform."""
+    is_known = any(platform.kind == kind for platform in platforms())
+    return is_known and OAuthApp.everywhere.filter(platform=kind).exists()
 
 
 def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None, now: datetime) -> str:
-    """The platform's address to send the person to; raises `Conflict` where the operator has registered nothing."""
+    """The platform's address to send the person to.
+
+    Raises `Conflict` where the operator has registered nothing, `Invalid` for an outlet of another platform.
+    """
     platform = _platform(kind)
     app = OAuthApp.everywhere.filter(platform=kind).first()
     if app is None or platform.oauth is None:
@@ -133,8 +140,8 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
     try:
         granted = platform.tokens(account, asked, http=connection.http, now=now, timeout=EXCHANGE_SECONDS)
     except PluginError as error:
-        said = error.message if error.action == error.usual_action else f"{error.message} {error.action}"
-        raise NotAllowed(Detail(None, error.code, connection.redact(said))) from None
+        message = error.message if error.action == error.usual_action else f"{error.message} {error.action}"
+        raise NotAllowed(Detail(None, error.code, connection.redact(message))) from None
     if attempt.outlet is not None:
         return outlets.reconnect(
             attempt.outlet,
@@ -157,6 +164,7 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
 
 
 def forget(now: datetime) -> int:
+    """Delete attempts that nobody came back from, some at a time; returns how many."""
     old = OAuthAttempt.everywhere.filter(expires_at__lt=now).order_by("expires_at")
     some = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     if some:
@@ -165,7 +173,10 @@ def forget(now: datetime) -> int:
 
 
 def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
-    """Keep what the operator has registered at a platform; an empty `secret` leaves the former one."""
+    """Keep what the operator has registered at a platform; an empty `secret` leaves the former one.
+
+    Raises `Invalid` for a platform that nobody logs in at.
+    """
     _platform(app.platform)
     app.client_id = app.client_id.strip()
     if secret.strip():
@@ -183,7 +194,7 @@ def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
 
 
 def unregister(app: OAuthApp, *, by: str) -> None:
-    """Connected outlets go on until their tokens end: nothing can renew them then."""
+    """Forget the application. Connected outlets go on until their tokens end: nothing can renew them then."""
     with transaction.atomic():
         audit.note("oauth_app.deleted", actor=by, subject=app.platform)
         app.delete()
@@ -194,7 +205,8 @@ def _hash(state: str) -> str:
 
 
 def _platform(kind: str) -> TokenPlatform:
-    for one in platforms():
-        if one.kind == kind:
-            return one
+    """Raises `Invalid` for a kind that nobody logs in at."""
+    for platform in platforms():
+        if platform.kind == kind:
+            return platform
     raise Invalid.one("platform", "unknown", _("Nothing is connected there by its own log-in."))

@@ -36,13 +36,15 @@ SHORTEST_SECRET: Final = 6
 
 @dataclass(frozen=True)
 class OutletConnection:
+    """What a call needs, and what keeps its secrets out of whatever is told of it."""
+
     platform: Platform
     account: Account
     http: Client
 
     def redact(self, text: str) -> str:
         """The text without any of the account's secrets, whoever has put them there, and in whatever form."""
-        values = {one for one in _texts_in(self.account.credentials) if len(one) >= SHORTEST_SECRET}
+        values = {text for text in _texts_in(self.account.credentials) if len(text) >= SHORTEST_SECRET}
         forms = {form for value in values for form in _forms_of(value)}
         # The longest first: what holds another one would else lose only that, and show the rest.
         for form in sorted(forms, key=len, reverse=True):
@@ -65,21 +67,22 @@ class OutletConnection:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
+    """Every text of a JSON value, however deep it stands."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts_in(one)
+        for member in value.values():
+            yield from _texts_in(member)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts_in(one)
+        for member in value:
+            yield from _texts_in(member)
 
 
 def _forms_of(value: str) -> set[str]:
     """As it is, in an address, in JSON, and inside of Base64, whose letters depend on what stands before."""
     data = value.encode("utf-8", "surrogatepass")
     escaped = {quote(data, safe=""), quote(data), quote_plus(data)}
-    forms = {value, json.dumps(value)[1:-1], *escaped, *(_in_lower_case(one) for one in escaped)}
+    forms = {value, json.dumps(value)[1:-1], *escaped, *(_in_lower_case(form) for form in escaped)}
     for before in range(3):
         whole = b64encode(b"\0" * before + data)
         # Its first and last letters hold bits of the neighbours too.
@@ -111,6 +114,7 @@ def _length_of_common_beginning(one: str, other: str) -> int:
 
 
 def platform_of(kind: str) -> Platform:
+    """Raises `UnknownKind` where no plug-in has that kind."""
     return plugins.get("platforms", kind, Platform)
 
 
@@ -186,6 +190,7 @@ def client_of(kind: str) -> dict[str, str]:
 
 
 def credentials_of(outlet: Outlet) -> dict[str, Any]:
+    """Its secrets, opened; empty where it has none."""
     kept = outlet.credentials
     # A row that was just made holds the object itself; one that was read holds it sealed.
     return kept.open_object() if isinstance(kept, SealedJSON) else dict(kept or {})
@@ -196,5 +201,6 @@ def client_for(platform: Platform, outlet: Outlet) -> Client:
 
 
 def connect(outlet: Outlet) -> OutletConnection:
+    """Open it for calls, with its secrets; nothing is asked yet."""
     platform = platform_of(outlet.platform)
     return OutletConnection(platform, account_of(outlet, is_open=True), client_for(platform, outlet))

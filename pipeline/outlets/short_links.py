@@ -47,7 +47,8 @@ class _Codes:
 
     def __init__(self, outlet: Outlet, item: str) -> None:
         self.owner = f"{ids.encode('out', outlet.pk)}:{item}"
-        self.given: dict[str, str] = {}
+        self.targets: dict[str, str] = {}
+        """What was given a code, by the code."""
 
     def __call__(self, target: str) -> str:
         if not target.lower().startswith(("https://", "http://")) or target.startswith(settings.PUBLIC_URL):
@@ -57,7 +58,7 @@ class _Codes:
         digest = salted_hmac(_SALT, f"{self.owner}:{same}", algorithm="sha256").digest()
         number = int.from_bytes(digest[:8], "big")
         code = "".join(_ALPHABET[number >> (5 * place) & 31] for place in range(_LETTERS))
-        self.given.setdefault(code, target)
+        self.targets.setdefault(code, target)
         return address_of(code)
 
     def in_text(self, text: str) -> str:
@@ -74,6 +75,7 @@ class _Codes:
 
 
 def address_of(code: str) -> str:
+    """The short address of a code."""
     return f"{settings.PUBLIC_URL}/l/{code}"
 
 
@@ -91,7 +93,7 @@ def short_url_for(address: str, publication: Publication) -> str:
     """The short address that was written down for one that a post links to; else the address itself."""
     codes = _Codes(publication.outlet, ids.encode("gen", publication.item_id))
     short = codes(address)
-    return short if ShortLink.everywhere.filter(code__in=list(codes.given)).exists() else address
+    return short if ShortLink.everywhere.filter(code__in=list(codes.targets)).exists() else address
 
 
 def in_mail(publication: Publication, words: str, text: str) -> tuple[str, str]:
@@ -99,12 +101,13 @@ def in_mail(publication: Publication, words: str, text: str) -> tuple[str, str]:
     if publication.outlet.clicks_since is None:
         return words, text
     codes = _Codes(publication.outlet, ids.encode("gen", publication.item_id))
-    found = codes.in_html(words), codes.in_text(text)
-    _keep(publication, codes.given)
-    return found
+    shortened = codes.in_html(words), codes.in_text(text)
+    _keep(publication, codes.targets)
+    return shortened
 
 
 def find(code: str) -> ShortLink | None:
+    """The link with its publication; None for a code that was never given out, or whose workspace is deleted."""
     found: ShortLink | None = (
         ShortLink.everywhere.select_related("publication")
         .filter(code=code, workspace__deleted_at=None)
@@ -114,6 +117,7 @@ def find(code: str) -> ShortLink | None:
 
 
 def _shortened(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, str]]:
+    """The post with short links, and what each code leads to; the post as it is where nothing is counted."""
     # An article keeps its links; a newsletter has its own way (`in_mail`).
     is_post = TRAITS[payload.bucket].is_posted and payload.body_format == "text"
     if outlet.clicks_since is None or not is_post or platform_of(outlet.platform).mails_subscribers:
@@ -128,13 +132,13 @@ def _shortened(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, 
         link=codes(payload.link) if payload.link else "",
         content=content,
     )
-    return changed, codes.given
+    return changed, codes.targets
 
 
-def _keep(publication: Publication, given: Mapping[str, str]) -> None:
+def _keep(publication: Publication, targets: Mapping[str, str]) -> None:
     rows = [
         ShortLink(workspace_id=publication.workspace_id, publication=publication, code=code, target=target)
-        for code, target in given.items()
+        for code, target in targets.items()
     ]
     if rows:
         # A later try meets its own.

@@ -36,8 +36,9 @@ def change(
     by: str,
     now: datetime,
 ) -> Outlet:
-    """Raises `Invalid` naming each field. What says which account it is, or where secrets go, changes by `reconnect`.
+    """The outlet with this name, these settings and this pace; raises `Invalid` naming each field.
 
+    What says which account it is, or where secrets go, changes by `reconnect`.
     `counts_clicks` is None where it stays as it is.
     """
     platform = platform_of(outlet.platform)
@@ -62,6 +63,7 @@ def change(
 
 
 def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Its settings with these laid over them; raises `Invalid` for what can't be used, or isn't changed here."""
     if not platform.settings:
         return clean_settings(platform, {**outlet.config, **config}, None)[0]
     was = settings_of(platform, outlet.config)
@@ -78,12 +80,14 @@ def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> d
 
 
 def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) -> datetime | None:
+    """Since when clicks are counted; None where they aren't."""
     if counts_clicks is None:
         return outlet.clicks_since
     return (outlet.clicks_since or now) if counts_clicks else None
 
 
 def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
+    """Raises `Invalid` for numbers out of their range; None is no limit."""
     problems = []
     if per_day is not None and not 1 <= per_day <= limits.OUTLET_PER_DAY_MOST:
         message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": limits.OUTLET_PER_DAY_MOST}
@@ -124,7 +128,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
 
 
 def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> bool:  # noqa: FBT001  the act's own word
-    """Whether items that name no outlet go there; False where it is so already."""
+    """Whether items that name no outlet go there; False where it is so already. Raises `Invalid` where there are too many."""
     public_id = encode("out", outlet.pk)
     with transaction.atomic():
         row: WorkspaceDefaults = (
@@ -136,8 +140,8 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
             message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
             raise Invalid.one("outlets", "too_many", message)
         locked = _locked(outlet)
-        left = [one for one in row.outlets if one != public_id]
-        row.outlets = [*left, public_id] if is_default else left
+        others = [name for name in row.outlets if name != public_id]
+        row.outlets = [*others, public_id] if is_default else others
         row.save(update_fields=["outlets"])
         states.write_as(locked, locked.status, is_default=is_default, updated_at=now)
         audit_outlet("outlet.default_changed", locked, by, {"is_default": is_default})
@@ -145,6 +149,7 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
 
 
 def _locked(outlet: Outlet) -> Outlet:
+    """The outlet as it is now, locked, with its workspace; raises `Conflict` for one that was disconnected."""
     row: Outlet = (
         Outlet.everywhere.select_for_update(no_key=True, of=("self",))
         .select_related("workspace")

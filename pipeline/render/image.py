@@ -37,6 +37,8 @@ _SHADOW_BLACK: Final = 0.75
 """The share of black in its colour; the rest is the background's."""
 _DATE_OF_PROFILE: Final = slice(24, 36)
 """The bytes of an ICC profile's header that say when it was made."""
+_ShadowPart = tuple[int, int, tuple[int, int, int, int], tuple[int, int] | None]
+"""Left and top in the picture; left, top, right and bottom in the mask; the size to which an edge is stretched."""
 
 
 def render_layout(
@@ -165,24 +167,8 @@ def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
 def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
     """Put together from the corners and edges of one shadow; its middle lies under the panel and isn't drawn."""
     colour = mix(background, BLACK, _SHADOW_BLACK)
-    inside = min(_SHADOW_SPREAD + panel.radius, panel.width // 2, panel.height // 2)
-    corner = _SHADOW_SPREAD + inside
     mask = _shadow(panel.radius)
-    side = mask.width
-    left, top = panel.x - _SHADOW_SPREAD, panel.y - _SHADOW_SPREAD + _SHADOW_DROP
-    right, bottom = panel.x + panel.width - inside, panel.y + panel.height - inside + _SHADOW_DROP
-    across, down = max(right - left - corner, 0), max(bottom - top - corner, 0)
-    far = side - corner
-    for x, y, box, size in (
-        (left, top, (0, 0, corner, corner), None),
-        (right, top, (far, 0, side, corner), None),
-        (left, bottom, (0, far, corner, side), None),
-        (right, bottom, (far, far, side, side), None),
-        (left + corner, top, (corner, 0, corner + 1, corner), (across, corner)),
-        (left + corner, bottom, (corner, far, corner + 1, side), (across, corner)),
-        (left, top + corner, (0, corner, corner, corner + 1), (corner, down)),
-        (right, top + corner, (far, corner, side, corner + 1), (corner, down)),
-    ):
+    for x, y, box, size in _shadow_parts(panel, mask.width):
         part = mask.crop(box)
         if size is not None:
             if not all(size):
@@ -191,11 +177,31 @@ def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
         image.paste(colour, (x, y), part)
 
 
+def _shadow_parts(panel: Panel, side: int) -> tuple[_ShadowPart, ...]:
+    """The four corners and four edges around a panel; `side` is that of the mask, which is square."""
+    inside = min(_SHADOW_SPREAD + panel.radius, panel.width // 2, panel.height // 2)
+    corner = _SHADOW_SPREAD + inside
+    left, top = panel.x - _SHADOW_SPREAD, panel.y - _SHADOW_SPREAD + _SHADOW_DROP
+    right, bottom = panel.x + panel.width - inside, panel.y + panel.height - inside + _SHADOW_DROP
+    across, down = max(right - left - corner, 0), max(bottom - top - corner, 0)
+    far_side = side - corner
+    return (
+        (left, top, (0, 0, corner, corner), None),
+        (right, top, (far_side, 0, side, corner), None),
+        (left, bottom, (0, far_side, corner, side), None),
+        (right, bottom, (far_side, far_side, side, side), None),
+        (left + corner, top, (corner, 0, corner + 1, corner), (across, corner)),
+        (left + corner, bottom, (corner, far_side, corner + 1, side), (across, corner)),
+        (left, top + corner, (0, corner, corner, corner + 1), (corner, down)),
+        (right, top + corner, (far_side, corner, side, corner + 1), (corner, down)),
+    )
+
+
 @lru_cache(maxsize=8)
 def _shadow(radius: int) -> Image.Image:
     """The smallest shadow that has whole corners and a pixel of each edge."""
-    corner = 2 * _SHADOW_SPREAD + radius
-    mask = Image.new("L", (2 * corner + 1, 2 * corner + 1))
+    whole_corner = 2 * _SHADOW_SPREAD + radius
+    mask = Image.new("L", (2 * whole_corner + 1, 2 * whole_corner + 1))
     box = (_SHADOW_SPREAD, _SHADOW_SPREAD, mask.width - _SHADOW_SPREAD - 1, mask.height - _SHADOW_SPREAD - 1)
     ImageDraw.Draw(mask).rounded_rectangle(box, radius, fill=round(255 * _SHADOW_STRENGTH))
     return mask.filter(ImageFilter.GaussianBlur(_SHADOW_BLUR))

@@ -12,12 +12,15 @@ NICE: Final = 10
 
 
 def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int = 32) -> None:
-    """At most so many bytes of address space, seconds by the clock and of the processor, and bytes of a file written.
+    """At most `memory` bytes of address space, `seconds` by the clock and of the processor, `file_bytes` written to a file,
+    `open_files` open.
 
-    It gives way to everybody else. The clock is the parent's in the first place; this one ends a child whose parent was killed.
+    It also lowers its own priority. The clock is the parent's in the first place; this one ends a child whose parent was
+    killed.
     """
     # Its default action ends the process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # A second later than the parent's clock, which ends it first.
     signal.alarm(seconds + 1)
     # Requests and tasks come before it.
     os.nice(NICE)

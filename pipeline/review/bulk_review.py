@@ -95,7 +95,10 @@ def edit(
     now: datetime,
     expected_version: int,
 ) -> Decided:
-    """Words, alt texts, and the order of its pictures in one. Raises what `review.edit` and `arranging` do."""
+    """Words, alt texts, and the order of its pictures in one; `order` is None where that stays.
+
+    Raises what `decisions.edit` and `asset_order.arrange` do.
+    """
     with transaction.atomic():
         former: Former = {
             "act": EDIT,
@@ -105,7 +108,7 @@ def edit(
             **_approval_of(item),
         }
         if order is not None:
-            former["order"] = [one.hex for one in asset_order.order_of(item)]
+            former["order"] = [key.hex for key in asset_order.order_of(item)]
             item = asset_order.arrange(item, order, now=now, expected_version=expected_version)
             expected_version = item.version
         if changes:
@@ -120,17 +123,17 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
     """
     with transaction.atomic():
         stood = {
-            name: one
-            for name, one in publish.snapshot(item).items()
-            if one["status"] == PublicationStatus.SCHEDULED
+            name: promise
+            for name, promise in publish.snapshot(item).items()
+            if promise["status"] == PublicationStatus.SCHEDULED
         }
         before = _approval_of(item)
         row = publish.cancel(item, now=now, expected_version=expected_version)
-        promises = Publication.everywhere.filter(item=row)
+        publications = Publication.everywhere.filter(item=row)
         if (
             row.status == GeneratedItemStatus.READY
             and row.is_approved
-            and promises.filter(created_at=row.approved_at).exists()
+            and publications.filter(created_at=row.approved_at).exists()
         ):
             update_locked(row, now, **NO_APPROVAL)
     former = {"act": CLEAR, "version": row.version, "stood": stood, "is_cancelled": True, **before}
@@ -158,7 +161,7 @@ def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decid
     aside = GeneratedItem.everywhere.filter(
         variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(given.now)
     ).values_list("pk", flat=True)
-    names = [encode("pub", one.pk) for one in made]
+    names = [encode("pub", publication.pk) for publication in made]
     former = {
         "act": PUBLISH,
         "version": row.version,
@@ -178,14 +181,16 @@ def _choose(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decide
 
 
 def _another(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
+    """The item that is told is the further variant, which the undo erases."""
     states.refuse_other_version(item.version, version)
     made = regenerate.regenerate(item, workspace=given.workspace, now=given.now, hint=given.hint)
     return Decided(made, {"act": ANOTHER, "outlets": made.outlets})
 
 
 def _set_aside(others: Sequence[GeneratedItem]) -> Former:
+    """The siblings that a choice rejected, and the moment that stands in them, as the undo needs them."""
     at = str((others[0].rejection or {}).get("at", "")) if others else ""
-    return {"aside": [one.pk.hex for one in others], "at": at}
+    return {"aside": [sibling.pk.hex for sibling in others], "at": at}
 
 
 def _approval_of(item: GeneratedItem) -> Former:

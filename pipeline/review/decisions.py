@@ -10,8 +10,8 @@ from django.db import transaction
 from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
-from pipeline import generate, publish
-from pipeline.generate import acceptance
+from pipeline import generate, mailing, publish
+from pipeline.generate import acceptance, lifecycle, retry_rules
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect
 from pipeline.media import drawn_pictures, folder_ownership
@@ -24,14 +24,21 @@ from pipeline.models import (
     GeneratedItemStatus,
     Generation,
     Publication,
+    PublicationStatus,
     Revision,
 )
 from pipeline.plugins import Refused
 from pipeline.publish.validation import note_overruled
 from pipeline.review import storyboards
-from pipeline.review.rerender import draw_again, update_locked, write_revision
-from pipeline.review.rerender import lock_with_workspace as _locked
-from pipeline.states import EDITABLE_ITEMS, PUBLISHABLE_ITEMS
+from pipeline.review.rerender import (
+    draw_again,
+    lock_with_workspace,
+    refuse_deleted,
+    update_locked,
+    why_promised,
+    write_revision,
+)
+from pipeline.states import EDITABLE_ITEMS, PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
 from pipeline.text.typed_content import ItemWords, in_step, refuse_unless_typed
 
 if TYPE_CHECKING:
@@ -53,11 +60,16 @@ def approve(
 ) -> GeneratedItem:
     """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
 
-    Raises `Conflict` unless it is editable (`states.EDITABLE_ITEMS`), is held with something of it still to be sent, or is published
-    and flagged so; with an `expected_version`, `states.Overtaken` as `edit` does.
+    Raises `Conflict` unless the item
+
+    - is editable (`states.EDITABLE_ITEMS`),
+    - is held, with something of it still to be sent,
+    - or is published and flagged so.
+
+    With an `expected_version` it raises `states.Overtaken` as `edit` does.
     """
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
@@ -79,9 +91,12 @@ def approve(
 def reject(
     item: GeneratedItem, *, reason: str, by: str, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """With an `expected_version` it raises `states.Overtaken` as `edit` does."""
+    """Reject a ready item for the person's reason.
+
+    Raises `Conflict` where it can't be rejected; with an `expected_version`, `states.Overtaken` as `edit` does.
+    """
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
@@ -90,9 +105,12 @@ def reject(
 
 
 def restore(item: GeneratedItem, *, now: datetime, expected_version: int | None = None) -> GeneratedItem:
-    """Undo a rejection; with an `expected_version` it raises `states.Overtaken` as `edit` does."""
+    """Undo a rejection. Raises `Conflict` for an item that isn't rejected.
+
+    With an `expected_version` it raises `states.Overtaken` as `edit` does.
+    """
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         if row.status != GeneratedItemStatus.REJECTED:
@@ -120,10 +138,11 @@ def edit(
     are drawn in a picture are drawn again, and the item is generating meanwhile; not while it has publications, for its
     pictures are promised.
     `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
-    Raises `Invalid` for words that can't be drawn.
+    Raises `Invalid` for words that can't be drawn, and `Conflict` where it isn't editable, or drawn words change while it
+    is promised.
     """
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
@@ -148,11 +167,12 @@ def edit(
         for asset_id, text in alt_texts.items():
             Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
         if is_redrawn:
-            draw_again(row, _by_name(row, alt_texts), now)
+            draw_again(row, _alt_texts_by_name(row, alt_texts), now)
     return row
 
 
 def is_drawn(row: GeneratedItem) -> bool:
+    """Whether its words stand in pictures or a film that are there."""
     return (
         bool(acceptance.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
@@ -160,6 +180,7 @@ def is_drawn(row: GeneratedItem) -> bool:
 
 
 def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
+    """Whether the item would be drawn another way with these values."""
     engine = acceptance.engine_named(row.engine_output)
     return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
 
@@ -171,9 +192,7 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
     if row.status != GeneratedItemStatus.READY:
-        is_scheduled = row.status == GeneratedItemStatus.SCHEDULED
-        what = "is scheduled" if is_scheduled else "couldn't be published"
-        first = "Unschedule it first" if is_scheduled else "Cancel the failed posts first"
+        what, first = why_promised(row)
         message = f"Its words are drawn in an image that {what}. {first}, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = acceptance.engine_named(row.engine_output)
@@ -187,12 +206,13 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
 
 
 def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
-    """The first that is drawn of what was changed."""
-    return next(name for name in _DRAWN if name in values and _changes_drawing(row, {name: values[name]}))
+    """The first that is drawn of what was changed; where they are drawn another way only together, the first of them."""
+    given = [name for name in _DRAWN if name in values]
+    return next((name for name in given if _changes_drawing(row, {name: values[name]})), given[0])
 
 
-def _by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
-    """The new files have other ids, and the names of those before them."""
+def _alt_texts_by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
+    """Alt texts by id as alt texts by file name: the new files have other ids, and the names of those before them."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
 
@@ -207,39 +227,39 @@ def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
 
 
 def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> None:
-    try:
-        collect.check_outlets(row.workspace, list(overrides), test=row.test, field="overrides")
-    except Invalid as error:
-        # They are named by their key, not by a place in a list.
-        keys = list(overrides)
-        named = [
-            Detail(f"overrides.{keys[int((one.field or '')[10:-1])]}", one.code, one.message)
-            for one in error.detail
-        ]
-        raise Invalid(*named) from error
+    def by_key(_index: int, public_id: str) -> str:
+        return f"overrides.{public_id}"
+
+    collect.check_outlets(row.workspace, list(overrides), test=row.test, field_of=by_key)
 
 
 def erase(item: GeneratedItem, *, now: datetime) -> None:
-    """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics."""
+    """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics.
+
+    Raises `Conflict` while a publication of it is under way.
+    """
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         if row.deleted_at is not None:
             return
         publications = Publication.everywhere.filter(item=row)
-        there = set(publications.values_list("status", flat=True))
-        if there & {"publishing", "unknown"}:
+        statuses = set(publications.values_list("status", flat=True))
+        if statuses & PUBLICATIONS_IN_FLIGHT:
             message = "A publication of it is under way; wait for its outcome, or reconcile it."
             raise Conflict.because(code="in_flight", message=message)
-        if "scheduled" in there:
+        if PublicationStatus.SCHEDULED in statuses:
             row = publish.cancel(row, now=now)
         # The words that one outlet got instead are words of the item too.
         publications.update(overrides={}, step_state={}, details={})
-        # And so are the receipts of what was handed over.
-        Attempt.everywhere.filter(publication__item=row).update(receipt=None)
+        # And so are the receipts of what was handed over, and what was mailed.
+        _erase_from_attempts(row)
+        mailing.erase_words(row, now=now)
         Revision.everywhere.filter(item=row).delete()
-        Asset.everywhere.filter(item=row).update(revoked_at=now)
-        # A drawing that broke keeps what was said with the words.
-        Generation.everywhere.ended().filter(pk=row.generation_id).update(answers={})
+        Asset.everywhere.filter(item=row).update(revoked_at=now, alt_text="")
+        others = GeneratedItem.everywhere.filter(generation_id=row.generation_id, deleted_at=None)
+        if not others.exclude(pk=row.pk).exists():
+            # A drawing that broke keeps what was said with the words.
+            lifecycle.erase_words(Generation.everywhere.filter(pk=row.generation_id))
         update_locked(
             row,
             now,
@@ -252,12 +272,22 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             checks_revision=None,
             overrides={},
             hint="",
+            # Who rejected it and when stays, as does the kind of a failure; what a person said, or it quotes, goes.
+            rejection=None if row.rejection is None else {**row.rejection, "message": ""},
+            error=retry_rules.without_words(row.error),
             deleted_at=now,
         )
         transaction.on_commit(partial(_erase_files, row.pk), robust=True)
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _erase_from_attempts(row: GeneratedItem) -> None:
+    attempts = Attempt.everywhere.filter(publication__item=row)
+    attempts.update(receipt=None)
+    for key, answer in attempts.filter(late_answer__isnull=False).values_list("pk", "late_answer"):
+        Attempt.everywhere.filter(pk=key).update(late_answer={**answer, "details": {}})
 
 
 def _erase_files(item: UUID) -> None:
@@ -267,6 +297,7 @@ def _erase_files(item: UUID) -> None:
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
+    """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in "approved"."""
     refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)
@@ -275,8 +306,3 @@ def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> No
         raise Conflict(
             Detail("status", f"not_{verb}", message, {"status": row.status, "allowed": sorted(allowed)})
         )
-
-
-def refuse_deleted(row: GeneratedItem) -> None:
-    if row.deleted_at is not None:
-        raise Conflict.because(code="deleted", message="It was deleted.", field=None)

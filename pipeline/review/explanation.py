@@ -90,14 +90,14 @@ def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
 
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
-    """The row comes with its item, outlet, workspace and queue."""
+    """What stands in the way of one that isn't out, in order. The row comes with its item, outlet, workspace and queue."""
     if row.status in OPEN_PUBLICATIONS - {PublicationStatus.SCHEDULED}:
         yield _open(row)
         return
     if row.status == PublicationStatus.FAILED:
-        said = (row.error or {}).get("message", "It failed.")
+        message = (row.error or {}).get("message", "It failed.")
         call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/retry")
-        yield Blocker("failed", said, row.updated_at, clears=call)
+        yield Blocker("failed", message, row.updated_at, clears=call)
         return
     found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
     yield from found
@@ -107,6 +107,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
 
 
 def _open(row: Publication) -> Blocker:
+    """Of one that the platform may have by now."""
     if row.status == PublicationStatus.PUBLISHING:
         return Blocker("in_flight", "Publishing: the platform hasn't answered yet.", row.updated_at)
     call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
@@ -116,18 +117,20 @@ def _open(row: Publication) -> Blocker:
 
 def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
     if row.next_attempt_at is not None and row.next_attempt_at > now:
-        said = (row.error or {}).get("message", "The last attempt failed.")
-        yield Blocker("retry_wait", said, row.updated_at, row.next_attempt_at, _now(row))
+        message = (row.error or {}).get("message", "The last attempt failed.")
+        yield Blocker("retry_wait", message, row.updated_at, row.next_attempt_at, _publish_call(row))
     elif row.next_attempt_at is None and row.due_at is not None and row.due_at > now:
-        yield Blocker("not_due", "It is scheduled for later.", row.created_at, row.due_at, _now(row))
+        yield Blocker("not_due", "It is scheduled for later.", row.created_at, row.due_at, _publish_call(row))
 
 
-def _now(row: Publication) -> ClearingCall:
+def _publish_call(row: Publication) -> ClearingCall:
+    """The call that sends it at once."""
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     return ClearingCall("POST", path, {"outlets": [encode("out", row.outlet_id)]})
 
 
 def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
+    """Its outlet is closed or waits, or its platform would refuse the words."""
     if row.late_policy == "next_slot" and is_too_late(row, now):
         yield too_late(row)
     outlet = row.outlet

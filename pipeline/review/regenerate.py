@@ -28,9 +28,8 @@ from pipeline.models import (
     RawItemStatus,
     SeriesIssue,
 )
-from pipeline.review.decisions import is_drawn, refuse_deleted
-from pipeline.review.rerender import draw_again, update_locked
-from pipeline.review.rerender import lock_with_workspace as _locked
+from pipeline.review.decisions import is_drawn
+from pipeline.review.rerender import draw_again, lock_with_workspace, refuse_deleted, update_locked
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prose.verbatim_edits import collapse
@@ -54,7 +53,7 @@ def retry(
         return _retry_drawing(item, now, expected_version)
     with transaction.atomic():
         raw = _source_of(item)
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
@@ -81,12 +80,16 @@ def retry(
 def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | None) -> GeneratedItem:
     """It was drawn before, and drawing it again broke: a full disk must not cost a person's words."""
     with transaction.atomic():
-        row = _locked(item)
+        row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         update_locked(row, now, error=None)
         broken = Generation.everywhere.filter(pk=row.generation_id).first()
         said = broken.answers.get(REDRAW, {}) if broken is not None else {}
+        if broken is not None:
+            # The new run has it, and is the one that loses it when the item is erased.
+            kept = {name: one for name, one in broken.answers.items() if name != REDRAW}
+            Generation.everywhere.filter(pk=broken.pk).update(answers=kept)
         draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))
     return row
 
@@ -99,7 +102,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
     hint = collapse(strip_invisible(hint))
     with transaction.atomic():
         raw = _source_of(item)
-        row = _locked(item)
+        row = lock_with_workspace(item)
         refuse_deleted(row)
         if row.status in ITEMS_IN_MAKING:
             message = f"It is {row.status}; wait until it is made."
@@ -128,7 +131,7 @@ def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: da
     In the caller's transaction, who calls `reserve` for its run last. Raises `Conflict`.
     """
     raw = _source_of(item)
-    row = _locked(item)
+    row = lock_with_workspace(item)
     refuse_deleted(row)
     generation = _another_run(row, raw, workspace, now)
     if raw is not None:

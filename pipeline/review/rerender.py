@@ -1,15 +1,19 @@
-"""What a change of words that are drawn or filmed does to an item: a revision, and a run that asks no writer."""
+"""What a change of words that are drawn or filmed does to an item: a revision, and a run that asks no writer.
+
+Here too are the lock, the writing and the refusals that all who change an item share.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from config.core import dispatcher, states
+from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import generate, publish
 from pipeline.generate import acceptance
 from pipeline.generate.lifecycle import REDRAW
-from pipeline.models import GeneratedItem, Generation, GenerationStage, Revision
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationStage, Revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +23,27 @@ if TYPE_CHECKING:
 
 
 def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
+    """The item as it is now, locked until the transaction ends, with its workspace."""
     row: GeneratedItem = (
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
     )
     return row
+
+
+def refuse_deleted(row: GeneratedItem) -> None:
+    """Raises `Conflict` for an item that was erased."""
+    if row.deleted_at is not None:
+        raise Conflict.because(code="deleted", message="It was deleted.", field=None)
+
+
+def why_promised(row: GeneratedItem) -> tuple[str, str]:
+    """Why the files of an editable item that isn't ready stay as they are, and what to do first.
+
+    `("is scheduled", "Unschedule it first")`, each to be put into a sentence.
+    """
+    if row.status == GeneratedItemStatus.SCHEDULED:
+        return "is scheduled", "Unschedule it first"
+    return "couldn't be published", "Cancel the failed posts first"
 
 
 def update_locked(row: GeneratedItem, now: datetime, **values: Any) -> None:

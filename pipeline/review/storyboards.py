@@ -7,6 +7,7 @@ anew. What is found wrong is a warning then: a person has written them, and a pe
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,7 @@ from pipeline import generate
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import list_characters, missing
+from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.render.video.storyboard import outside, storyboard_faults
@@ -53,9 +54,9 @@ def stored_storyboard(item: GeneratedItem) -> StoredStoryboard | None:
     return stored_storyboard_in(list(rows.order_by("position", "id")))
 
 
-def stored_storyboard_in(there: Sequence[Asset]) -> StoredStoryboard | None:
-    """The same out of the files of an item, in their order."""
-    stored = next((one for one in there if one.role == ROLE), None)
+def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
+    """The same out of the files of an item, in their order. None where there is none, or its file can't be read."""
+    stored = next((asset for asset in assets if asset.role == ROLE), None)
     if stored is None:
         return None
     try:
@@ -63,10 +64,10 @@ def stored_storyboard_in(there: Sequence[Asset]) -> StoredStoryboard | None:
     except (OSError, ValueError, Refused):
         # Its file was lost, or an earlier release wrote what this one can't film: the item is shown without.
         return None
-    return StoredStoryboard(board, tuple(one for one in there if one.role == "frame"))
+    return StoredStoryboard(board, tuple(asset for asset in assets if asset.role == "frame"))
 
 
-def read(data: Mapping[str, Any]) -> Storyboard:
+def read_board(data: Mapping[str, Any]) -> Storyboard:
     """The storyboard of a caller's JSON. Raises `Invalid`, naming the member."""
     try:
         return storyboard_json.read(data)
@@ -106,12 +107,10 @@ def edit(
 
 
 def _refuse_unless_ready(row: GeneratedItem) -> None:
-    if row.deleted_at is not None:
-        raise Conflict.because(code="deleted", message="It was deleted.", field=None)
+    """Raises `Conflict`, with what to do first where its film is promised."""
+    rerender.refuse_deleted(row)
     if row.status in EDITABLE_ITEMS - {GeneratedItemStatus.READY}:
-        is_scheduled = row.status == GeneratedItemStatus.SCHEDULED
-        what = "is scheduled" if is_scheduled else "couldn't be published"
-        first = "Unschedule it first" if is_scheduled else "Cancel the failed posts first"
+        what, first = rerender.why_promised(row)
         message = f"Its video {what}. {first}, then edit the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
     if row.status not in EDITABLE_ITEMS:
@@ -122,14 +121,15 @@ def _refuse_unless_ready(row: GeneratedItem) -> None:
 def _filmable(before: Storyboard, board: Storyboard) -> Storyboard:
     """With what was written anew laid out. Raises `Invalid` with a sentence for each place that can't be filmed."""
     odd = [
-        Detail(f"{ROLE}.overlays[{place}]", "bad_storyboard", said)
-        for place, said in storyboard_edits.oddities(board)
+        Detail(f"{ROLE}.overlays[{place}]", "bad_storyboard", message)
+        for place, message in storyboard_edits.oddities(board)
     ]
     if odd:
         raise Invalid(*odd)
     try:
         laid = storyboard_edits.relaid(board)
     except storyboard_edits.Unfit as unfit:
+        # `t3` names the text that begins with `overlays[3]`.
         where = f"{ROLE}.overlays[{unfit.place[1:]}]"
         raise Invalid.one(field=where, code=unfit.code, message=unfit.message) from unfit
     found = list(_problems(before, laid))
@@ -139,6 +139,7 @@ def _filmable(before: Storyboard, board: Storyboard) -> Storyboard:
 
 
 def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
+    """Each change that a person can't make, and each place that can't be filmed or read."""
     for name in _KEPT:
         if getattr(before, name) != getattr(board, name):
             message = f"It stays as it is, {getattr(before, name)}: the film is made for that."
@@ -148,19 +149,24 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
             f"{ROLE}.caption_look", "fixed", "How captions look stays as its engine has laid it out."
         )
     for sentence in storyboard_faults(board):
-        where, _, said = sentence.partition(": ")
-        yield Detail(f"{ROLE}.{where}", "bad_storyboard", said[:1].upper() + said[1:])
+        where, _, message = sentence.partition(": ")
+        yield Detail(f"{ROLE}.{where}", "bad_storyboard", message[:1].upper() + message[1:])
     strange = sorted(set(board.assets) - set(before.assets))
     if strange:
         message = f"The film has no file of the name {strange[0]}; its storyboard names those that it has."
         yield Detail(f"{ROLE}.scenes", "unknown_asset", message)
     yield from _problems_of_sound(before, board)
+    yield from _problems_of_words(before, board)
+
+
+def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
+    """Words that nobody sees: an app lies over them, and didn't before, or no font draws them."""
     covered = set(outside(board)) - set(outside(before))
     for text in storyboard_edits.texts(board):
         where = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):
             yield Detail(where, "outside", f"An app covers these words: “{text.words[:60]}”.")
-        absent = missing(text.words)
+        absent = undrawable_clusters(text.words)
         if absent:
             message = f"The fonts for films have no glyphs for {list_characters(absent)}."
             yield Detail(where, "missing_glyphs", message)
@@ -201,7 +207,7 @@ def _moments(board: Storyboard) -> list[tuple[float, float, str, float]]:
 def _values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[str, Any]:
     """What of the item follows from the change: its body, and what follows that."""
     language = row.language or after.meta.language
-    body = followed(row.body, before, after, language=language)
+    body = body_as_shown(row.body, before, after, language=language)
     values: dict[str, Any] = {}
     if body != row.body:
         said = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
@@ -210,42 +216,69 @@ def _values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[s
     return values
 
 
-def followed(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:
-    """The body whose lines stand on the screen, as they stand there now: other words, another order, fewer."""
+def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:
+    """The body with its lines as the film now says them: reworded, reordered, or gone.
+
+    Lines that stand on no screen stay.
+    """
     was, now = _said_by(before), _said_by(after)
     lines = body.splitlines()
-    places: list[int] = []
-    fresh: list[tuple[tuple[int, int], str]] = []
+    shown = _shown_lines(lines, was, language)
+    if not shown:
+        return body
     order = {key: number for number, key in enumerate(now)}
+    fresh: list[tuple[int, int, str]] = []
+    for place, keys in shown.items():
+        left = [key for key in keys if key in now]
+        if left:
+            words = [now[key] for key in left]
+            is_same = words == [was[key] for key in keys]
+            fresh.append((order[left[0]], place, lines[place].strip() if is_same else ": ".join(words)))
+    # Fewer words than places: scenes were taken out.
+    refilled = dict(zip(shown, (words for *_, words in sorted(fresh)), strict=False))
+    return "\n".join(
+        refilled.get(place, line)
+        for place, line in enumerate(lines)
+        if place not in shown or place in refilled
+    )
+
+
+_TextKey = tuple[str, int]
+"""The name of a text, and how many of that name came before it; a text keeps it wherever it goes."""
+
+
+def _shown_lines(
+    lines: Sequence[str], said: Mapping[_TextKey, str], language: str
+) -> dict[int, tuple[_TextKey, ...]]:
+    """The texts that say a line, by the line's place, for each line that stands on the screen.
+
+    Of equal lines the first is the first text's, the second the second's; where there are more lines than texts, the
+    last ones are the first text's too.
+    """
+    by_words: defaultdict[str, list[tuple[_TextKey, ...]]] = defaultdict(list)
+    for keys, words in _candidates(said):
+        by_words[words].append(keys)
+    found: dict[int, tuple[_TextKey, ...]] = {}
+    taken: set[_TextKey] = set()
     for place, line in enumerate(lines):
-        said = storyboard_edits.plain(typeset(line.strip(), language))
-        keys = next((keys for keys, words in _candidates(was) if words == said), None)
-        if keys is None:
-            continue
-        places.append(place)
-        if any(key in now for key in keys):
-            words = [now[key] for key in keys if key in now]
-            same = words == [was[key] for key in keys]
-            shown = line.strip() if same else ": ".join(words)
-            fresh.append(((order[next(key for key in keys if key in now)], place), shown))
-    in_order = [words for _, words in sorted(fresh)]
-    filled = dict(zip(places, in_order, strict=False))
-    kept_lines = [
-        filled.get(place, line) for place, line in enumerate(lines) if place not in places or place in filled
-    ]
-    return "\n".join(kept_lines) if places else body
+        candidates = by_words.get(storyboard_edits.plain(typeset(line.strip(), language)))
+        if candidates:
+            keys = next((keys for keys in candidates if taken.isdisjoint(keys)), candidates[0])
+            found[place] = keys
+            taken.update(keys)
+    return found
 
 
-def _said_by(board: Storyboard) -> dict[tuple[str, int], str]:
-    """The words of each text by its name and how many of that name came before; they keep it wherever they go."""
-    found: dict[tuple[str, int], str] = {}
+def _said_by(board: Storyboard) -> dict[_TextKey, str]:
+    """The words of each text, in the order in which they come in."""
+    found: dict[_TextKey, str] = {}
     for text in storyboard_edits.texts(board):
         number = sum(name == text.name for name, _ in found)
         found[text.name, number] = storyboard_edits.plain(text.words)
     return found
 
 
-def _candidates(said: Mapping[tuple[str, int], str]) -> Iterator[tuple[tuple[tuple[str, int], ...], str]]:
+def _candidates(said: Mapping[_TextKey, str]) -> Iterator[tuple[tuple[_TextKey, ...], str]]:
     """Each text, and each two in a row as a label and what it names."""
     pairs = list(said.items())
     for key, words in pairs:

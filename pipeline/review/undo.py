@@ -14,6 +14,7 @@ from config.core.ids import decode
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, Revision
 from pipeline.review import asset_order, bulk_review, decisions, variants
+from pipeline.review.rerender import update_locked
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 
 
 def undo(item: GeneratedItem, former: Mapping[str, Any], *, by: str, now: datetime) -> GeneratedItem:
-    """`former` is what the act left in `Decided` or `Cleared`. Raises `Conflict`; where something has happened to the item since,
-    `states.Overtaken`.
+    """The item as it was before the act; `former` is what that left in `Decided`.
+
+    Raises `Conflict` where it can't be taken back, `states.Overtaken` where something has happened to the item since.
     """
     with transaction.atomic():
         return _UNDONE[former["act"]](item, former, by, now)
 
 
 def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """The approval is taken back, and the variants that it set aside are ready again."""
     del by
     publish.lock_groups([item.variant_group])
     row: GeneratedItem = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
@@ -44,22 +47,19 @@ def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: date
 
 def _take_back_variants(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
     if former["aside"]:
-        variants.take_back(row, {UUID(one) for one in former["aside"]}, at=former["at"], now=now)
+        variants.take_back(row, {UUID(key) for key in former["aside"]}, at=former["at"], now=now)
 
 
 def _put_back(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
+    """Write approval, hold and flag back as they were; the caller holds the row's lock."""
     values: dict[str, Any] = {
         "approved_by": former["approved_by"],
         "approved_at": parse_datetime(former["approved_at"]) if former["approved_at"] else None,
         "approved_revision": former["approved_revision"],
         "held": former["held"],
         "flagged": former["flagged"],
-        "version": row.version + 1,
-        "updated_at": now,
     }
-    GeneratedItem.everywhere.filter(pk=row.pk).update(**values)
-    for name, value in values.items():
-        setattr(row, name, value)
+    update_locked(row, now, **values)
 
 
 def _rejection(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
@@ -79,7 +79,7 @@ def _promise(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     # The variants first, in the order in which everybody locks them.
     publish.lock_groups([item.variant_group])
     expected: int | None = former["version"]
-    made = {key for one in former["made"] if (key := decode("pub", one)) is not None}
+    made = {key for public_id in former["made"] if (key := decode("pub", public_id)) is not None}
     row = item
     if made:
         row = publish.cancel(item, now=now, only=made, expected_version=expected)
@@ -96,7 +96,7 @@ def _edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime
     expected: int = former["version"]
     row = item
     if former["order"] is not None:
-        order = [UUID(one) for one in former["order"]]
+        order = [UUID(key) for key in former["order"]]
         row = asset_order.arrange(row, order, now=now, expected_version=expected)
         expected = row.version
     changes: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     """The variant that was asked for goes; one that somebody has decided on or edited meanwhile stays."""
     del by
     # Under the lock that everybody takes who decides on it: what is read here stays so until it is gone.
-    row = next(one for one in publish.lock_groups([item.variant_group]) if one.pk == item.pk)
+    row = next(variant for variant in publish.lock_groups([item.variant_group]) if variant.pk == item.pk)
     if (
         row.status
         not in {

@@ -25,7 +25,7 @@ SUPERSEDED = "superseded"
 def choose(
     item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
 ) -> list[GeneratedItem]:
-    """Reject its siblings that are ready; returns them. Those that were promised somewhere stay as they are.
+    """Reject the siblings of an item that are ready; returns them. Those that were promised somewhere stay as they are.
 
     With `expected_versions` those alone that were looked at: one that came meanwhile waits on.
 
@@ -34,9 +34,9 @@ def choose(
     """
     with transaction.atomic():
         group = lock_groups([item.variant_group])
-        chosen = next(one for one in group if one.pk == item.pk)
-        for one in group:
-            states.refuse_other_version(one.version, (expected_versions or {}).get(one.pk))
+        chosen = next(variant for variant in group if variant.pk == item.pk)
+        for variant in group:
+            states.refuse_other_version(variant.version, (expected_versions or {}).get(variant.pk))
         if chosen.deleted_at is not None or chosen.status in {
             GeneratedItemStatus.QUEUED,
             GeneratedItemStatus.GENERATING,
@@ -47,15 +47,17 @@ def choose(
             raise Conflict.because(code="not_ready", message=message)
         message = "Another variant of the same group was chosen; restore it to use it too."
         others = [
-            one
-            for one in group
-            if one.pk != item.pk and one.status == GeneratedItemStatus.READY and not one.deleted_at
+            variant
+            for variant in group
+            if variant.pk != item.pk
+            and variant.status == GeneratedItemStatus.READY
+            and not variant.deleted_at
         ]
         if expected_versions is not None:
-            others = [one for one in others if one.pk in expected_versions]
-        for one in others:
+            others = [variant for variant in others if variant.pk in expected_versions]
+        for variant in others:
             rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
-            states.move(one, "rejected", rejection=rejection, updated_at=now)
+            states.move(variant, "rejected", rejection=rejection, updated_at=now)
     return others
 
 
@@ -64,14 +66,14 @@ def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: da
     with transaction.atomic():
         group = lock_groups([item.variant_group])
         restored = 0
-        for one in group:
-            why = one.rejection or {}
+        for variant in group:
+            rejection = variant.rejection or {}
             # Whoever decided on it since then has the last word.
-            is_set_aside = one.status == GeneratedItemStatus.REJECTED and (
-                why.get("code"),
-                why.get("at"),
+            is_set_aside = variant.status == GeneratedItemStatus.REJECTED and (
+                rejection.get("code"),
+                rejection.get("at"),
             ) == (SUPERSEDED, at)
-            if one.pk in others and is_set_aside and one.deleted_at is None:
-                states.move(one, "ready", rejection=None, updated_at=now)
+            if variant.pk in others and is_set_aside and variant.deleted_at is None:
+                states.move(variant, "ready", rejection=None, updated_at=now)
                 restored += 1
     return restored

@@ -144,12 +144,12 @@ def test_a_day_of_clicks_waits_a_while_and_is_added_up_by_dimensions(alice, ask,
 
 def test_the_mark_is_written_with_the_counts_or_not_at_all(alice, monkeypatch):
     monkeypatch.setattr(
-        click_counts, "_told", [*click_counts._told, lambda _: (_ for _ in ()).throw(DatabaseError)]
+        click_counts, "_listeners", [*click_counts._listeners, lambda _: (_ for _ in ()).throw(DatabaseError)]
     )
     come(alice, "text")
     assert not HitCount.everywhere.exists()
     assert not RollupDay.everywhere.exists()
-    monkeypatch.setattr(click_counts, "_told", click_counts._told[:-1])
+    monkeypatch.setattr(click_counts, "_listeners", click_counts._listeners[:-1])
     assert click_counts.flush() == 1
     assert RollupDay.everywhere.count() == HitCount.everywhere.count() == 1
 

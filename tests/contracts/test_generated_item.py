@@ -305,14 +305,14 @@ def test_change_between_our_look_and_the_lock_is_a_version_conflict(alice, monke
     from pipeline.review import decisions
 
     item = alice.ready()
-    locked = decisions._locked
+    locked = decisions.lock_with_workspace
 
     def overtaken(row):
         GeneratedItem.everywhere.filter(pk=row.pk).update(version=50)
         return locked(row)
 
     tag = alice.api.get(f"/generated/{item['id']}")["ETag"]
-    monkeypatch.setattr(decisions, "_locked", overtaken)
+    monkeypatch.setattr(decisions, "lock_with_workspace", overtaken)
     answer = alice.api.patch(f"/generated/{item['id']}", {"title": "Late"}, headers={"If-Match": tag})
     assert refusal(answer) == (412, "version_conflict", [(None, "version_conflict")])
 

@@ -17,7 +17,7 @@ from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
 from pipeline.render.picture_plan import MARGIN, UPRIGHT, AvailableMedia, Disc, Layout, Panel, Portrait, Wash
-from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.text_layout import ink, seen
 from tests.engines.material import URL, blocks, brief_of, said
 
@@ -334,7 +334,7 @@ def test_fixed_words_know_scripts_and_regions() -> None:
 def test_fixed_words_can_be_drawn(language: str) -> None:
     words = fixed_words(language)
 
-    assert missing(f"{words.swipe} {words.recap} {words.read_on} {words.follow}") == ()
+    assert undrawable_clusters(f"{words.swipe} {words.recap} {words.read_on} {words.follow}") == ()
     assert (language == "en") is (words == fixed_words("tlh"))
     assert "@ann" in words.follow.format("@ann")
 

@@ -15,7 +15,7 @@ from accounts import workspaces
 from config.core.ids import encode, uuid7
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
 from pipeline.pages.calendar import queries as board
-from pipeline.pages.calendar.date_range import span_of
+from pipeline.pages.calendar.date_range import date_range_of
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
 from pipeline.schedule import queues, series
@@ -60,28 +60,49 @@ def items(workspace, count):
 
 @pytest.mark.parametrize(("on", "hours"), [("2027-03-28", 23), ("2027-10-31", 25), ("2027-06-06", 24)])
 def test_a_day_is_as_long_as_its_clocks_make_it(on, hours):
-    (day,) = span_of("day", on, date(2027, 1, 1), BERLIN).days
-    assert (day.hours, day.is_odd) == (hours, hours != 24)
+    (day,) = date_range_of("day", on, date(2027, 1, 1), BERLIN).days
+    assert (day.hours, day.has_clock_change) == (hours, hours != 24)
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Beirut"])
 @pytest.mark.parametrize("view", ["day", "week", "month"])
 def test_days_follow_each_other_without_a_hole(zone, view):
-    span = span_of(view, "2027-01-01", date(2027, 1, 1), ZoneInfo(zone))
+    span = date_range_of(view, "2027-01-01", date(2027, 1, 1), ZoneInfo(zone))
     for _step in range(60):
         days = list(span.days)
         for one, other in itertools.pairwise(days):
             assert (one.ends_at, other.on) == (other.starts_at, one.on + timedelta(days=1))
-        following = span_of(view, span.after.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
+        following = date_range_of(view, span.next.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
         assert following.on > span.on
-        back = span_of(view, following.before.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
+        back = date_range_of(view, following.previous.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
         assert (back.first, back.last) == (span.first, span.last)
         span = following
 
 
 @pytest.mark.parametrize("asked", ["", "soon", "0001-01-01", "9999-12-31", "2027-13-01"])
 def test_what_is_no_date_is_today(asked):
-    assert span_of("week", asked, date(2027, 3, 24), BERLIN).first == date(2027, 3, 22)
+    assert date_range_of("week", asked, date(2027, 3, 24), BERLIN).first == date(2027, 3, 22)
+
+
+@pytest.mark.parametrize("view", ["day", "week", "month"])
+def test_the_first_and_the_last_date_lead_no_further(editor, newsroom, view):
+    """What lies beyond is no date of the calendar: a link there would lead to today."""
+    first = date_range_of(view, "2000-01-01", date(2027, 3, 24), BERLIN)
+    last = date_range_of(view, "2099-12-31", date(2027, 3, 24), BERLIN)
+    assert (first.previous, first.next is None, last.previous is None, last.next) == (
+        None,
+        False,
+        False,
+        None,
+    )
+    shown = {
+        on: editor.get(f"{at(newsroom, 'calendar')}?view={view}&on={on}").content.decode()
+        for on in ("2000-01-01", "2027-03-24", "2099-12-31")
+    }
+    labels = {
+        on: ['aria-label="Previous"' in html, 'aria-label="Next"' in html] for on, html in shown.items()
+    }
+    assert labels == {"2000-01-01": [False, True], "2027-03-24": [True, True], "2099-12-31": [True, False]}
 
 
 def test_posts_stand_on_the_day_that_the_clocks_show(editor, newsroom, feed):

@@ -52,7 +52,7 @@ def test_what_is_changed_is_filmed_again(editor, item):
         2,
         "Harbour boats go electric",
     )
-    (board,) = [storyboards.read(row.generation.answers["redraw"]["storyboard"])]
+    (board,) = [storyboards.read_board(row.generation.answers["redraw"]["storyboard"])]
     names = [one.name for one in storyboard_edits.texts(board) if one.name.startswith("point")]
     assert names == ["point 3", "point 1", "point 2"]
     assert (len(board.scenes), len(before.scenes)) == (4, 5)

@@ -6,12 +6,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts import workspaces
 from accounts.access import tokens
 from config.core.ids import encode, uuid7
-from pipeline.models import GeneratedItem, Outlet, Source
+from pipeline.models import GeneratedItem, Outlet, Persona, Series, Source
 from tests.pipeline.steps import make_items, make_stage, promise
+from tests.webhooks.factories import make_endpoint
 
 
 @pytest.fixture
@@ -75,6 +77,45 @@ def test_an_id_leads_to_its_page(newsroom, alice, vera, ask):
     # A key's page is its owner's.
     key = encode("tok", tokens.mint(newsroom, name="Integration", actor="test").token.pk)
     assert ("Go to" in ask(alice, key), "Go to" in ask(vera, key)) == (True, False)
+
+
+def test_an_id_whose_page_is_not_shown_leads_nowhere(newsroom, alice, ask, as_person):
+    item, source, outlet = add_zeppelins(newsroom, "Kiel")
+    publication = promise(item, outlet)
+    deleted = {"deleted_at": timezone.now()}
+    persona = Persona.everywhere.create(workspace=newsroom, name="Zoe")
+    digest = Series.everywhere.create(workspace=newsroom, name="Week")
+    hidden = [
+        ("gen", "item_page", item, "gen", deleted),
+        ("gen", "item_page", item, "gen", {"test": True}),
+        ("raw", "made", item.raw_item, "raw", deleted),
+        ("raw", "made", item.raw_item, "raw", {"test": True}),
+        ("src", "source_page", source, "src", deleted),
+        ("src", "source_page", source, "src", {"test": True}),
+        ("out", "outlet_page", outlet, "out", deleted),
+        ("per", "persona", persona, "per", deleted),
+        ("ser", "series_one", digest, "ser", deleted),
+        ("ser", "series_one", digest, "ser", {"test": True}),
+        ("whe", "webhook", make_endpoint(newsroom), "whe", deleted),
+    ]
+    for prefix, page, row, argument, change in hidden:
+        rows = type(row).everywhere.filter(pk=row.pk)
+        there = {name: getattr(row, name) for name in change}
+        where = address(newsroom, page, **{argument: row.pk})
+        assert ask(alice, encode(prefix, row.pk))["Go to"] == [(encode(prefix, row.pk), where)]
+        rows.update(**change)
+        assert as_person(alice).get(where).status_code == 404
+        assert "Go to" not in ask(alice, encode(prefix, row.pk)), (prefix, change)
+        if row is item:
+            assert "Go to" not in ask(alice, encode("pub", publication.pk)), change
+        rows.update(**there)
+
+
+def test_the_source_of_what_is_pushed_has_no_page(newsroom, alice, ask, as_person):
+    push = Source.everywhere.get(workspace=newsroom, is_push=True, test=False)
+    assert as_person(alice).get(address(newsroom, "source_page", src=push.pk)).status_code == 404
+    assert "Go to" not in ask(alice, encode("src", push.pk))
+    assert "Sources" not in ask(alice, push.name)
 
 
 def test_commands_and_pages_are_those_of_the_role(newsroom, alice, bob, vera, ask):

@@ -22,7 +22,7 @@ TEXTS = {
 
 
 def test_without_it_they_are_refused_in_words():
-    assert fonts.order() == fonts.ORDER
+    assert fonts.in_order() == fonts.BUNDLED
     with pytest.raises(clusters.MissingGlyphs, match="no glyphs for 港"):
         layout(TEXTS["ja"], (900, 600), Style(), largest=90, smallest=40)
 
@@ -31,7 +31,7 @@ def test_without_it_they_are_refused_in_words():
 @pytest.mark.parametrize("language", TEXTS)
 def test_they_are_laid_out_within_their_box(language):
     text = TEXTS[language]
-    assert clusters.missing(text) == ()
+    assert clusters.undrawable_clusters(text) == ()
     block = layout(text, (900, 600), Style(weight=700), largest=90, smallest=40, language=language)
     assert len(block.lines) > 2
     assert max(line.width for line in block.lines) <= 900

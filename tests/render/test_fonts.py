@@ -10,7 +10,7 @@ from PIL import features
 from pipeline.engines.persona_tweet import say_date
 from pipeline.render.colour import contrast, luminance, mix, parse, readable
 from pipeline.render.typography import fonts
-from pipeline.render.typography.clusters import font_of, is_emoji, missing
+from pipeline.render.typography.clusters import font_of, is_emoji, undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 
 
@@ -22,7 +22,7 @@ def test_each_font_is_named_in_the_licence() -> None:
     files = {path.name for path in fonts.FOLDER.iterdir()}
     licence = (fonts.FOLDER / "OFL.txt").read_text(encoding="utf-8")
 
-    bundled = {fonts._path(font, weight).name for font in fonts.ORDER for weight in (400, 700)}
+    bundled = {fonts._path(font, weight).name for font in fonts.BUNDLED for weight in (400, 700)}
     assert files == bundled | {"OFL.txt"}
     assert [name for name in bundled if name not in licence] == []
     assert "SIL OPEN FONT LICENSE Version 1.1" in licence
@@ -58,11 +58,11 @@ def test_coverage_agrees_with_what_is_drawn() -> None:
 
 
 def test_private_characters_are_nobodys() -> None:
-    assert missing("\ue000 \uf8ff \U000f0000") == ("\ue000", "\uf8ff", "\U000f0000")
+    assert undrawable_clusters("\ue000 \uf8ff \U000f0000") == ("\ue000", "\uf8ff", "\U000f0000")
 
 
 def test_line_ends_and_tabs_count_as_drawn() -> None:
-    assert missing("a\tb\r\nc\u2028d") == ()
+    assert undrawable_clusters("a\tb\r\nc\u2028d") == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from PIL import Image, ImageChops
 
 from pipeline.plugins import Refused
 from pipeline.render.typography import fit_text
-from pipeline.render.typography.clusters import MissingGlyphs, missing, split
+from pipeline.render.typography.clusters import MissingGlyphs, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Block, Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, draw_block, ink, layout
 
@@ -157,7 +157,7 @@ def test_soft_hyphen_is_drawn_only_where_a_line_ends() -> None:
 def test_ideographs_would_break_anywhere_but_before_closing_marks() -> None:
     from pipeline.render.typography.breaks import pieces
 
-    found = split("東京は「雨」です。")
+    found = split_clusters("東京は「雨」です。")
 
     assert ["".join(found[piece.start : piece.end]) for piece in pieces(found)] == [
         "東",
@@ -241,7 +241,7 @@ def test_characters_without_a_look_are_refused(sign: str) -> None:
 
 
 def test_emoji_that_the_font_has_only_in_parts_is_refused() -> None:
-    assert missing("👩🏽‍💻 👩‍💻 👍🏽 🇩🇪 ❤️ 1️⃣ 🏳️‍🌈") == ("👩🏽‍💻",)
+    assert undrawable_clusters("👩🏽‍💻 👩‍💻 👍🏽 🇩🇪 ❤️ 1️⃣ 🏳️‍🌈") == ("👩🏽‍💻",)
 
 
 def test_many_missing_glyphs_are_counted() -> None:
@@ -252,7 +252,7 @@ def test_many_missing_glyphs_are_counted() -> None:
 def test_clusters_stay_together() -> None:
     text = "e\u0301👩‍💻👍🏽🇩🇪🇺🇸1\ufe0f\u20e3"
 
-    assert split(text) == ["e\u0301", "👩‍💻", "👍🏽", "🇩🇪", "🇺🇸", "1\ufe0f\u20e3"]
+    assert split_clusters(text) == ["e\u0301", "👩‍💻", "👍🏽", "🇩🇪", "🇺🇸", "1\ufe0f\u20e3"]
 
 
 def test_combining_marks_are_composed_and_drawn() -> None:

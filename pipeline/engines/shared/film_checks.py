@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.base import Check, judged
 from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import list_characters, missing
+from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.text.links import find_links
@@ -98,6 +98,6 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
 
 def judge_glyphs(words: str) -> Check:
     """Of words as they are set."""
-    absent = missing(words)
+    absent = undrawable_clusters(words)
     fault = f"The fonts for films have no glyphs for {list_characters(absent)}." if absent else None
     return judged("glyphs", "The bundled fonts draw every character.", fault)

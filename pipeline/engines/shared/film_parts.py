@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.shared.fixed_words import source_word
-from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.links import ascii_url, find_links
@@ -54,7 +54,7 @@ def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, 
     titles = [
         title
         for title in ((whole, drop_asides(whole)) if is_harmless else ())
-        if title and not missing(typeset(title, brief.language))
+        if title and not undrawable_clusters(typeset(title, brief.language))
     ]
     short = (one for one in (*titles, *sentences) if drawn_length(one) <= most)
     cut = (first_words(one, most // 2 if is_wide(one) else most) for one in (*titles[:1], *sentences[:1]))

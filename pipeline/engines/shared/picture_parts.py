@@ -12,7 +12,7 @@ from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.render import colour
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.clusters import list_characters, missing, split
+from pipeline.render.typography.clusters import list_characters, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
 from pipeline.render.typography.typeset import typeset
@@ -141,7 +141,9 @@ def handle_of(persona: PersonaCard) -> str:
 def initials_of(name: str) -> str:
     """The first letters of the first and the last word; one of a name in a script without capitals."""
     letters = [
-        word[0] for words in name.split() if (word := [one for one in split(words) if one[0].isalpha()])
+        word[0]
+        for words in name.split()
+        if (word := [one for one in split_clusters(words) if one[0].isalpha()])
     ]
     if not letters:
         return ""
@@ -329,7 +331,7 @@ def check_picture_links(words: str) -> Check:
 
 
 def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
-    absent = missing(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
+    absent = undrawable_clusters(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
     fault = f"The fonts for pictures have no glyphs for {list_characters(absent)}." if absent else None
     return judged("glyphs", "The bundled fonts draw every character.", fault)
 

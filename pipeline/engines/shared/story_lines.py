@@ -16,7 +16,7 @@ from pipeline.engines.shared.source_sentences import FactSentence, polished, sta
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
-from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
 from pipeline.text.links import find_links
@@ -104,7 +104,7 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
     return [
         one
         for one in standing_alone(brief, persona, SENTENCE_CHARACTERS_MOST, count=len)
-        if not missing(typeset(one.words, brief.language))
+        if not undrawable_clusters(typeset(one.words, brief.language))
         and (brief.lane is not None or not first_person_in(one.words, brief.language))
     ]
 

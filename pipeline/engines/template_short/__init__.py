@@ -28,7 +28,7 @@ from pipeline.engines.shared.film_parts import (
 )
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
-from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
@@ -204,7 +204,7 @@ def _points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
         words = _words(sentence)
         if (
             _is_usable(sentence, brief.language)
-            and not missing(typeset(sentence, brief.language))
+            and not undrawable_clusters(typeset(sentence, brief.language))
             and is_allowed(sentence, brief, persona)
             and not any(_is_alike(words, other) for other in said)
         ):

@@ -11,7 +11,7 @@ from pipeline.generate.checks import run_checks
 from pipeline.generate.model.keys import has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.topics.select import pool_of, subject_of
-from pipeline.models import Persona, Topic, WorkspaceDefaults
+from pipeline.models import Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailability
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
@@ -31,9 +31,9 @@ _TOPICS_TRIED: Final = 20
 
 
 def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
-    """Those of the source that can be made from a topic and run here.
+    """The lane's engines that can be made from a topic and run here.
 
-    Where it names none, those of the workspace that say one thing: a slot has enough to say for them.
+    Where the lane names none: the workspace's, only the short ones (`least_lines` 1) if it has any.
     """
     names = source.engines or defaults.engines
     known = {engine.name: engine for engine in availability.engines()}
@@ -43,16 +43,16 @@ def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
 
 
 def unavailable(source: Source) -> Unavailability | None:
-    """Why a lane that is set so can make nothing; None where it can, and for other kinds. It needs not be stored.
+    """Why this lane could make nothing, as a reason and a remedy; None where it can, and for sources that aren't lanes.
 
-    It needs an engine and a topic. Without a model there must also be something that a person wrote for it to say: an
-    approved line of the persona, or whole sentences in the notes or evidence of a topic.
+    The source need not be stored. A lane needs an engine and a topic. Without a model there must also be something that
+    a person wrote for it to say: an approved line of the persona, or whole sentences in the notes or evidence of a topic.
     """
     if source.type != PLUGIN.kind:
         return None
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=source.workspace_id)
     persona_id = source.persona_id or defaults.persona_id
-    persona = _card(persona_id)
+    persona = persona_card(persona_id, None)
     engines = engines_of(source, defaults)
     if not engines:
         reason = _("None of the lane's engines can be made from a topic.")
@@ -61,38 +61,55 @@ def unavailable(source: Source) -> Unavailability | None:
     topics = _topics(source, persona_id)
     has_model = has_key(source)
     if not topics:
-        reason = _("The lane has no topic to speak of.")
-        remedy = (
-            _("Name some in `config.topics`, or add them to the workspace's pool (POST /v1/topics).")
-            if has_model or persona.approved_lines
-            else _give_words("…")
-        )
-        return Unavailability(reason, remedy, code="no_topic", field="config.topics")
+        return _why_no_topic(needs_words=not has_model and not persona.approved_lines)
     if has_model:
         return None
-    # Those that say something themselves first: without approved lines no other one can do.
-    topics.sort(key=lambda topic: not (topic.notes or topic.evidence))
-    if not persona.approved_lines and not (topics[0].notes or topics[0].evidence):
-        reason = _(
-            "This workspace has no model, and nothing else that the lane may say: none of the topics that it names has "
-            "notes or evidence, and the persona has no approved lines."
+    # Topics with words of their own first: without approved lines only those can be made into something.
+    topics.sort(key=lambda topic: not _says_something(topic))
+    return _why_no_words(source, topics[0], persona) or _why_nothing_passes(engines, topics, persona)
+
+
+def _why_no_topic(*, needs_words: bool) -> Unavailability:
+    """`needs_words` where a topic must also say something itself."""
+    reason = _("The lane has no topic to speak of.")
+    remedy = (
+        _remedy_words("…")
+        if needs_words
+        else _("Name some in `config.topics`, or add them to the workspace's pool (POST /v1/topics).")
+    )
+    return Unavailability(reason, remedy, code="no_topic", field="config.topics")
+
+
+def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavailability | None:
+    """Of a lane without a model; `first` is the topic that says the most. None where somebody wrote something."""
+    if persona.approved_lines or _says_something(first):
+        return None
+    reason = _(
+        "This workspace has no model, and nothing else that the lane may say: none of the topics that it names has "
+        "notes or evidence, and the persona has no approved lines."
+    )
+    remedy = _remedy_words(first.title)
+    if topics_in(source.config) and _pool_says_something(source):
+        pool = _(
+            "The workspace's pool has topics with notes: leave `topics` out to take them all, or name some by id in "
+            "`pool` (GET /v1/topics)."
         )
-        remedy = _give_words(topics[0].title)
-        if topics_in(source.config) and _pool_says_something(source):
-            pool = _(
-                "The workspace's pool has topics with notes: leave `topics` out to take them all, or name some by id in "
-                "`pool` (GET /v1/topics)."
-            )
-            remedy = f"{pool} {remedy}"
-        return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
-    why_not: list[str] = []
+        remedy = f"{pool} {remedy}"
+    return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
+
+
+def _why_nothing_passes(
+    engines: Sequence[Engine], topics: Sequence[Topic], persona: PersonaCard
+) -> Unavailability | None:
+    """Of a lane without a model: every engine refuses what there is to say. None where one topic makes something."""
+    refusals: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
-        able, reasons = divide(engines, topic, next(iter(topic.angles), ""), persona)
+        able, refused = makeable_without_model(engines, topic, next(iter(topic.angles), ""), persona)
         if able:
             return None
-        why_not = why_not or reasons
+        refusals = refusals or refused
     reason = _("Without a model nothing can be made of what the lane may say. %(why)s") % {
-        "why": " ".join(_once_each(why_not))
+        "why": " ".join(_grouped_by_reason(refusals))
     }
     remedy = _("Choose other engines, say more in whole sentences, or give the workspace a key for a model.")
     return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
@@ -107,24 +124,25 @@ def makeable(
     """
     if has_key(source):
         return list(engines), []
-    return divide(engines, choice.topic, choice.angle, _card(persona_id))
+    return makeable_without_model(engines, choice.topic, choice.angle, persona_card(persona_id, None))
 
 
-def divide(
+def makeable_without_model(
     engines: Sequence[Engine], topic: Topic, angle: str, persona: PersonaCard
 ) -> tuple[list[Engine], list[str]]:
-    """As `makeable`, without a model: the writer tries each engine, and nothing is stored."""
-    able, why_not = [], []
+    """As `makeable`, where no model writes: the writer tries each engine, and nothing is stored."""
+    able, refusals = [], []
     for engine in engines:
-        reason = _why_not(engine, topic, angle, persona)
-        if reason is None:
+        refusal = _refusal_of(engine, topic, angle, persona)
+        if refusal is None:
             able.append(engine)
         else:
-            why_not.append(f"{engine.name}: {reason}")
-    return able, why_not
+            refusals.append(f"{engine.name}: {refusal}")
+    return able, refusals
 
 
-def _why_not(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) -> str | None:
+def _refusal_of(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) -> str | None:
+    """The sentence with which the engine refuses the topic; None where it can be made."""
     brief, source = brief_of(subject_of(topic, angle), persona)
     try:
         lane_drafts(
@@ -146,33 +164,32 @@ def _topics(source: Source, persona_id: UUID | None) -> list[Topic]:
     listed = topics_in(source.config)
     if not listed:
         return stored
-    there = {topic.title: topic for topic in stored}
-    found = [there.get(title) or Topic(title=title) for title in listed]
+    by_title = {topic.title: topic for topic in stored}
+    found = [by_title.get(title) or Topic(title=title) for title in listed]
     for topic in found:
         topic.notes = listed[topic.title] or topic.notes
     return found
 
 
-def _card(persona_id: UUID | None) -> PersonaCard:
-    persona: Persona | None = Persona.everywhere.filter(pk=persona_id).first() if persona_id else None
-    return persona_card(persona_id, persona.version if persona is not None else None)
+def _says_something(topic: Topic) -> bool:
+    return bool(topic.notes or topic.evidence)
 
 
 def _pool_says_something(source: Source) -> bool:
     pool = Topic.objects.of(source.workspace).filter(source=None, deleted_at=None, test=source.test)
-    return any(topic.notes or topic.evidence for topic in pool.order_by("id")[:_TOPICS_TRIED])
+    return any(_says_something(topic) for topic in pool.order_by("id")[:_TOPICS_TRIED])
 
 
-def _once_each(reasons: Sequence[str]) -> list[str]:
+def _grouped_by_reason(refusals: Sequence[str]) -> list[str]:
     """`["A: why", "B: why"]` as `["A, B: why"]`."""
     engines: dict[str, list[str]] = {}
-    for one in reasons:
-        name, _colon, reason = one.partition(": ")
+    for refusal in refusals:
+        name, _colon, reason = refusal.partition(": ")
         engines.setdefault(reason, []).append(name)
     return [f"{', '.join(names)}: {reason}" for reason, names in engines.items()]
 
 
-def _give_words(title: str) -> str:
+def _remedy_words(title: str) -> str:
     return _(
         "Give a topic notes in whole sentences, on the page Topics, with POST or PATCH /v1/topics, or as "
         '`"config": {"topics": [{"title": %(title)s, "notes": "What may be said about it."}]}`. Or give the persona approved lines, or the workspace '

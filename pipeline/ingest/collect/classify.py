@@ -59,11 +59,14 @@ class KnownRawItem:
 
 @dataclass(frozen=True)
 class KnownEntries:
+    """What the workspace has of a fetch: by `dedup_key`, and by the second key of `raw_item_identity`."""
+
     by_key: Mapping[str, KnownRawItem]
     by_second: Mapping[int, KnownRawItem]
 
 
 def content_of(entry: Entry) -> raw_content.RawContent:
+    """The entry as content to be taken in, its fields as long as the columns are."""
     return raw_content.RawContent(
         external_id=(entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
         url=entry.url[: core_limits.URL_CHARACTERS],
@@ -73,7 +76,7 @@ def content_of(entry: Entry) -> raw_content.RawContent:
         language=entry.language[:35],
         author=entry.author,
         published_at=entry.published_at,
-        media=[{"url": one.url, "type": one.type} for one in entry.media[: limits.MEDIA_PER_ITEM]],
+        media=[{"url": file.url, "type": file.type} for file in entry.media[: limits.MEDIA_PER_ITEM]],
         metadata=entry.metadata,
         is_fetched=True,
     )
@@ -104,6 +107,7 @@ def identify(source_id: UUID, entries: Sequence[Entry]) -> list[Identified]:
 
 
 def _shared_ids(contents: Iterable[raw_content.RawContent], hashes: Iterable[str]) -> set[str]:
+    """Ids that stand in entries of different addresses, or of different content where they have none."""
     places = {
         (content.external_id, content.url or body_hash)
         for content, body_hash in zip(contents, hashes, strict=True)
@@ -253,6 +257,7 @@ def _look_up(
 
 
 def _met(source: Source, one: Identified, there: KnownRawItem | None, by: str) -> ClassifiedEntry | None:
+    """Of an entry that is there already, or that its source leaves out or took back; None for a new one."""
     entry = one.entry
     is_own = there is not None and there.source_id == source.pk
     key = there.key if there is not None and is_own else one.key
@@ -290,6 +295,7 @@ def _is_the_same(source: Source, one: Identified, there: KnownRawItem) -> bool:
 
 
 def _of_age(source: Source, one: Identified, now: datetime) -> ClassifiedEntry | None:
+    """Of an entry that is older than the source takes; None for every other one."""
     published_at = one.entry.published_at
     if not source.max_age_days or published_at is None:
         return None
@@ -301,6 +307,7 @@ def _of_age(source: Source, one: Identified, now: datetime) -> ClassifiedEntry |
 
 
 def _allowance(source: Source) -> int | None:
+    """How many new entries a poll takes; None for all of them."""
     if source.last_polled_at is not None:
         return source.max_burst or limits.MAX_BURST_DEFAULT
     first_poll: Any = source.first_poll

@@ -44,6 +44,7 @@ def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def is_news(judged: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
+    """Whether the decision says something that the log doesn't; `logged` is what `read` found of it."""
     if judged.is_repeated:
         return False
     before = logged.get(judged.key)
@@ -92,14 +93,14 @@ def _is_erased(judged: ClassifiedEntry) -> bool:
 
 
 def note_withdrawn(entries: Iterable[SourceEntry], message: str, *, now: datetime) -> None:
-    """Entries that the source doesn't list any more."""
-    SourceEntry.everywhere.filter(pk__in=[one.pk for one in entries]).update(
+    """Note on entries that the source doesn't list them any more."""
+    SourceEntry.everywhere.filter(pk__in=[entry.pk for entry in entries]).update(
         decision="withdrawn", decided_by="source", code="missing", message=message, decided_at=now
     )
 
 
 def forget(now: datetime) -> int:
-    """Entries that nothing was made of, long after the last decision; some at a time."""
+    """Delete entries that nothing was made of, long after the last decision, some at a time; returns how many."""
     old = SourceEntry.everywhere.filter(
         raw_item__isnull=True, decided_at__lt=now - limits.SOURCE_ENTRIES_KEPT
     )

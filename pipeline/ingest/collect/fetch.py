@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def fetch(source: Source, state: Mapping[str, Any], *, http: Client, now: datetime) -> Fetch:
-    """Raises a `PluginError`; writes nothing."""
+    """What its kind reads of it now; `state` is what that remembers of the last poll. Writes nothing.
+
+    Raises a `PluginError`.
+    """
     kind = kind_of(source.type)
     return kind.fetch(source.config, state, http=http, now=now, environment=environment_of_source(kind))
 
@@ -46,7 +49,10 @@ class Move:
 
 
 def follow(source: Source, target: str, *, now: datetime) -> Move:
-    """`target` is where permanent redirects led at this poll, empty where there were none."""
+    """What becomes of the source's address. It follows where enough polls saw it, and no other source is there.
+
+    `target` is where permanent redirects led at this poll, empty where there were none.
+    """
     if not target or not _may_follow(source.config.get("url"), target):
         return Move(None)
     before = source.moved if source.moved and source.moved["to"] == target else None
@@ -73,6 +79,7 @@ def _may_follow(address: Any, target: str) -> bool:
 
 
 def _moved_config(source: Source, target: str) -> Mapping[str, Any] | None:
+    """Its settings with that address; None where its kind doesn't take it."""
     try:
         return kind_of(source.type).clean_config({**source.config, "url": target})
     except ConfigInvalid:

@@ -56,7 +56,7 @@ NOTES_KEPT: Final = 20
 
 def rhythm(published: Iterable[datetime | None]) -> timedelta | None:
     """Half of the median gap between the newest entries; None where fewer than two say when they are from."""
-    moments = sorted({one for one in published if one is not None}, reverse=True)
+    moments = sorted({moment for moment in published if moment is not None}, reverse=True)
     moments = moments[: limits.POLL_RHYTHM_ENTRIES]
     gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
     return timedelta(seconds=median(gaps) / 2) if gaps else None
@@ -152,6 +152,7 @@ def _workspace_of(source: Source) -> Workspace:
 
 
 def _least(workspace: Workspace) -> timedelta:
+    """The shortest wait between two polls that the workspace's plan allows."""
     least = credit_account.plan_limits(workspace).poll_interval_minutes_least
     return timedelta(minutes=1 if workspace.is_unlimited else least)
 
@@ -175,6 +176,7 @@ def _polled(
     window: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
+    """Set the next poll after one that went well, and keep what it saw; it ends a row of failures."""
     own = own_interval(
         rhythm=rhythm(entry.published_at for entry in fetched.entries),
         previous=timedelta(seconds=source.interval_seconds) if source.interval_seconds else None,
@@ -183,8 +185,8 @@ def _polled(
         default=timedelta(minutes=kind_of(source.type).default_interval_minutes),
     )
     source.interval_seconds = int(own.total_seconds())
-    told = websub.follow(source, fetched.hub, now=now)
-    at_least = max(fetched.wait_at_least or timedelta(0), told or timedelta(0))
+    wait_of_hub = websub.follow(source, fetched.hub, now=now)
+    at_least = max(fetched.wait_at_least or timedelta(0), wait_of_hub or timedelta(0))
     interval = interval_of(source, workspace)
     next_poll = fetched.quiet.end_after(now + poll_wait(interval, at_least=at_least, jitter=_jitter()))
     move = follow(source, fetched.moved_to, now=now)
@@ -217,16 +219,16 @@ def _polled(
 
 def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, str]]:
     """What is to be known of the source. One that answers "not modified" was not read again: what was said still holds."""
-    notes = [{"code": one.code, "message": one.message[:MESSAGE_CHARACTERS]} for one in fetched.notes]
+    notes = [{"code": note.code, "message": note.message[:MESSAGE_CHARACTERS]} for note in fetched.notes]
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
         notes.append({"code": "malformed_entries", "message": message})
     if fetched.not_modified:
-        told = {one["code"] for one in notes}
+        codes = {note["code"] for note in notes}
         notes += [
-            one
-            for one in source.notes or []
-            if one["code"] not in told and not one["code"].startswith("moved")
+            note
+            for note in source.notes or []
+            if note["code"] not in codes and not note["code"].startswith("moved")
         ]
     if also is not None:
         notes.append({"code": also.code, "message": also.message[:MESSAGE_CHARACTERS]})
@@ -286,6 +288,7 @@ def _gone(source: Source, error: Mapping[str, str], now: datetime, **changes: An
 
 
 def tell_failing(source: Source, now: datetime) -> None:
+    """Tell endpoints and people that it fails, or is gone, in the transaction that says so on the row."""
     events.record(
         "source.failing",
         workspace_id=source.workspace_id,

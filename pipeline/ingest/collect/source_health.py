@@ -1,4 +1,7 @@
-"""How a source is doing, in words."""
+"""How a source is doing, in words.
+
+A person pauses a source, and lets it go on, by `collect/crud.py`. Polls make it `failing`, then `gone`: `poll_source.py`.
+"""
 
 from __future__ import annotations
 

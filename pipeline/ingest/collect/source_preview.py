@@ -121,12 +121,15 @@ class _HurriedClient(Client):
 
 @dataclass
 class _Answer:
+    """What a thread leaves: what was fetched, or what went wrong."""
+
     fetched: Fetch | None = None
     error: BaseException | None = None
     is_there: threading.Event = field(default_factory=threading.Event)
 
 
 def _fetch_in_time(source: Source, now: datetime) -> Fetch:
+    """Raises `Invalid` where it can't be read within `PREVIEW_SECONDS`."""
     answer = _Answer()
 
     def ask() -> None:
@@ -153,5 +156,6 @@ def _fetch_in_time(source: Source, now: datetime) -> Fetch:
 
 
 def _unread(error: PluginError) -> Invalid:
+    """Why a source can't be read, at the setting concerned."""
     named: Any = getattr(error, "field", None)
     return Invalid(Detail(named or "config", error.code, error.message))

@@ -35,10 +35,12 @@ class SourcesExceeded(AppError):
 
 
 def kind_of(source_type: str) -> SourceKind:
+    """Raises `UnknownKind` where no plug-in has that type."""
     return plugins.get("sources", source_type, SourceKind)
 
 
 def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as they are stored; raises `Invalid` naming every one that can't be used."""
     try:
         return kind.clean_config(config)
     except ConfigInvalid as error:
@@ -85,7 +87,7 @@ def written(settings: Mapping[str, Any]) -> str:
 
 def _is_short(value: object) -> bool:
     listed = value if isinstance(value, list) else [value]
-    is_plain = all(isinstance(one, str | int | float) for one in listed) or (
+    is_plain = all(isinstance(member, str | int | float) for member in listed) or (
         isinstance(value, dict) and set(value) == {"every_hours"}
     )
     return is_plain and len(str(value)) <= _LONGEST_SHOWN
@@ -109,6 +111,7 @@ def check_references(
     *,
     test: bool,
 ) -> None:
+    """Raises `Invalid` for an engine, a persona or an outlet that the workspace doesn't have."""
     for name in engines:
         acceptance.engine_named(name)
     known = Persona.objects.of(workspace).filter(deleted_at=None)
@@ -119,23 +122,27 @@ def check_references(
 
 
 def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -> None:
-    """Whether the topics that a brand lane names (`config.pool`) are in the workspace's pool."""
+    """Raises `Invalid` naming each topic of a brand lane (`config.pool`) that isn't in the workspace's pool."""
     wanted = list(config.get("pool") or ())
     rows = Topic.objects.of(workspace).filter(
-        pk__in=[key for one in wanted if (key := decode("top", one))], test=test, source=None, deleted_at=None
+        pk__in=[key for name in wanted if (key := decode("top", name))],
+        test=test,
+        source=None,
+        deleted_at=None,
     )
-    there = {encode("top", key) for key in rows.values_list("pk", flat=True)} if wanted else set()
+    known = {encode("top", key) for key in rows.values_list("pk", flat=True)} if wanted else set()
     message = "The workspace's pool has no such topic; GET /v1/topics lists them."
     faults = [
         Detail(f"config.pool[{index}]", "unknown_topic", message)
-        for index, one in enumerate(wanted)
-        if one not in there
+        for index, name in enumerate(wanted)
+        if name not in known
     ]
     if faults:
         raise Invalid(*faults)
 
 
 def check_interval(workspace: Workspace, minutes: int | None) -> None:
+    """Raises `Invalid` for a shorter wait between polls than the plan allows; None is the source's own rhythm."""
     least = credit_account.plan_limits(workspace).poll_interval_minutes_least
     if minutes is not None and minutes < least and not workspace.is_unlimited:
         message = f"The workspace's plan polls every {least} minutes at most often."
@@ -143,6 +150,7 @@ def check_interval(workspace: Workspace, minutes: int | None) -> None:
 
 
 def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
+    """Raises `SourcesExceeded` where one more active source is too many; in a transaction, which keeps others waiting."""
     most = credit_account.plan_limits(workspace).active_sources_most
     if workspace.is_unlimited:
         return
@@ -157,5 +165,6 @@ def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
 
 
 def name_for(kind: SourceKind, config: Mapping[str, Any]) -> str:
+    """The name of a source that nobody named: its kind, and the first setting that is a text."""
     words = next((str(value) for value in config.values() if isinstance(value, str)), "")
     return f"{kind.label} {words}".strip()[: limits.NAME_CHARACTERS]

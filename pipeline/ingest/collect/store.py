@@ -75,6 +75,7 @@ def _store(
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
+    """New entries together, or each by itself where that doesn't go; `defaults` is None where there are none."""
     if defaults is None:
         return
     wanted = [raw_content.Wanted(one.content, one.skip) for one in portion if one.content is not None]
@@ -98,31 +99,32 @@ def _store(
 
 
 def _store_alone(
-    source: Source, workspace: Workspace, one: ClassifiedEntry, defaults: WorkspaceDefaults, now: datetime
+    source: Source, workspace: Workspace, judged: ClassifiedEntry, defaults: WorkspaceDefaults, now: datetime
 ) -> None:
-    if one.content is None:
+    """A new entry; too few credits let it wait, and what somebody else brought meanwhile is met."""
+    if judged.content is None:
         return
 
     def note(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
         # Where somebody was faster by a moment, the next poll judges it anew.
-        said = one if outcome == "new" else _met_meanwhile(one)
-        entry_log.write(source, [(said, raw_item_id)], now=now)
+        decided = judged if outcome == "new" else _met_meanwhile(judged)
+        entry_log.write(source, [(decided, raw_item_id)], now=now)
 
     store_raw_item.push(
         workspace,
         source,
-        one.content,
+        judged.content,
         defaults=defaults,
         when_short="wait",
-        skip=one.skip,
+        skip=judged.skip,
         beside=note,
         now=now,
     )
 
 
-def _met_meanwhile(one: ClassifiedEntry) -> ClassifiedEntry:
+def _met_meanwhile(judged: ClassifiedEntry) -> ClassifiedEntry:
     message = _("It is there already: it came in from elsewhere at the same moment.")
-    return replace(one, decision="unchanged", code="met", message=message)
+    return replace(judged, decision="unchanged", code="met", message=message)
 
 
 def _follow_up(source: Source, workspace: Workspace, one: ClassifiedEntry, now: datetime) -> None:
@@ -151,6 +153,7 @@ def _follow_up(source: Source, workspace: Workspace, one: ClassifiedEntry, now: 
 
 
 def _compare(source: Source, judged: Sequence[ClassifiedEntry], now: datetime) -> dict[str, Any]:
+    """Take back what was removed from the list; what the next list is compared with."""
     # What a document says was deleted isn't in its list, and would stand below everything that still is.
     listed = [
         (one.key, one.entry.published_at) for one in judged if not one.is_repeated and not one.entry.withdrawn
@@ -170,6 +173,7 @@ def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
 
 
 def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
+    """Note that the source took these back, by the names of `name_of`; raw items of another source stay."""
     if not gone:
         return
     rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(
@@ -209,7 +213,11 @@ def name_of(key: str) -> str:
 
 
 def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> PollResult:
-    """`listed` holds each entry's key and date, in the order of the document, newest first."""
+    """What was taken back since the list before, and what to compare the next one with.
+
+    `previous` is the state that an earlier call left, None at the first; `listed` holds each entry's key and date, in the
+    order of the document, newest first.
+    """
     now: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
     if previous is None:
         return PollResult({"listed": now, "missing": []})

@@ -29,13 +29,15 @@ class Day:
         return (self.ends_at - self.starts_at).total_seconds() / 3600
 
     @property
-    def is_odd(self) -> bool:
-        """The clocks are changed on it."""
+    def has_clock_change(self) -> bool:
+        """It has not 24 hours, because the clocks change on it."""
         return self.hours != _HOURS
 
 
 @dataclass(frozen=True)
 class DateRange:
+    """The days from `first` to `last` in a zone; `on` is the day that was asked for."""
+
     view: str
     on: date
     first: date
@@ -57,20 +59,25 @@ class DateRange:
         return start_of(self.last + timedelta(days=1), self.zone)
 
     @property
-    def before(self) -> date:
+    def previous(self) -> date | None:
+        """A date in the range before this one; None where that isn't in `YEARS`."""
         return self._step(-1)
 
     @property
-    def after(self) -> date:
+    def next(self) -> date | None:
+        """A date in the range after this one; None where that isn't in `YEARS`."""
         return self._step(1)
 
-    def _step(self, way: int) -> date:
+    def _step(self, direction: int) -> date | None:
+        """One range back for -1, one on for 1."""
         if self.view == DAY:
-            return self.on + timedelta(days=way)
-        if self.view == WEEK:
-            return self.on + timedelta(days=7 * way)
-        # From the middle of a month each step reaches the next one, however long it is.
-        return (self.on.replace(day=15) + timedelta(days=30 * way)).replace(day=1)
+            found = self.on + timedelta(days=direction)
+        elif self.view == WEEK:
+            found = self.on + timedelta(days=7 * direction)
+        else:
+            # From the middle of a month each step reaches the next one, however long it is.
+            found = (self.on.replace(day=15) + timedelta(days=30 * direction)).replace(day=1)
+        return found if found.year in YEARS else None
 
 
 def start_of(on: date, zone: ZoneInfo) -> datetime:
@@ -78,8 +85,11 @@ def start_of(on: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(on, time.min, tzinfo=zone).astimezone(UTC)
 
 
-def span_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
-    """What isn't a date of this century is today."""
+def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
+    """The days that a view around that date shows, for a week or month in whole weeks.
+
+    An unknown view is a week; what is no date in `YEARS` is today.
+    """
     if view not in VIEWS:
         view = WEEK
     on = _read(asked) or today
@@ -97,6 +107,7 @@ def span_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
 
 
 def _read(text: str) -> date | None:
+    """An ISO date; None for any other text, and for a year that isn't in `YEARS`."""
     try:
         found = date.fromisoformat(text)
     except ValueError:

@@ -76,12 +76,13 @@ class FillForm(forms.Form):
                 for count in A_DAY_OFFERED
             ),
         ]
-        fields["outlets"].choices = [(encode("out", one.pk), one.name) for one in outlets]
+        fields["outlets"].choices = [(encode("out", outlet.pk), outlet.name) for outlet in outlets]
 
-    def asked(self, now: datetime) -> planning.PlanRequest:
-        given = self.cleaned_data
-        outlets = [key for one in given["outlets"] if (key := decode("out", one)) is not None]
-        return planning.PlanRequest(now, int(given["days"]), outlets or None, given["a_day"])
+    def plan_request(self, now: datetime) -> planning.PlanRequest:
+        """What a valid form asks for."""
+        values = self.cleaned_data
+        outlets = [key for public_id in values["outlets"] if (key := decode("out", public_id)) is not None]
+        return planning.PlanRequest(now, int(values["days"]), outlets or None, values["a_day"])
 
 
 @page("edit")
@@ -97,20 +98,21 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "has_outlets": bool(outlets)}
     if form.is_valid():
         with report_errors(request, form):
-            found = planning.propose(place.workspace, form.asked(now), test=False, now=now)
-            context |= _shown(place, found)
+            found = planning.propose(place.workspace, form.plan_request(now), test=False, now=now)
+            context |= _context_of(place, found)
     return render(request, "pages/calendar/fill.html", context)
 
 
-def _shown(place: Place, found: planning.Proposal) -> dict[str, Any]:
+def _context_of(place: Place, found: planning.Proposal) -> dict[str, Any]:
+    """What the template shows of a proposal: its lines by day, and what is left out."""
     zone = ZoneInfo(place.workspace.timezone)
-    lines = [_line(one, zone) for one in found.entries]
+    lines = [_line(entry, zone) for entry in found.entries]
     if all(line["alike"] for line in lines):
         # What all of them share tells nothing of one.
         lines = [{**line, "alike": []} for line in lines]
     left = [
-        {"title": one.item.title or one.item.excerpt, "item": one.item.pk, "why": one.message}
-        for one in found.left
+        {"title": rest.item.title or rest.item.excerpt, "item": rest.item.pk, "why": rest.message}
+        for rest in found.left
     ]
     return {
         "days": [(day, list(group)) for day, group in groupby(lines, key=lambda line: line["day"])],
@@ -121,40 +123,41 @@ def _shown(place: Place, found: planning.Proposal) -> dict[str, Any]:
         "free": found.free,
         "kinds": [
             (Bucket(bucket).label, count)
-            for bucket, count in Counter(one.item.bucket for one in found.entries).most_common()
+            for bucket, count in Counter(entry.item.bucket for entry in found.entries).most_common()
         ],
     }
 
 
-def _line(one: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
-    local = one.slot.moment.astimezone(zone)
+def _line(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
+    """What the template shows of one post, on the clocks of the zone."""
+    local = entry.slot.moment.astimezone(zone)
     return {
         "day": local.date(),
         "time": f"{local:%H:%M}",
-        "value": _as_value(one),
-        "title": one.item.title or one.item.excerpt,
-        "item": one.item.pk,
-        "kind": one.item.get_bucket_display(),
-        "format": one.item.engine_output,
-        "outlet": one.outlet.name,
-        "alike": [str(_ALIKE[name]) for name in one.alike if name in {"source", "topic"}],
+        "value": _as_value(entry),
+        "title": entry.item.title or entry.item.excerpt,
+        "item": entry.item.pk,
+        "kind": entry.item.get_bucket_display(),
+        "format": entry.item.engine_output,
+        "outlet": entry.outlet.name,
+        "alike": [str(_ALIKE[name]) for name in entry.alike if name in {"source", "topic"}],
     }
 
 
-def _as_value(one: planning.Proposed) -> str:
+def _as_value(entry: planning.Proposed) -> str:
     """What a tick sends: the line as it was shown."""
     return " ".join(
         (
-            encode("gen", one.item.pk),
-            str(one.item.version),
-            encode("out", one.outlet.pk),
-            as_z(one.slot.moment),
+            encode("gen", entry.item.pk),
+            str(entry.item.version),
+            encode("out", entry.outlet.pk),
+            as_z(entry.slot.moment),
         )
     )
 
 
 def _entries(values: Iterable[str]) -> list[planning.PlanEntry]:
-    """What isn't one of ours is left out."""
+    """The lines that were ticked, out of what `_as_value` made; what isn't one of ours is left out."""
     found = []
     for value in values:
         item, version, outlet, at = (*value.split(" "), "", "", "")[:4]
@@ -166,33 +169,34 @@ def _entries(values: Iterable[str]) -> list[planning.PlanEntry]:
 
 
 def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
-    here = place.address("calendar_fill")
+    """Schedule what is ticked and lead to the week of the first post; back to the plan where nothing was scheduled."""
+    plan_page = place.address("calendar_fill")
     if not form_recovery.is_first(request):
-        return redirect(here)
+        return redirect(plan_page)
     entries = _entries(request.POST.getlist("entry"))
     if not entries:
         form_recovery.sent_in_vain(request)
         messages.error(request, _("Choose at least one post."))
-        return redirect(here)
+        return redirect(plan_page)
     try:
         done = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
     except AppError as error:
         form_recovery.sent_in_vain(request)
-        said = _("Nothing was scheduled: %(why)s This is the current plan.")
-        messages.error(request, said % {"why": error.detail[0].message})
-        return redirect(here)
+        message = _("Nothing was scheduled: %(why)s This is the current plan.")
+        messages.error(request, message % {"why": error.detail[0].message})
+        return redirect(plan_page)
     if done.refused:
-        told = ngettext(
+        message = ngettext(
             "%(count)d changed and wasn't scheduled: %(why)s",
             "%(count)d changed and weren't scheduled: %(why)s",
             len(done.refused),
         )
-        why = " ".join(sorted({one.message for one in done.refused}))
-        messages.warning(request, told % {"count": len(done.refused), "why": why})
+        why = " ".join(sorted({refusal.message for refusal in done.refused}))
+        messages.warning(request, message % {"count": len(done.refused), "why": why})
     count = len(done.scheduled)
-    said = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
-    offer_undo(request, said, place.address("calendar_undo", pln=done.plan.pk))
-    first = min(one.due_at for one in done.scheduled if one.due_at)
+    message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
+    offer_undo(request, message, place.address("calendar_undo", pln=done.plan.pk))
+    first = min(publication.due_at for publication in done.scheduled if publication.due_at)
     on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()
     return redirect(f"{place.address('calendar')}?view=week&on={on.isoformat()}")
 
@@ -209,10 +213,10 @@ def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse
             ngettext("%(count)d post unscheduled.", "%(count)d posts unscheduled.", count) % {"count": count},
         )
         if undone.kept:
-            told = ngettext(
+            message = ngettext(
                 "%(count)d stays: published or changed since.",
                 "%(count)d stay: published or changed since.",
                 len(undone.kept),
             )
-            messages.info(request, told % {"count": len(undone.kept)})
+            messages.info(request, message % {"count": len(undone.kept)})
     return redirect(place.address("calendar"))

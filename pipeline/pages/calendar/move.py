@@ -73,11 +73,11 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
             except AppError as error:
                 why = error.detail[0].message if error.detail else str(error)
             else:
-                told = _("Moved to %(time)s.")
+                message = _("Moved to %(time)s.")
                 if moved.item.held:
-                    told = _("Moved to %(time)s. Needs approval.")
+                    message = _("Moved to %(time)s. Needs approval.")
                 shift = shift_of(clock) if clock is not None else ""
-                messages.success(request, f"{told % {'time': _said(moved, zone)}} {shift}".rstrip())
+                messages.success(request, f"{message % {'time': _shown_time(moved, zone)}} {shift}".rstrip())
                 if is_script:
                     return HttpResponse(status=204)
                 return redirect(_back(place, moved, zone))
@@ -105,12 +105,14 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
 
 
 def _find(place: Place, pub: UUID) -> Publication:
+    """The publication with its item, outlet, workspace and queue; raises `Http404` for what the calendar doesn't show."""
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
     row: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
     return row
 
 
 def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime | None, WallClock | None]:
+    """The moment that was asked for, and the time on a clock where it was that; None for the moment where it is none."""
     if "at" in request.POST:
         return read_moment(request.POST["at"]), None
     if not form.is_valid():
@@ -124,8 +126,9 @@ def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime
 
 
 def _version(request: HttpRequest) -> int | None:
-    given = request.POST.get("version", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else None
+    """The version that the person looked at; None where the form names none."""
+    text = request.POST.get("version", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
@@ -136,6 +139,7 @@ def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[dateti
 
 
 def _free(row: Publication, *, after: datetime) -> list[datetime]:
+    """Up to `SLOTS_OFFERED` free slots of its outlet."""
     queue = publish.publish_queue_of(row.outlet, row.workspace)
     found: list[datetime] = []
     while len(found) < SLOTS_OFFERED:
@@ -146,11 +150,13 @@ def _free(row: Publication, *, after: datetime) -> list[datetime]:
     return found
 
 
-def _said(row: Publication, zone: ZoneInfo) -> str:
+def _shown_time(row: Publication, zone: ZoneInfo) -> str:
+    """When it is promised, on the clocks of the zone."""
     local = row.due_at.astimezone(zone) if row.due_at else None
     return f"{local:%H:%M}, {local.day} {local:%B}" if local else ""
 
 
 def _back(place: Place, row: Publication, zone: ZoneInfo) -> str:
+    """The address of the week in which it stands."""
     on = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
     return f"{place.address('calendar')}?view=week&on={on.isoformat()}"

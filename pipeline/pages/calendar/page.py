@@ -14,7 +14,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.calendar import queries as boards
-from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRange, span_of
+from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRange, date_range_of
 from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     today = now.astimezone(zone).date()
-    span = span_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
+    span = date_range_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
     only = decode("out", request.GET.get("outlet", ""))
     board = boards.read(place.workspace, span, only=only, now=now)
     outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, is_simulated=False).order_by("id")
@@ -50,10 +50,12 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarCell, ...]]:
+    """The days of a month, seven by seven."""
     return [board.days[start : start + 7] for start in range(0, len(board.days), 7)]
 
 
 def _heading(span: DateRange) -> str:
+    """The days in words, such as "22 – 28 March 2027"."""
     first, last = span.first, span.last
     if span.view == DAY:
         return f"{first:%A}, {first.day} {first:%B %Y}"
@@ -64,6 +66,8 @@ def _heading(span: DateRange) -> str:
 
 
 def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
+    """The links of the bar; `back` and `forth` are empty at the first and the last date that the calendar shows."""
+
     def to(view: str, on: date) -> str:
         given = {"view": view, "on": on.isoformat()}
         if request.GET.get("outlet"):
@@ -71,8 +75,8 @@ def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]
         return f"?{urlencode(given)}"
 
     return {
-        "back": to(span.view, span.before),
-        "forth": to(span.view, span.after),
+        "back": to(span.view, span.previous) if span.previous else "",
+        "forth": to(span.view, span.next) if span.next else "",
         "now_link": to(span.view, today),
         "views": [(view, _NAMES[view](), to(view, span.on)) for view in VIEWS],
     }
@@ -80,12 +84,14 @@ def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]
 
 def _lasts(board: boards.CalendarGrid) -> list[str]:
     """What a hold that lasts past their times would do with what is scheduled here."""
-    said = {
+    sentences = {
         "publish": _("%(count)d would publish now"),
         "next_slot": _("%(count)d would move to the next free slot"),
         "hold": _("%(count)d would stay unpublished"),
     }
-    return [text % {"count": board.lasts[policy]} for policy, text in said.items() if board.lasts.get(policy)]
+    return [
+        text % {"count": board.lasts[policy]} for policy, text in sentences.items() if board.lasts.get(policy)
+    ]
 
 
 _NAMES = {DAY: lambda: _("Day"), WEEK: lambda: _("Week"), MONTH: lambda: _("Month")}

@@ -93,6 +93,8 @@ class OpenSlot:
 
 @dataclass
 class CalendarCell:
+    """A day of one outlet, or of all of them; of its `total` posts `more` aren't shown."""
+
     day: date
     cards: list[CalendarCard] = field(default_factory=list)
     openings: list[OpenSlot] = field(default_factory=list)
@@ -106,6 +108,8 @@ class CalendarCell:
 
 @dataclass(frozen=True)
 class CalendarRow:
+    """An outlet's lane, a cell for each day; `queue` is None where it has none, its own or the workspace's."""
+
     outlet: Outlet
     queue: PublishQueue | None
     cells: tuple[CalendarCell, ...]
@@ -125,20 +129,21 @@ class CalendarGrid:
 
 
 def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
+    """What stands on these days; `only` is the outlet that the view is narrowed to, None for all."""
     outlets = list(
         Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials", "config").order_by("id")
     )
     rows = _rows(workspace, span, only)
     used = {row["outlet_id"] for row in rows}
-    gone = Outlet.objects.of(workspace).filter(pk__in=used - {one.pk for one in outlets})
+    gone = Outlet.objects.of(workspace).filter(pk__in=used - {outlet.pk for outlet in outlets})
     # A simulated outlet reaches nobody: it has a lane where something stands in it.
-    shown = [one for one in outlets if not one.is_simulated or one.pk in used] + list(gone)
+    with_lane = [outlet for outlet in outlets if not outlet.is_simulated or outlet.pk in used] + list(gone)
     if only is not None:
-        shown = [one for one in shown if one.pk == only]
-    names = {one.pk: one.name for one in shown}
+        with_lane = [outlet for outlet in with_lane if outlet.pk == only]
+    names = {outlet.pk: outlet.name for outlet in with_lane}
     cards = [_card(row, span, now, names) for row in rows[:READ_MOST]]
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
-    lanes = tuple(_lane(one, _queue_of(one, queues), span, now) for one in shown)
+    lanes = tuple(_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in with_lane)
     _put(lanes, cards, SHOWN[span.view])
     days = _together(lanes, span)
     _plan_digests(workspace, days, span, now)
@@ -156,7 +161,7 @@ def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datet
 
 
 def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
-    """Why publications that are late or failed aren't out, for the first of those that are shown."""
+    """Why publications that are late or failed aren't out, by id, for the first of those that are shown."""
     wanted = [
         card.row["id"]
         for cell in board.days
@@ -174,14 +179,14 @@ def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
 def _rows(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict[str, Any]]:
     """In order of time; each of the three ways to be there has an index of its own."""
     between = (span.starts_at, span.ends_at - timedelta(microseconds=1))
-    ours = Publication.objects.of(workspace).live()
+    publications = Publication.objects.of(workspace).live()
     if only is not None:
         # Before the cut, so that one outlet alone shows more.
-        ours = ours.filter(outlet_id=only)
+        publications = publications.filter(outlet_id=only)
     ways = (
-        ours.unsent().filter(due_at__range=between).order_by("due_at", "id"),
-        ours.published().filter(published_at__range=between).order_by("published_at", "id"),
-        ours.filter(
+        publications.unsent().filter(due_at__range=between).order_by("due_at", "id"),
+        publications.published().filter(published_at__range=between).order_by("published_at", "id"),
+        publications.filter(
             Q(status=PublicationStatus.FAILED) | Q(status=PublicationStatus.UNKNOWN), due_at__range=between
         ).order_by("due_at", "id"),
     )
@@ -190,6 +195,7 @@ def _rows(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict
 
 
 def _moment(row: Mapping[str, Any]) -> datetime:
+    """Where it stands: when it came out, else when it was promised."""
     moment: datetime = row["published_at"] if row["status"] == PublicationStatus.PUBLISHED else row["due_at"]
     return moment
 
@@ -205,11 +211,13 @@ def _card(row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping
 
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
+    """Its own queue, else the workspace's default."""
     own = queues.get(outlet.queue_id) if outlet.queue_id else None
     return own or next((row for row in queues.values() if row.is_default), None)
 
 
 def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:
+    """The days of an outlet with its free slots and blackouts; a month shows no slots."""
     cells = tuple(CalendarCell(day.on) for day in span.days)
     if queue is None or outlet.deleted_at is not None or not publish.has_zone(queue):
         return CalendarRow(outlet, queue, cells)
@@ -222,14 +230,15 @@ def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: date
             local = slot.moment.astimezone(span.zone)
             query = urlencode({"outlet": encode("out", outlet.pk), "at": as_z(slot.moment)})
             by_day[local.date()].openings.append(OpenSlot(slot.moment, f"{local:%H:%M}", query))
-    for (start, end), one in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
+    for (start, end), blackout in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
         for day in span.days:
             if start < day.ends_at and end > day.starts_at:
-                by_day[day.on].closed.append(one["reason"] or _("No slots"))
+                by_day[day.on].closed.append(blackout["reason"] or _("No slots"))
     return CalendarRow(outlet, queue, cells)
 
 
 def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int) -> None:
+    """Put each card into its cell, `most` of them to be shown, and take the slots away that they stand in."""
     cells = {(lane.outlet.pk, cell.day): cell for lane in lanes for cell in lane.cells}
     taken: defaultdict[UUID, set[datetime]] = defaultdict(set)
     for card in cards:
@@ -244,7 +253,7 @@ def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int)
             cell.more += 1
     for lane in lanes:
         for cell in lane.cells:
-            cell.openings = [one for one in cell.openings if one.moment not in taken[lane.outlet.pk]]
+            cell.openings = [slot for slot in cell.openings if slot.moment not in taken[lane.outlet.pk]]
 
 
 def _together(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
@@ -252,11 +261,11 @@ def _together(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCe
     most = SHOWN[span.view] * (4 if span.view != DAY else 1)
     found = []
     for number, day in enumerate(span.days):
-        own = [lane.cells[number] for lane in lanes]
-        cards = sorted((card for cell in own for card in cell.cards), key=lambda card: card.moment)
-        total = sum(cell.total for cell in own)
+        cells = [lane.cells[number] for lane in lanes]
+        cards = sorted((card for cell in cells for card in cell.cards), key=lambda card: card.moment)
+        total = sum(cell.total for cell in cells)
         shown = cards[:most]
-        reasons = dict.fromkeys(why for cell in own for why in cell.closed)
+        reasons = dict.fromkeys(why for cell in cells for why in cell.closed)
         found.append(CalendarCell(day.on, shown, closed=list(reasons), more=total - len(shown), total=total))
     return tuple(found)
 

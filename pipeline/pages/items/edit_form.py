@@ -173,7 +173,7 @@ class ItemEditForm(VersionedForm):
         return given
 
     def changes(self) -> dict[str, Any]:
-        """What differs from the item, as `review.edit` takes it."""
+        """What differs from the item, as `decisions.edit` takes it."""
         given, item = self.cleaned_data, self.item
         found: dict[str, Any] = {}
         # It is one line, and no white space at its ends is meant.

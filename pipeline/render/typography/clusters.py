@@ -66,16 +66,23 @@ def _extends(sign: str) -> bool:
     return (
         unicodedata.category(sign) in {"Mn", "Me", "Mc"}
         or sign in {JOINER, "\u200c"}
+        # skin tones
         or "\U0001f3fb" <= sign <= "\U0001f3ff"
+        # tags of flags such as Scotland's
         or "\U000e0020" <= sign <= "\U000e007f"
     )
 
 
-def split(text: str) -> list[str]:
-    """The grapheme clusters of UAX #29 as far as the fonts reach; together they are the text."""
+def split_clusters(text: str) -> list[str]:
+    """The grapheme clusters of UAX #29, and Thai vowels with their consonant; together they are the text.
+
+    Not joined are consonants of Indic scripts (GB9c), Hangul that isn't composed (GB6 to GB8) and signs that are put
+    before a letter (GB9b).
+    """
     found: list[str] = []
     for sign in text:
         last = found[-1] if found else ""
+        # Emoji and what they are joined with lie above; below, a joiner only shapes letters, as in Arabic and Hindi.
         joins_emoji = last.endswith(JOINER) and (ord(sign) > 0x2000 and not sign.isspace())
         pairs_flag = len(last) == 1 and _is_flag_letter(last) and _is_flag_letter(sign)
         joins_thai = last[-1:] in _THAI_LEADING or sign in _THAI_TRAILING
@@ -98,12 +105,15 @@ def is_emoji(cluster: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def font_of(cluster: str) -> str | None:
-    """The first font that draws all of it; None where none does."""
+    """The first font that draws all of it; None where none does.
+
+    For emoji only the emoji font, and only if it draws the sequence as one.
+    """
     needed = {ord(sign) for sign in cluster if sign not in _SILENT}
     if is_emoji(cluster):
-        is_one = needed <= fonts.coverage(fonts.EMOJI) and _is_one_emoji(cluster)
-        return fonts.EMOJI if is_one else None
-    return next((font for font in fonts.order() if needed <= fonts.coverage(font)), None)
+        draws_as_one = needed <= fonts.coverage(fonts.EMOJI) and _is_one_emoji(cluster)
+        return fonts.EMOJI if draws_as_one else None
+    return next((font for font in fonts.in_order() if needed <= fonts.coverage(font)), None)
 
 
 def _is_one_emoji(cluster: str) -> bool:
@@ -112,25 +122,25 @@ def _is_one_emoji(cluster: str) -> bool:
     return emoji.getlength(cluster) == emoji.getlength(_ONE_EMOJI)
 
 
-def fonts_of(found: list[str]) -> list[str]:
+def fonts_of(clusters: list[str]) -> list[str]:
     """A font for each cluster; a space stays in the font of the word before. Raises `MissingGlyphs`."""
     chosen: list[str] = []
-    missing: list[str] = []
-    for cluster in found:
+    undrawable: list[str] = []
+    for cluster in clusters:
         font = font_of(cluster)
         if font is None:
-            missing.append(cluster)
+            undrawable.append(cluster)
             continue
         if cluster == " " and chosen and chosen[-1] != fonts.EMOJI:
             font = chosen[-1]
         chosen.append(font)
-    if missing:
-        raise MissingGlyphs(tuple(dict.fromkeys(missing)))
+    if undrawable:
+        raise MissingGlyphs(tuple(dict.fromkeys(undrawable)))
     return chosen
 
 
-def missing(text: str) -> tuple[str, ...]:
+def undrawable_clusters(text: str) -> tuple[str, ...]:
     """What no font draws, each once, in the order of the text; line ends and tabs count as drawn."""
     normal = unicodedata.normalize("NFC", text)
-    found = split(" ".join(normal.split()))
-    return tuple(dict.fromkeys(cluster for cluster in found if font_of(cluster) is None))
+    clusters = split_clusters(" ".join(normal.split()))
+    return tuple(dict.fromkeys(cluster for cluster in clusters if font_of(cluster) is None))

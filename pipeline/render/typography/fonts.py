@@ -21,11 +21,11 @@ EMOJI: Final = "NotoColorEmoji"
 
 CJK: Final = "NotoSansCJK"
 """Chinese, Japanese and Korean: 40 MB, so it isn't bundled; it draws where it is installed."""
-SYSTEM: Final = Path("/usr/share/fonts/opentype/noto")
+SYSTEM_FOLDER: Final = Path("/usr/share/fonts/opentype/noto")
 """Where Debian's package fonts-noto-cjk has it."""
 
-ORDER: Final = (INTER, HEBREW, ARABIC, DEVANAGARI, THAI, EMOJI)
-"""The bundled ones."""
+BUNDLED: Final = (INTER, HEBREW, ARABIC, DEVANAGARI, THAI, EMOJI)
+"""In the order of `in_order`."""
 TWO_WEIGHTS: Final = frozenset({DEVANAGARI, THAI, CJK})
 """Those with a file for each of two weights, `-Regular` and `-Bold`."""
 
@@ -35,7 +35,7 @@ STRIKE: Final = 109
 
 @dataclass(frozen=True)
 class _Axes:
-    """The design axes of a variable font, in the order of the file."""
+    """The weights of a variable font, and whether it also has optical size, which comes first in the file."""
 
     lightest: int
     heaviest: int
@@ -54,20 +54,20 @@ LARGEST_OPTICAL: Final = 32
 
 
 @cache
-def order() -> tuple[str, ...]:
-    """Who is asked for a character, the first one first."""
+def in_order() -> tuple[str, ...]:
+    """The fonts in the order in which a character is looked for."""
     has_cjk = all(_path(CJK, weight).is_file() for weight in (400, 700))
-    return (*ORDER, CJK) if has_cjk else ORDER
+    return (*BUNDLED, CJK) if has_cjk else BUNDLED
 
 
 def _path(font: str, weight: int) -> Path:
     name = f"{font}-{'Bold' if weight >= _BOLD_FROM else 'Regular'}" if font in TWO_WEIGHTS else font
-    return SYSTEM / f"{name}.ttc" if font == CJK else FOLDER / f"{name}.ttf"
+    return SYSTEM_FOLDER / f"{name}.ttc" if font == CJK else FOLDER / f"{name}.ttf"
 
 
 @cache
 def coverage(font: str) -> frozenset[int]:
-    """The code points that the font has a glyph for, by its own table, without those that mean nothing in general."""
+    """The code points that the font has a glyph for, by its own table, without private-use ones."""
     data = _path(font, 400).read_bytes()
     start = _table(data, b"cmap")
     (count,) = struct.unpack_from(">H", data, start + 2)
@@ -88,6 +88,7 @@ def _is_private(code: int) -> bool:
     return 0xE000 <= code <= 0xF8FF or code >= 0xF0000
 
 
+# (platform, encoding) of a character map in Unicode.
 _UNICODE: Final = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}
 
 
@@ -119,6 +120,7 @@ def _segments(data: bytes, start: int) -> set[int]:
             if offset:
                 (glyph,) = struct.unpack_from(">H", data, ranges_at + 2 * place + offset + 2 * (code - first))
                 glyph += delta if glyph else 0
+            # Glyph 0 is the sign for a missing one.
             if glyph & 0xFFFF and code != 0xFFFF:
                 covered.add(code)
     return covered

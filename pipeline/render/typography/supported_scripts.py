@@ -42,7 +42,7 @@ SCRIPTS: Final = (
 
 def missing_scripts() -> tuple[Script, ...]:
     """The scripts of the list that no font draws here."""
-    return tuple(one for one in SCRIPTS if clusters.missing(one.letters))
+    return tuple(one for one in SCRIPTS if clusters.undrawable_clusters(one.letters))
 
 
 def unshown_scripts() -> Unavailability | None:
@@ -62,7 +62,7 @@ def unshown_text(text: str) -> Unavailability | None:
     if not strange:
         return None
     sentences = [looked[start:end] for start, end in split_sentences(looked)] or [looked]
-    if any(not clusters.missing(one) for one in sentences):
+    if any(not clusters.undrawable_clusters(one) for one in sentences):
         return None
     names = _listed(list(dict.fromkeys(map(_script_of, strange))))
     reason = f"The fonts for pictures and films on this service have no letters for {names}."
@@ -82,7 +82,7 @@ def _script_of(letter: str) -> str:
 
 
 def _remedy() -> str:
-    if fonts.CJK in fonts.order():
+    if fonts.CJK in fonts.in_order():
         return "Choose a format without pictures."
     return f"Ask the operator to install Debian's package {CJK_PACKAGE}, or choose a format without pictures."
 

@@ -16,7 +16,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language, levels
 from pipeline.render.typography.breaks import pieces
-from pipeline.render.typography.clusters import fonts_of, split
+from pipeline.render.typography.clusters import fonts_of, split_clusters
 from pipeline.render.typography.fit_text import Paragraph, Shape
 from pipeline.render.typography.measure import Pen, ink_of, seen_of, sprite
 
@@ -113,7 +113,7 @@ def _within(accents: Sequence[tuple[int, int]], start: int, length: int) -> list
 def _paragraph(
     words: str, *, direction: Direction | Literal["auto"], language: str, accents: list[tuple[int, int]]
 ) -> Paragraph:
-    found = split(words)
+    found = split_clusters(words)
     chosen = fonts_of(found)
     if direction == "auto":
         strong = first_strong_is_rtl(words)
@@ -188,7 +188,7 @@ def draw_block(
 
 def _draw_emoji(image: Image.Image, run: TextRun, at: tuple[float, float], size: int) -> None:
     x, y = at
-    clusters = split(run.text)
+    clusters = split_clusters(run.text)
     for cluster in reversed(clusters) if run.direction == "rtl" else clusters:
         picture, above = sprite(cluster, size)
         image.paste(picture, (round(x), round(y) - above), picture)

@@ -1,4 +1,4 @@
-"""The process in which a film is made: `python child.py <folder>`, started by `job.render` with an empty environment.
+"""The process in which a film is made: `python child.py <folder>`, started by `film_process.py` with little environment.
 
 It reads `job.json` in its folder, writes the film beside it, and tells on its output, line by line, how far it is. It
 caps its own memory, and dies with whoever started it.
@@ -21,8 +21,11 @@ _EVERY: Final = 15
 """Frames between two words on how far it is."""
 
 
-def limit(job: dict[str, Any]) -> None:
-    """Before anything is loaded: a limit that comes later can't give back what was taken."""
+def confine_itself(job: dict[str, Any]) -> None:
+    """Cap memory and files and die with the parent, before anything is loaded: a later limit can't take back what was taken.
+
+    `job` has `memory` and `file` in bytes, `nice`, and the process id of the `parent`.
+    """
     from pipeline.render.rlimits import cap  # noqa: PLC0415  found once the project's folder is known
 
     cap(resource.RLIMIT_AS, job["memory"])
@@ -33,7 +36,7 @@ def limit(job: dict[str, Any]) -> None:
         import ctypes  # noqa: PLC0415  only here, and only where there is such a call
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
-        # It may have died before it could be asked to be heard of.
+        # The parent may have died before `prctl` asked to be told of it.
         if os.getppid() != job["parent"]:
             os._exit(1)
 
@@ -44,9 +47,13 @@ def tell(**said: Any) -> None:
 
 
 def main(folder: Path) -> None:
+    """Make the film and tell how it ended: `made`, `refused` or `failed`.
+
+    What isn't anticipated is raised, for the log; where it isn't `failed` for memory, space or OpenCV, nothing is told.
+    """
     job = json.loads((folder / JOB).read_text())
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    limit(job)
+    confine_itself(job)
     import cv2  # noqa: PLC0415  after the limits
 
     from pipeline.plugins import Refused  # noqa: PLC0415
@@ -54,16 +61,17 @@ def main(folder: Path) -> None:
 
     # The two threads are drawing and encoding.
     cv2.setNumThreads(1)
+
+    def tell_frame(number: int) -> None:
+        if (number + 1) % _EVERY == 0:
+            tell(frame=number + 1)
+
     try:
-        made = make(
-            job, folder, lambda number: tell(frame=number + 1) if (number + 1) % _EVERY == 0 else None
-        )
+        made = make(job, folder, tell_frame)
     except Refused as refused:
         tell(refused={"code": refused.code, "message": refused.message})
     except (MemoryError, cv2.error) as error:
-        # OpenCV has an error of its own for memory that isn't given.
-        is_memory = isinstance(error, MemoryError) or "memory" in str(error).lower()
-        tell(failed="memory" if is_memory else "broken")
+        tell(failed="memory" if _is_memory(error) else "broken")
         raise
     except Exception as error:
         # FFmpeg's errors are not all the system's, and each has its number.
@@ -72,6 +80,11 @@ def main(folder: Path) -> None:
         raise
     else:
         tell(made=made)
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether memory was missing. OpenCV has an error of its own for that."""
+    return isinstance(error, MemoryError) or "memory" in str(error).lower()
 
 
 if __name__ == "__main__":

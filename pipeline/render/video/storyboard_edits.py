@@ -152,8 +152,8 @@ def _odd(item: Item, most: int) -> Iterator[str]:
         if not (fonts.SMALLEST_OPTICAL <= block.optical <= fonts.LARGEST_OPTICAL):
             yield f"The optical size is from {fonts.SMALLEST_OPTICAL} to {fonts.LARGEST_OPTICAL}."
         runs = [run for line in block.lines for run in line.runs]
-        if any(run.font not in fonts.order() for run in runs):
-            yield f"The fonts are {', '.join(fonts.order())}."
+        if any(run.font not in fonts.in_order() for run in runs):
+            yield f"The fonts are {', '.join(fonts.in_order())}."
     elif not 0 < item.size <= most:
         yield "A disc or a portrait has a size, and isn't larger than four pictures."
 

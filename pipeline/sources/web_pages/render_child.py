@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 SETTLE_SECONDS: Final = 8
 """How long a page may go on loading after its document is there; then it is taken as it is."""
 MAX_HTML: Final = 5 * 1024 * 1024
+"""Characters; what is longer is cut."""
 _NEEDED: Final = frozenset({"document", "script", "stylesheet", "xhr", "fetch"})
 _SWITCHES: Final = (
     "--disable-background-networking",
@@ -32,7 +33,7 @@ _SWITCHES: Final = (
     "--no-first-run",
 )
 # What could talk past the requests that are intercepted.
-_WITHOUT: Final = """
+_REMOVED_FROM_WINDOW: Final = """
 for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport", "EventSource"]) {
   delete window[name];
 }
@@ -56,14 +57,15 @@ class Conversation:
 
 
 def render(browser: Any, start: dict[str, Any], parent: Conversation, user_agent: str) -> str:
-    """The text of one page in a context of its own."""
+    """The HTML of one page once its JavaScript has run, in a context of its own."""
+    # Leaves the parent time before its own deadline.
     until = monotonic() + start["seconds"] - 2
     context = browser.new_context(service_workers="block", accept_downloads=False, user_agent=user_agent)
     try:
-        context.add_init_script(_WITHOUT)
+        context.add_init_script(_REMOVED_FROM_WINDOW)
         context.route_web_socket(re.compile(""), lambda web_socket: web_socket.close())
         page = context.new_page()
-        context.route(re.compile(""), lambda route: _answer(route, page, start, parent))
+        context.route(re.compile(""), lambda route: _answer_or_abandon(route, page, start, parent))
         page.on("dialog", lambda dialog: dialog.dismiss())
         # A window that the page opens has no use, and would be rendered unseen.
         context.on("page", lambda other: other.close() if other != page else None)
@@ -85,14 +87,15 @@ def _settle(page: Any, until: float) -> None:
 
 
 def _left(until: float) -> float:
+    """Milliseconds; never 0, by which Playwright means for ever."""
     return max(1.0, (until - monotonic()) * 1000)
 
 
-def _answer(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+def _answer_or_abandon(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
     from playwright.sync_api import Error  # noqa: PLC0415
 
     try:
-        _answer_one(route, page, start, parent)
+        _answer_request(route, page, start, parent)
     except Error:
         # The window that asked is gone; the page goes on without it.
         return
@@ -108,11 +111,17 @@ def _is_main(request: Any, page: Any) -> bool:
         return False
 
 
-def _answer_one(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+def _is_allowed(request: Any, *, is_main: bool) -> bool:
+    """Whether it gets the page itself, or a script, style or data for it; frames and pictures show no text."""
+    is_needed = request.resource_type in _NEEDED and (request.resource_type != "document" or is_main)
+    is_web = urlsplit(request.url).scheme in {"http", "https"}
+    return bool(is_needed and request.method == "GET" and is_web)
+
+
+def _answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
     request = route.request
     is_main = _is_main(request, page)
-    is_needed = request.resource_type in _NEEDED and (request.resource_type != "document" or is_main)
-    if not is_needed or request.method != "GET" or urlsplit(request.url).scheme not in {"http", "https"}:
+    if not _is_allowed(request, is_main=is_main):
         route.abort()
         return
     if is_main and "body" in start:
@@ -132,6 +141,7 @@ def main(library_folder: str, arguments: dict[str, str]) -> None:
     sys.path.append(library_folder)
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
+    # Of a duplicate: closing the file leaves descriptor 1 open, which nothing else may get.
     parent = Conversation(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

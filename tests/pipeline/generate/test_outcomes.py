@@ -400,6 +400,14 @@ def test_failed_item_has_the_title_of_its_raw_item(workspace, final):
     assert reread(final).title == ""
 
 
+def test_a_failure_quotes_nothing_of_a_raw_item_that_was_erased(final):
+    raw, error = reread(final.raw_item), final.error
+    assert (raw.reason, final.checks[0]["message"]) == (error, "Too long.")
+    purge.erase(raw, now=NOON)
+    kept = {**error, "message": retry_rules.ERASED}
+    assert [reread(raw).reason, reread(final).error, reread(final).checks] == [kept, kept, []]
+
+
 def test_refusal_of_a_run_is_kept_with_its_reason(workspace, monkeypatch):
     raw = push_raw(workspace).raw_item
 

@@ -427,14 +427,14 @@ def test_item_that_is_erased_as_its_drawing_is_retried_stays_erased(workspace, m
     item = make_card(workspace)
     edit(item, body="The tram comes.")
     generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
-    locked = regenerate._locked
+    locked = regenerate.lock_with_workspace
 
     def late(item):
-        monkeypatch.setattr(regenerate, "_locked", locked)
+        monkeypatch.setattr(regenerate, "lock_with_workspace", locked)
         decisions.erase(item, now=NOON)
         return locked(item)
 
-    monkeypatch.setattr(regenerate, "_locked", late)
+    monkeypatch.setattr(regenerate, "lock_with_workspace", late)
     with pytest.raises(Conflict) as refused:
         regenerate.retry(reread(item), workspace=workspace, now=NOON)
     assert [(one.field, one.code) for one in refused.value.detail] == [(None, "deleted")]
@@ -449,6 +449,43 @@ def test_what_a_broken_redraw_keeps_goes_with_the_item(workspace):
     assert reread(run).answers != {}
     decisions.erase(reread(item), now=NOON)
     assert reread(run).answers == {}
+
+
+def test_what_a_redraw_keeps_goes_with_an_item_that_is_erased_before_it_breaks(workspace, monkeypatch):
+    item = make_card(workspace)
+    alt_texts = {files_of(item)[1].pk: "Said by hand."}
+    decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
+    run = Generation.everywhere.get(pk=reread(item).generation_id)
+
+    def draw(*_, **__):
+        decisions.erase(reread(item), now=NOON)
+        error = {"code": "odd", "message": "No.", "stage": "render"}
+        return {"files": [], "checks": [], "error": error}
+
+    monkeypatch.setattr(drawn_pictures, "draw", draw)
+    run_all(item)
+    assert (reread(run).status, reread(run).answers) == ("done", {})
+
+
+def test_what_a_redraw_keeps_goes_with_an_item_that_is_erased_before_it_is_given_up(workspace):
+    item = make_card(workspace)
+    alt_texts = {files_of(item)[1].pk: "Said by hand."}
+    decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
+    run = Generation.everywhere.get(pk=reread(item).generation_id)
+    decisions.erase(reread(item), now=NOON)
+    generate.give_up(claimed(run))
+    assert (reread(run).status, reread(run).answers) == ("failed", {})
+
+
+def test_what_a_broken_redraw_keeps_goes_on_with_its_retry(workspace):
+    item = make_card(workspace)
+    alt_texts = {files_of(item)[1].pk: "Said by hand."}
+    decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
+    first = Generation.everywhere.get(pk=reread(item).generation_id)
+    generate.give_up(claimed(first))
+    regenerate.retry(reread(item), workspace=workspace, now=NOON)
+    second = Generation.everywhere.get(pk=reread(item).generation_id)
+    assert (reread(first).answers, second.answers["redraw"]["alt_texts"]) == ({}, {NAMES[1]: "Said by hand."})
 
 
 # --- Several pictures ------------------------------------------------------------------------------------------------

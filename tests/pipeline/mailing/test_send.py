@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.db import connection
 
 from accounts.models import Notice
+from config.core import states
 from config.core.http_client import Policy
 from config.core.ids import encode
 from pipeline import limits, mailing, outlets, publish
@@ -25,6 +26,7 @@ from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subsc
 from pipeline.platforms.base import Account
 from pipeline.platforms.email_newsletter import message as email_message
 from pipeline.platforms.email_newsletter import session as email_session
+from pipeline.review import decisions
 from tests.pipeline.mailing import mail_server
 from tests.pipeline.mailing.conftest import make_letter, subscribe, with_login
 from tests.pipeline.steps import NOON, claimed, promise, reread, send, told
@@ -277,6 +279,73 @@ def test_policy_stops_the_run_and_a_person_lets_it_go_on(newsletter_item, letter
     run(letter)
     assert server.recipients() == [ann.email, bob.email]
     assert reread(made).status == "done"
+
+
+def words_of(made):
+    row = reread(made)
+    return row.status, row.subject, row.html, row.text
+
+
+def test_an_item_that_is_erased_leaves_no_words_in_a_mailing_that_is_done(newsletter_item, letter, server):
+    subscribe(letter, "ann")
+    made = issued(newsletter_item, letter)
+    run(letter)
+    assert words_of(made) == ("done", "The tram is coming", "", "")
+    decisions.erase(reread(newsletter_item), now=NOON)
+    assert words_of(made) == ("done", "", "", "")
+    assert reread(made).counts == {"sent": 1}
+
+
+def test_a_stopped_mailing_ends_when_its_item_is_erased(newsletter_item, letter, server):
+    subscribe(letter, "ann", "bob")
+    made = issued(newsletter_item, letter)
+    assert create.spread_some(made, now=NOON) is False
+    mailing.stop(reread(made), by="alice", now=NOON)
+    decisions.erase(reread(newsletter_item), now=NOON)
+    assert words_of(made) == ("done", "", "", "")
+    assert (reread(made).counts, reread(made).ended_at) == ({"pending": 2}, NOON)
+    with pytest.raises(states.MoveRefused):
+        mailing.resume(reread(made), by="alice", now=NOON)
+    run(letter)
+    assert server.taken == []
+
+
+def test_a_mailing_under_way_keeps_its_words_until_it_is_done(newsletter_item, letter, server):
+    (ann,) = subscribe(letter, "ann")
+    made = issued(newsletter_item, letter)
+    decisions.erase(reread(newsletter_item), now=NOON)
+    assert words_of(made)[:2] == ("spreading", "The tram is coming")
+    run(letter)
+    assert (server.recipients(), words_of(made)) == ([ann.email], ("done", "", "", ""))
+
+
+def test_a_mailing_that_is_stopped_after_its_item_was_erased_ends(newsletter_item, letter, server):
+    (ann,) = subscribe(letter, "ann")
+    server.at_end = {ann.email: ["550 5.7.1 This looks like spam"]}
+    made = issued(newsletter_item, letter)
+    decisions.erase(reread(newsletter_item), now=NOON)
+    run(letter)
+    assert (server.taken, words_of(made), reread(made).error["code"]) == ([], ("done", "", "", ""), "policy")
+
+
+def test_no_mail_without_words_leaves_when_a_mailing_ends_between_two_looks(
+    newsletter_item, letter, server, monkeypatch
+):
+    """It was stopped and its item erased after the hand had read whom to mail."""
+    subscribe(letter, "ann")
+    made = issued(newsletter_item, letter)
+    look = send_mailings._waiting
+
+    def waiting(row, now, most):
+        found = look(row, now, most)
+        if found and most > 1:
+            mailing.stop(reread(made), by="alice", now=NOON)
+            decisions.erase(reread(newsletter_item), now=NOON)
+        return found
+
+    monkeypatch.setattr(send_mailings, "_waiting", waiting)
+    run(letter)
+    assert (server.taken, ledger(made)) == ([], {"ann": "pending"})
 
 
 def test_a_mail_that_is_too_big_stops_its_mailing_alone(newsletter_item, letter, server):

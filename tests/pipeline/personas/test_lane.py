@@ -6,6 +6,8 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from config.core.errors import Conflict
@@ -476,6 +478,14 @@ def test_lane_without_topics_says_so_and_tries_at_its_next_slot(workspace, perso
     assert reread(source).last_error["code"] == "no_topic"
     assert slot_of(source).due_at == NOON + DAY
     assert balance(workspace) == (10, 0, 0)
+
+
+def test_whether_a_lane_can_make_something_reads_its_persona_once(workspace, persona):
+    make_topics(workspace, 1)
+    source = add_lane(workspace)
+    with CaptureQueriesContext(connection) as asked:
+        assert personas.unavailable(source) is None
+    assert sum('FROM "persona" ' in one["sql"] for one in asked) == 1
 
 
 def test_slot_that_broke_again_and_again_is_left_out(workspace, persona):

@@ -12,6 +12,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.engines.base import ANGLES
+from pipeline.generate import retry_rules
 from pipeline.generate.lifecycle import start_run
 from pipeline.ingest import purge
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
@@ -518,6 +519,58 @@ def test_erase_cancels_and_leaves_a_tombstone(workspace, ready, stage, feed):
     assert Revision.everywhere.count() == 0
     decisions.erase(ready, now=NOON)
     assert reread(ready).deleted_at == LATER
+
+
+def test_erase_leaves_neither_alt_texts_nor_what_a_person_said(ready):
+    assets = [
+        Asset.everywhere.create(
+            workspace_id=ready.workspace_id,
+            item=ready,
+            role="main",
+            kind="image",
+            name=f"{number}.png",
+            path=f"{number}.png",
+            mime_type="image/png",
+            bytes=1,
+            sha256="0" * 64,
+            alt_text="The mayor at the harbour.",
+            revoked_at=revoked_at,
+        )
+        for number, revoked_at in enumerate((None, NOON))
+    ]
+    decisions.reject(ready, reason="The mayor never said so.", by="alice", now=NOON)
+
+    decisions.erase(ready, now=LATER)
+
+    assert [reread(asset).alt_text for asset in assets] == ["", ""]
+    assert reread(ready).rejection == {
+        "code": "by_person",
+        "message": "",
+        "by": "alice",
+        "at": "2027-03-01T12:00:00.000Z",
+    }
+
+
+def test_erase_of_what_failed_keeps_the_kind_of_failure_alone(make):
+    failed = make("failed")
+    error = {**failed.error, "message": "The title doesn't fit: “Tram line approved”."}
+    GeneratedItem.everywhere.filter(pk=failed.pk).update(error=error)
+    Generation.everywhere.filter(pk=failed.generation_id).update(error=error)
+
+    decisions.erase(reread(failed), now=LATER)
+
+    kept = {**error, "message": retry_rules.ERASED}
+    assert [reread(failed).error, reread(failed.generation).error] == [kept, kept]
+
+
+def test_erase_leaves_of_a_late_answer_what_names_the_post(ready, stage):
+    send(promise(ready, stage))
+    answer = {"external_id": "7", "url": "https://social.example/7", "at": "2027-03-01T12:00:00.000Z"}
+    Attempt.everywhere.update(late_answer={**answer, "details": {"mentions_not_linked": ["@ann"]}})
+
+    decisions.erase(ready, now=LATER)
+
+    assert [one.late_answer for one in Attempt.everywhere.all()] == [{**answer, "details": {}}]
 
 
 def test_regenerate_ends_where_no_further_angle_is_left(workspace):

@@ -108,6 +108,29 @@ def test_scenes_go_change_places_and_last_longer(item, filmed):
     assert film_row.duration == pytest.approx(board.duration)
 
 
+def test_of_two_equal_lines_each_follows_its_own_text(item):
+    words = storyboard_edits.plain(text_of(board_of(item), "point 1").words)
+    edit(item, written(board_of(item), "point 2", words))
+    again = film(item)
+    lines = again.body.splitlines()
+    assert lines[1] == lines[2] == words
+
+    second = edit(again, written(board_of(again), "point 2", "The quay is quiet."))
+
+    assert second.body.splitlines() == [*lines[:2], "The quay is quiet.", *lines[3:]]
+
+
+def test_of_two_equal_lines_the_one_whose_scene_goes_is_gone(item):
+    words = storyboard_edits.plain(text_of(board_of(item), "point 1").words)
+    edit(item, written(board_of(item), "point 2", words))
+    again = film(item)
+    lines = again.body.splitlines()
+
+    fewer = edit(again, storyboard_rearrange.arranged(board_of(again), [0, 1, 3, 4], {}))
+
+    assert fewer.body.splitlines() == [*lines[:2], *lines[3:]]
+
+
 def test_longer_scenes_leave_the_words_alone(item):
     changed = edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
     assert (changed.body, changed.revision, changed.checks_revision) == (item.body, 2, 2)
@@ -192,7 +215,7 @@ def test_a_text_whose_lines_say_something_else_is_laid_out_anew(item, filmed):
     board["overlays"][title.overlays[0]]["items"][0]["block"]["lines"][0]["text"] = (
         "Harbour boats go electric"
     )
-    edit(item, storyboards.read(board))
+    edit(item, storyboards.read_board(board))
     film(item)
     line = text_of(filmed[-1].board, "title")
     block = filmed[-1].board.overlays[line.overlays[0]].items[0].block
@@ -213,7 +236,7 @@ def test_members_that_are_none_are_named(item, change, field):
     board = as_json(board_of(item))
     change(board)
     with pytest.raises(Invalid) as caught:
-        storyboards.read(board)
+        storyboards.read_board(board)
     assert [one.field for one in caught.value.detail] == [field]
 
 

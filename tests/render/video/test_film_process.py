@@ -251,9 +251,9 @@ def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
         f"sys.path[:0] = [{str(child_program.PROJECT)!r}]\n"
-        "from pipeline.render.video.child import limit\n"
+        "from pipeline.render.video.child import confine_itself\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
-        "limit({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
+        "confine_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
         "print(resource.getrlimit(resource.RLIMIT_FSIZE)[1])\n"
     )
     # Root may raise its limits, so the number is what tells.

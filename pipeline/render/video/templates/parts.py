@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.render import colour
 from pipeline.render.picture_plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.typography.clusters import split
+from pipeline.render.typography.clusters import split_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
 from pipeline.render.typography.typeset import typeset
@@ -313,7 +313,9 @@ def handle_of(cast: Cast) -> str:
 def initials_of(name: str) -> str:
     """The first letters of the first and the last word."""
     letters = [
-        word[0] for words in name.split() if (word := [one for one in split(words) if one[0].isalpha()])
+        word[0]
+        for words in name.split()
+        if (word := [one for one in split_clusters(words) if one[0].isalpha()])
     ]
     if not letters:
         return ""
