@@ -288,7 +288,7 @@ def toast(
     request: HttpRequest, said: str, place: Place | None = None, notes: Sequence[str] = (), *, is_good: bool
 ) -> str:
     """The same HTML as after a page load."""
-    context: dict[str, Any] = {"said": said, "is_good": is_good}
+    context: dict[str, Any] = {"sentence": said, "is_good": is_good}
     if place is not None and notes:
         context |= {"address": place.address("review_undo"), "fields": {"undo": " ".join(notes)}}
     return render_to_string("components/toast_now.html", context, request=request)
