@@ -78,8 +78,9 @@ class NewWorkspaceForm(forms.Form):
         required=False,
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, language: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["language"].initial = language
         if not self.is_bound:
             # The page's script chooses the browser's own.
             self.fields["timezone"].widget.attrs["data-own-zone"] = ""
@@ -88,7 +89,7 @@ class NewWorkspaceForm(forms.Form):
 @person_page
 def create(request: HttpRequest) -> HttpResponse:
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
-    form = form_recovery.form_for(request, NewWorkspaceForm, initial={"language": language})
+    form = form_recovery.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect("front")
