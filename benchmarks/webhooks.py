@@ -258,7 +258,7 @@ def dripping(session: Session, service: Service) -> Iterator[Row]:
     for part in parts:
         seed.add_endpoint(room.workspace, receiver, f"/drip/{part}", events=["raw.ingested"])
     receiver.forget()
-    service.push(room.token, external_id="drip", title="drip", body=SHORT)
+    service.push(room.token, **seed.story("drip"))
     wait_until(
         lambda: len(receiver.counts()["dripped"]) == len(parts),
         session.size.drip_seconds,

@@ -104,7 +104,7 @@ def test_everything_in_the_way_is_told_in_the_order_of_its_reach(workspace, read
     Publication.everywhere.update(queue=queue, late_policy="hold", max_lateness_minutes=5)
     found = blockers(ready, NOON + HOUR)
     assert [(one.code, one.since) for one in found] == [
-        ("workspace_hold", None),
+        ("workspace_hold", NOON),
         ("workspace_hold", NOON),
         ("publishing_stopped", NOON),
         ("approval_stale", NOON),
