@@ -68,7 +68,7 @@ class Steps:
     is_access_requested: bool
     """The people who run this service haven't decided yet."""
     has_outlet: bool
-    """An account of the workspace's own: the feed and the test outlet come with it."""
+    """An account of the workspace's own: the feed and the simulated outlet come with it."""
     to_publish: UUID | None
     """The newest item that may be published; None where there is none."""
 

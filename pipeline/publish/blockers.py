@@ -84,9 +84,9 @@ def of_workspace(
     if workspace.delisted_at is not None:
         message = "The people who run this service have revoked the workspace's access."
         yield Blocker("workspace_hold", message, workspace.delisted_at)
-    elif not workspace.is_whitelisted and not (workspace.is_in_sandbox and _is_in_sandbox(platform)):
+    elif not workspace.is_whitelisted and not (workspace.is_in_sandbox and _stays_within_service(platform)):
         message = (
-            "The workspace isn't approved yet, so it publishes to its feed and the test outlet only. "
+            "The workspace isn't approved yet, so it publishes to its feed and the simulated outlet only. "
             "An owner can request access under Settings."
         )
         yield Blocker("workspace_hold", message)
@@ -96,7 +96,7 @@ def of_workspace(
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
 
 
-def _is_in_sandbox(kind: str) -> bool:
+def _stays_within_service(kind: str) -> bool:
     """Whether a workspace may publish to such outlets before it is approved: those that reach no other service."""
     platform = platform_if_known(kind)
     return platform is not None and (platform.is_simulated or platform.is_own_feed)

@@ -295,7 +295,7 @@ def test_an_outlet_says_until_when_it_rests(stage):
 def test_a_workspace_says_what_of_it_waits_for_approval():
     made = workspaces.create("Charlie's newsroom")
     assert told(made)[0] == (
-        "The workspace isn't approved yet, so it publishes to its feed and the test outlet only. "
+        "The workspace isn't approved yet, so it publishes to its feed and the simulated outlet only. "
         "An owner can request access under Settings."
     )
     workspaces.whitelist(made, "operator")

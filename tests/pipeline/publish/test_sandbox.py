@@ -1,4 +1,4 @@
-"""A workspace that isn't approved yet publishes to its feed and the test outlet alone, without the operator's model."""
+"""A workspace that isn't approved yet publishes to its feed and the simulated outlet alone, without the operator's model."""
 
 from __future__ import annotations
 
