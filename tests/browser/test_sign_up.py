@@ -36,6 +36,8 @@ def test_sign_up_verify_workspace_and_ask_for_access(page):
     page.get_by_label("Name").fill("Alice's newsroom")
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_role("button", name="Create the workspace").click()
+    page.get_by_role("heading", name="Get started").wait_for()
+    page.get_by_role("link", name="Calendar", exact=True).first.click()
     page.get_by_role("note").get_by_role("link", name="Request access").click()
     page.get_by_label("Intended use").fill("Ferry news for my site")
     page.get_by_role("button", name="Send request").click()
