@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-PENDING: Final = WhitelistRequest.Status.PENDING
 AHEAD: Final = timedelta(days=1)
 LATELY: Final = 50
 """Items of which one that was decided on shows that somebody reviews."""
@@ -335,7 +334,11 @@ def _steps(workspace: Workspace) -> Steps:
         _newest_id(Publication.everywhere.filter(**own)),
         _newest_id(GeneratedItem.everywhere.ready().filter(**own)),
         Exists(outlets),
-        Exists(WhitelistRequest.everywhere.filter(workspace_id=OuterRef("pk"), status=PENDING)),
+        Exists(
+            WhitelistRequest.everywhere.filter(
+                workspace_id=OuterRef("pk"), status=WhitelistRequest.Status.PENDING
+            )
+        ),
     )
     has_source, raw, has_review, publication, to_publish, has_outlet, is_access_requested = row.get()
     return Steps(

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Length
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from accounts import workspaces
@@ -190,3 +191,15 @@ def test_forms_are_bounded(alices, monkeypatch):
     for most in range(1, 8):
         prepared.ask(most=most)
     assert len(prepared._forms) == 3
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_query_that_locks_needs_a_transaction_each_time():
+    prepared = Prepared(lambda name: Source.everywhere.select_for_update().filter(name=name))
+    for _ in range(2):
+        with transaction.atomic():
+            assert prepared.ask(name="Source 0") == []
+        if connection.features.has_select_for_update:
+            with pytest.raises(TransactionManagementError):
+                prepared.ask(name="Source 0")

@@ -1,7 +1,7 @@
 """Prepared: statements of reading that are built and compiled once, and sent many times.
 
 Django spends several times longer on building a statement of forty columns than the database on answering it:
-`benchmarks/api.py`. So it is for the hottest routes alone. It reads the compiler's `as_sql`, `select` and `klass_info`,
+`benchmarks/api.py`, `benchmarks/generation.py`. So it is for the hottest routes alone. It reads the compiler's `as_sql`, `select` and `klass_info`,
 which Django doesn't promise to keep: tests/core/test_prepared_queries.py compares each answer with the queryset's own.
 """
 
@@ -18,6 +18,7 @@ from uuid import UUID, uuid4
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators
+from django.db.transaction import TransactionManagementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -40,6 +41,8 @@ class _Compiled:
     places: tuple[tuple[int, int], ...]
     """Which of the given values goes to which parameter."""
     read: Callable[[Iterable[Sequence[Any]]], list[Any]]
+    locks: bool
+    """It keeps what it reads locked until the transaction ends, so there must be one."""
 
 
 class Prepared(Generic[Row]):
@@ -65,6 +68,9 @@ class Prepared(Generic[Row]):
         if compiled is None:
             return self._ask_first(form, values)
         connection = connections["default"]
+        if compiled.locks and not connection.in_atomic_block:
+            message = "A prepared query that locks is asked in a transaction."
+            raise TransactionManagementError(message)
         parameters = list(compiled.constants)
         for place, number in compiled.places:
             parameters[place] = _adapted(given[number], connection)
@@ -121,7 +127,8 @@ def _compile(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) ->
     if {number for _, number in places} != set(range(len(marks))):
         message = "A value of a prepared query is not the plain operand of a filter."
         raise LookupError(message)
-    return _Compiled(sql, tuple(parameters), places, _reader(queryset, compiler))
+    locks = queryset.query.select_for_update and connection.features.has_select_for_update
+    return _Compiled(sql, tuple(parameters), places, _reader(queryset, compiler), locks=locks)
 
 
 def _mark_like(value: Any) -> Any:
