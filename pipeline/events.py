@@ -10,6 +10,7 @@ from config.core import dispatcher
 from config.core.api.jsonio import dump
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
 from config.core.datetimes import as_z
 from config.core.ids import encode, uuid7
@@ -153,61 +154,64 @@ def _longest(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def dispatch_batch(
-    write_deliveries: Callable[[UUID, Sequence[Event]], None],
-    *,
-    limit: int = 50,
-    now: datetime | None = None,
+    write_deliveries: Callable[[Sequence[Event]], None], *, limit: int = 50, now: datetime | None = None
 ) -> int:
-    """Give the next events of one workspace their places and hand them on, in one transaction; returns how many.
+    """Give the next events their places in their workspaces and hand them on, in one transaction; returns how many.
 
-    The workspace's position row is the lock: two dispatchers can't give the same place, and a place is given only
+    A workspace's position row is the lock: two dispatchers can't give the same place, and a place is given only
     to what is committed, so that a reader by position never finds a gap filled later.
     """
-    workspace_id = _next_to_dispatch()
-    if workspace_id is None:
+    waiting = _next_to_dispatch(limit)
+    if not waiting:
         return 0
     with transaction.atomic():
-        position = _locked_position(workspace_id)
-        events = list(
-            # Without the bodies: whoever sends an event reads its own.
-            Event.everywhere.filter(workspace_id=workspace_id, dispatched_at__isnull=True)
-            .defer("body")
-            .order_by("id")[:limit]
-        )
+        last = _locked_positions(sorted(set(waiting.values())))
+        # Without the bodies: whoever sends an event reads its own.
+        found = Event.everywhere.filter(pk__in=list(waiting), dispatched_at__isnull=True).defer("body")
+        events = list(found.order_by("id"))
         crash_point("fan_out.claimed")
         if not events:
-            # Another dispatcher held the lock and did them; there may be more of other workspaces.
+            # Another dispatcher held the locks and did them; there may be more.
             return 1 if _undispatched().exists() else 0
         now = now or utc_now()
-        for place, event in enumerate(events, start=position.last + 1):
-            event.position = place
+        for event in events:
+            last[event.workspace_id] += 1
+            event.position = last[event.workspace_id]
             event.dispatched_at = now
         _write_places(events)
-        EventPosition.everywhere.filter(pk=position.pk).update(last=position.last + len(events))
-        write_deliveries(workspace_id, events)
+        moved = {event.workspace_id: last[event.workspace_id] for event in events}
+        update_each(
+            EventPosition, [({"workspace_id": owner}, {"last": place}) for owner, place in moved.items()]
+        )
+        write_deliveries(events)
         crash_point("fan_out.written")
     return len(events)
 
 
-def _locked_position(workspace_id: UUID) -> EventPosition:
-    rows = EventPosition.everywhere.select_for_update().filter(workspace_id=workspace_id)
-    found: EventPosition | None = rows.first()
-    if found is None:
-        EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
-        found = rows.get()
+def _locked_positions(workspace_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The last place that each workspace has given; locked in one order, so that two dispatchers can't block each other."""
+
+    def lock(ids: Sequence[UUID]) -> dict[UUID, int]:
+        rows = EventPosition.everywhere.select_for_update().filter(workspace_id__in=ids)
+        return dict(rows.order_by("workspace_id").values_list("workspace_id", "last"))
+
+    found = lock(workspace_ids)
+    new = [workspace_id for workspace_id in workspace_ids if workspace_id not in found]
+    if new:
+        for workspace_id in new:
+            EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
+        found |= lock(new)
     return found
 
 
 def _write_places(events: Sequence[Event]) -> None:
-    """In one round trip; the CASE of a bulk_update costs more to put together than all the rest."""
-    fields = {field.name: field for field in Event._meta.concrete_fields}
-    wanted = [fields[name] for name in ("position", "dispatched_at", "id")]
-    rows = [
-        [field.get_db_prep_value(getattr(event, field.attname), connection) for field in wanted]
-        for event in events
-    ]
-    with connection.cursor() as cursor:
-        cursor.executemany("UPDATE event SET position = %s, dispatched_at = %s WHERE id = %s", rows)
+    update_each(
+        Event,
+        [
+            ({"id": event.pk}, {"position": event.position, "dispatched_at": event.dispatched_at})
+            for event in events
+        ],
+    )
 
 
 NOT_DISPATCHED: Final = "SELECT 1 FROM event WHERE dispatched_at IS NULL ORDER BY id"
@@ -220,17 +224,19 @@ def _undispatched() -> QuerySet[Event]:
     return waiting
 
 
-def _next_to_dispatch() -> UUID | None:
-    """The workspaces take turns, or one's single event would wait for all that another had before it."""
+def _next_to_dispatch(limit: int) -> dict[UUID, UUID]:
+    """The next events, each with its workspace.
+
+    The workspaces take turns, or one's single event would wait for all that another had before it.
+    """
     # By the order of ids, which only the index of what waits can give.
-    waiting = _undispatched().order_by("id").values_list("workspace_id", flat=True)
-    workspace_id = waiting.exclude(workspace_id__in=list(_had_their_turn)).first()
-    if workspace_id is None and _had_their_turn:
+    waiting = _undispatched().order_by("id").values_list("id", "workspace_id")
+    found = dict(waiting.exclude(workspace_id__in=list(_had_their_turn))[:limit])
+    if not found and _had_their_turn:
         _had_their_turn.clear()
-        workspace_id = waiting.first()
-    if workspace_id is not None:
-        _had_their_turn.add(workspace_id)
-    return workspace_id
+        found = dict(waiting[:limit])
+    _had_their_turn.update(found.values())
+    return found
 
 
 def count_batch(

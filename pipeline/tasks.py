@@ -93,6 +93,8 @@ jobs.register(
         work=partial(generate.run_generation, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
         computes=True,
+        # A text takes some thirty milliseconds: these last until the next round.
+        ahead=8,
         **_RUN,
     )
 )

@@ -16,9 +16,10 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.core import counters, dispatcher, jobs, logs, states, task_runner, work_queue
+from config.core import counters, jobs, logs, states, task_runner, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.prepared_queries import Prepared
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
 from pipeline.models import Event
@@ -81,23 +82,29 @@ def slots_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSl
 def _slots(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
 ) -> dict[UUID, jobs.HolderSlots]:
-    endpoints = Endpoint.everywhere.filter(pk__in=endpoint_ids).only(
-        "workspace_id", "failures", "status", "is_on", "deleted_at"
-    )
+    endpoints = _ENDPOINTS.ask(pks=list(endpoint_ids))
     return {
         endpoint.pk: jobs.HolderSlots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
     }
 
 
+_ENDPOINTS: Final[Prepared[Endpoint]] = Prepared(
+    lambda pks: Endpoint.everywhere.filter(pk__in=pks).only(
+        "workspace_id", "failures", "status", "is_on", "deleted_at"
+    )
+)
+
+
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
-    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the task's time is up."""
+    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the task's time is up.
+
+    What is due then is queued again: the end of a task wakes the dispatcher.
+    """
     until = monotonic() + TASK_SECONDS
     most = TAKEN_AT_FIRST
     while taken := take(endpoint_id, most=most):
         seconds = _deliver_some(taken)
-        if seconds is None or monotonic() > until:
-            # More may be due.
-            dispatcher.wake_now()
+        if len(taken) < most or seconds is None or monotonic() > until:
             return
         most = max(1, min(TAKEN_AT_ONCE, int(SENT_WITHIN_SECONDS / max(seconds, 0.001))))
 
@@ -106,7 +113,6 @@ def probe_endpoint(endpoint_id: UUID) -> None:
     """One delivery to an endpoint that fails; once it succeeds the endpoint has its other slots again."""
     for delivery in take(endpoint_id, most=1):
         deliver(delivery)
-        dispatcher.wake_now()
 
 
 def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
@@ -122,13 +128,17 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
         )
         if taken:
             PACE.count(window, len(taken))
-            events = Event.everywhere.only("body").in_bulk([delivery.event_id for delivery in taken])
+            found = _BODIES.ask(pks=[delivery.event_id for delivery in taken])
+            events = {event.pk: event for event in found}
         for delivery in taken:
             delivery.endpoint, delivery.event = window.endpoint, events[delivery.event_id]
             delivery.read_at = read_at
     if taken:
         crash_point("deliver.claimed")
     return taken
+
+
+_BODIES: Final[Prepared[Event]] = Prepared(lambda pks: Event.everywhere.only("body").filter(pk__in=pks))
 
 
 def _deliver_some(taken: Sequence[Delivery]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from config.core import dispatcher, states, work_queue
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
     from pipeline.models import Event
 
 
-def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
-    """Queue these events for the workspace's endpoints; runs in the transaction that marks them as dispatched."""
-    endpoints = list(Endpoint.objects.of(workspace_id).filter(deleted_at__isnull=True))
+def write_deliveries(events: Sequence[Event]) -> None:
+    """Queue these events for the endpoints of their workspaces, in the transaction that marks them as dispatched."""
+    owners = {event.workspace_id for event in events}
+    endpoints: defaultdict[UUID, list[Endpoint]] = defaultdict(list)
+    for endpoint in Endpoint.everywhere.filter(workspace_id__in=owners, deleted_at__isnull=True):
+        endpoints[endpoint.workspace_id].append(endpoint)
     # The database's clock, by which the rows will be claimed.
     now = work_queue.database_now()
     deliveries = [
         _delivery(endpoint, event, now=now)
         for event in events
-        for endpoint in endpoints
+        for endpoint in endpoints[event.workspace_id]
         if wants(endpoint, event)
     ]
     if not deliveries:

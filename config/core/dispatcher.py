@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ROUND_PAUSE_SECONDS: Final = 0.06
-"""Between two rounds while work is found or left; what is queued ahead lasts longer. Shorter ones find less each."""
+ROUND_PAUSE_SECONDS: Final = (0.03, 0.15)
+"""Least and most between two rounds while work is found or left; what is queued ahead lasts longer."""
+ROUND_PAUSE_RATIO: Final = 8
+"""A pause is so many times as long as the round before it: under load rounds take longer, and each finds more."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
 WORKSPACE_SHARE: Final = 0.75
@@ -116,6 +118,7 @@ def _run_rounds(broker: Broker) -> int:
     is_last = False
     try:
         while True:
+            began = time.monotonic()
             done = run_round(broker)
             queued += done.queued
             if done.queued or done.is_left:
@@ -124,7 +127,7 @@ def _run_rounds(broker: Broker) -> int:
                     broker.woken()
                     broker.wake()
                     return queued
-                time.sleep(ROUND_PAUSE_SECONDS)
+                time.sleep(_pause(time.monotonic() - began))
             elif is_last:
                 return queued
             else:
@@ -132,6 +135,11 @@ def _run_rounds(broker: Broker) -> int:
                 is_last = True
     finally:
         release_connections()
+
+
+def _pause(round_seconds: float) -> float:
+    least, most = ROUND_PAUSE_SECONDS
+    return min(max(least, round_seconds * ROUND_PAUSE_RATIO), most)
 
 
 def seconds_since_rounds() -> float:

@@ -55,14 +55,15 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
     if _stopping.is_set():
         release_claim(job, subject, token)
         return False
-    if not work_leases.begin(subject, token, now=work_queue.database_now()):
+    now = work_queue.database_now()
+    if not work_leases.begin(subject, token, now=now):
         log.info("stale_message", token=token)
         return False
     crash_point("task.begun")
     rest = 0.0
     try:
         if isinstance(job, RowJob):
-            row = work_queue.begin(job.model, subject, token, lease=job.lease)
+            row = work_queue.begin(job.model, subject, token, lease=job.lease, now=now)
             if row is not None:
                 work_row(job, row)
         elif isinstance(job, HolderJob):

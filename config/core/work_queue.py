@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import json
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -220,13 +221,21 @@ def count_due(
 ) -> Counter[UUID]:
     """How many rows of each holder are due, counted up to `most`."""
     # BETWEEN and the order, so that the planner takes the index of both columns.
-    one = f"""SELECT {column} FROM {table} WHERE {column} BETWEEN %s AND %s AND wake_at <= %s
+    due = f"""SELECT 1 FROM {table} WHERE {column} BETWEEN asked.holder AND asked.holder AND wake_at <= %s
               ORDER BY {column}, wake_at LIMIT {most:d}"""  # noqa: S608
+    given: Any = list(holders)
+    if connection.vendor == "postgresql":
+        asked = "unnest(%s::uuid[]) AS asked(holder)"
+    else:
+        asked, given = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(given)
     counted: Counter[UUID] = Counter()
     with connection.cursor() as cursor:
-        for holder in holders:
-            cursor.execute(f"SELECT count(*) FROM ({one}) due", [holder, holder, _moment(now)])  # noqa: S608
-            counted[as_uuid(holder)] = cursor.fetchone()[0]
+        cursor.execute(
+            f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {asked}",  # noqa: S608
+            [_moment(now), given],
+        )
+        for holder, count in cursor.fetchall():
+            counted[as_uuid(holder)] = count
     return counted
 
 

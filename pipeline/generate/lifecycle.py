@@ -50,8 +50,8 @@ def start_run(generation: Generation) -> None:
     with transaction.atomic():
         raw = lock_raw_item(generation)
         # Which version speaks is settled at the start: the persona may change between two stages.
-        personas = Persona.everywhere.filter(pk=generation.persona_id).values_list("version", flat=True)
-        version = personas.first() if generation.persona_id else None
+        personas = _VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
+        version = personas[0]["version"] if personas else None
         states.move(generation, "running", under_lease=True, persona_version=version)
         for item in items_of(generation):
             if item.status == GeneratedItemStatus.QUEUED:
@@ -66,8 +66,14 @@ def start_run(generation: Generation) -> None:
             Generation.everywhere.filter(pk=generation.pk).update(raw_version=raw.content_version)
 
 
+_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Persona.everywhere.filter(pk=pk).values("version")
+)
 _RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
     lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
+)
+_RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
 )
 _WANTED: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda generation: (
@@ -220,8 +226,7 @@ def settle_credits(generation: Generation, engine: Engine | None, made: int, now
 
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
     """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
-    runs = Generation.everywhere.filter(raw_item=raw).values_list("status", flat=True)
-    is_under_way = not OPEN_RUNS.isdisjoint(runs)
+    is_under_way = any(run["status"] in OPEN_RUNS for run in _RUNS.ask(raw_item=raw.pk))
     if raw.status not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING} or is_under_way:
         return
     if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status=GeneratedItemStatus.FAILED).exists():

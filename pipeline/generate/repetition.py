@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models.functions import Left
 
+from config.core.database.prepared_queries import Prepared
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.engines.base import Check
@@ -41,6 +42,9 @@ def _newest(
         rows = rows.exclude(raw_item_id=raw_item)
     words: QuerySet[Any, Any] = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
     return words.values("id", "words")[: limits.REPETITION_ITEMS]
+
+
+_NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest)
 
 
 class OwnWords:
@@ -128,7 +132,7 @@ class OwnWords:
 
     def _read(self) -> list[tuple[UUID, str]]:
         if self._said is None:
-            self._said = [(row["id"], row["words"]) for row in _newest(**self._beside)]
+            self._said = [(row["id"], row["words"]) for row in _NEWEST.ask(**self._beside)]
         return self._said
 
 

@@ -11,6 +11,7 @@ from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert
+from config.core.database.prepared_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
@@ -176,7 +177,12 @@ def _ready(
 
 def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
     source_id = items[0].source_id if items else None
-    return source_id is not None and Source.everywhere.filter(pk=source_id, autopilot=True).exists()
+    return source_id is not None and bool(_ON_AUTOPILOT.ask(pk=source_id))
+
+
+_ON_AUTOPILOT: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Source.everywhere.filter(pk=pk, autopilot=True).values("pk")
+)
 
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:

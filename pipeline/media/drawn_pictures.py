@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from config.core.database.prepared_queries import Prepared
 from config.core.ids import decode
 from pipeline import payloads
 from pipeline.engines.base import Check
@@ -116,8 +117,16 @@ def _kind_of(mime_type: str) -> str:
 
 def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """The rows of the files that are served as this item's, as `payloads` takes them."""
-    rows = Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id")
-    return list(rows.values(*payloads.ASSET_FIELDS))
+    return _FILES.ask(item=item.pk)
+
+
+_FILES: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda item: (
+        Asset.everywhere.filter(item_id=item, revoked_at=None)
+        .order_by("position", "id")
+        .values(*payloads.ASSET_FIELDS)
+    )
+)
 
 
 def _render(engine: Engine, draft: Draft, persona: PersonaCard, given: _Given) -> list[RenderedAsset]:

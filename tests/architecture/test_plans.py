@@ -458,7 +458,7 @@ def test_what_is_on_its_way_is_summed_by_index(workspace, filled):
 def test_dispatcher_reads_only_what_waits(workspace, filled):
     _event(workspace)
     with seen() as sent:
-        assert events.dispatch_batch(lambda *_: None, limit=10) == 1
+        assert events.dispatch_batch(lambda _: None, limit=10) == 1
     filled("event")
     first, batch = reads_of(sent, "event")
     assert indexes_of(*first) == {"event_undispatched"}

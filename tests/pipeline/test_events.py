@@ -31,7 +31,7 @@ def places(workspace):
 
 def dispatch_all(*, limit=200):
     given = []
-    while events.dispatch_batch(lambda _, batch: given.extend(batch), limit=limit, now=NOON):
+    while events.dispatch_batch(given.extend, limit=limit, now=NOON):
         pass
     return given
 
@@ -166,13 +166,13 @@ def test_dispatch_gives_places_without_gaps_to_each_workspace(workspace, charlie
     ]
     assert list(EventPosition.everywhere.order_by("last").values_list("last", flat=True)) == [3, 5]
     assert set(Event.everywhere.values_list("dispatched_at", flat=True)) == {NOON}
-    assert events.dispatch_batch(lambda *_: None) == 0
+    assert events.dispatch_batch(lambda _: None) == 0
 
 
 def test_dispatch_that_fails_gives_nothing_away(workspace):
     note(workspace)
 
-    def fail(*_):
+    def fail(_):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), transaction.atomic():
@@ -188,7 +188,7 @@ def test_dispatchers_at_once_give_no_place_twice_and_leave_none_out(workspace, c
         note(charlies, number)
     given, lock = [], threading.Lock()
 
-    def write(_, batch):
+    def write(batch):
         with lock:
             given.extend(event.pk for event in batch)
 

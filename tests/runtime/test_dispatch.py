@@ -284,7 +284,7 @@ def test_a_job_that_can_t_be_claimed_holds_up_no_other(work, broker, workspace, 
 
 def test_rounds_end_when_nothing_is_due(work, broker, workspace, monkeypatch):
     waiting(workspace, 3)
-    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", (0, 0))
     assert dispatcher.run_rounds(broker) == 3
     assert dispatcher.run_rounds(broker) == 0
     assert broker.wakes == 0
@@ -292,7 +292,7 @@ def test_rounds_end_when_nothing_is_due(work, broker, workspace, monkeypatch):
 
 def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, broker, workspace, monkeypatch):
     waiting(workspace, 9)
-    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", (0, 0))
     monkeypatch.setattr(dispatcher, "ROUNDS_SECONDS", 0)
     assert dispatcher.run_rounds(broker) == 3
     assert broker.wakes == 1

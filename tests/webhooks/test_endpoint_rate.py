@@ -218,7 +218,7 @@ def test_rate_is_exact_over_processes():
 @pytest.mark.django_db(transaction=True)
 def test_receiver_sees_the_rate_and_everything(receiver, at_work):
     endpoint = make_endpoint(url=f"{receiver.url}/in", rate=10)
-    write_deliveries(endpoint.workspace_id, [make_event(endpoint.workspace_id) for _ in range(35)])
+    write_deliveries([make_event(endpoint.workspace_id) for _ in range(35)])
     at_work()
     receiver.wait_for("/in", 35, seconds=30)
     moments = sorted(one.at for one in receiver.at("/in"))
@@ -237,7 +237,7 @@ def test_a_thousand_events_for_one_that_hangs_hold_up_nobody(monkeypatch, receiv
     receiver.answers["/hangs"] = lambda: 500 if receiver.let_go.wait(55) else 504
     workspace = make_workspace()
     make_endpoint(workspace, url=f"{receiver.url}/hangs", events=["raw.ingested"])
-    write_deliveries(workspace.pk, [make_event(workspace) for _ in range(1000)])
+    write_deliveries([make_event(workspace) for _ in range(1000)])
     others = [
         make_endpoint(workspace, url=f"{receiver.url}/sibling", events=["generated.ready"]),
         make_endpoint(url=f"{receiver.url}/foreign", events=["generated.ready"]),
@@ -246,7 +246,7 @@ def test_a_thousand_events_for_one_that_hangs_hold_up_nobody(monkeypatch, receiv
     receiver.wait_for("/hangs", limits.WEBHOOK_SLOTS)
     for number in range(100):
         endpoint = others[number % 2]
-        write_deliveries(endpoint.workspace_id, [make_event(endpoint.workspace_id, "generated.ready")])
+        write_deliveries([make_event(endpoint.workspace_id, "generated.ready")])
     for path in ("/sibling", "/foreign"):
         receiver.wait_for(path, 50, seconds=50)
     # All of them came while each attempt at the one that hangs was still under way, and those held its slots alone.

@@ -23,7 +23,7 @@ def test_defaults_get_the_four_and_no_other():
     made = {
         name: make_event(endpoint.workspace_id, name) for name in [*events.TYPES, "made.up", "webhook.test"]
     }
-    write_deliveries(endpoint.workspace_id, list(made.values()))
+    write_deliveries(list(made.values()))
     four = ["raw.ingested", "generated.ready", "published.success", "published.failed"]
     assert pairs() == {(endpoint.pk, made[name].pk) for name in four}
 
@@ -31,14 +31,14 @@ def test_defaults_get_the_four_and_no_other():
 def test_chosen_types_replace_the_defaults():
     endpoint = make_endpoint(events=["source.failing", "raw.ingested"])
     made = {name: make_event(endpoint.workspace_id, name) for name in events.TYPES}
-    write_deliveries(endpoint.workspace_id, list(made.values()))
+    write_deliveries(list(made.values()))
     assert pairs() == {(endpoint.pk, made[name].pk) for name in ("source.failing", "raw.ingested")}
 
 
 def test_every_event_means_those_that_are_added_later_too():
     endpoint = make_endpoint(events=["*"])
     made = [make_event(endpoint.workspace_id, name) for name in [*events.TYPES, "made.up"]]
-    write_deliveries(endpoint.workspace_id, made)
+    write_deliveries(made)
     assert pairs() == {(endpoint.pk, event.pk) for event in made}
 
 
@@ -47,13 +47,26 @@ def test_test_and_live_never_mix_and_workspaces_neither():
     live, test = make_endpoint(workspace), make_endpoint(workspace, test=True)
     make_endpoint()
     live_event, test_event = make_event(workspace), make_event(workspace, test=True)
-    write_deliveries(workspace.pk, [live_event, test_event])
+    write_deliveries([live_event, test_event])
     assert pairs() == {(live.pk, live_event.pk), (test.pk, test_event.pk)}
+
+
+def test_events_of_several_workspaces_are_written_together_and_each_goes_to_its_own():
+    first, second = make_endpoint(), make_endpoint()
+    mine = [make_event(first.workspace_id, "raw.ingested") for _ in range(2)]
+    theirs = make_event(second.workspace_id, "raw.ingested")
+    assert fan_out() == 3
+    assert fan_out() == 0
+    assert pairs() == {*((first.pk, event.pk) for event in mine), (second.pk, theirs.pk)}
+    places = Event.everywhere.order_by("position").values_list("workspace_id", "position")
+    assert sorted(places) == sorted(
+        [(first.workspace_id, 1), (first.workspace_id, 2), (second.workspace_id, 1)]
+    )
 
 
 def test_removed_endpoints_get_nothing():
     endpoint = make_endpoint(deleted_at="2027-01-01T00:00:00Z")
-    write_deliveries(endpoint.workspace_id, [make_event(endpoint.workspace_id)])
+    write_deliveries([make_event(endpoint.workspace_id)])
     assert pairs() == set()
 
 
@@ -69,7 +82,7 @@ def test_removed_endpoints_get_nothing():
 def test_held_where_the_endpoint_takes_nothing(changes, status, waits):
     endpoint = make_endpoint(**changes)
     event = make_event(endpoint.workspace_id, request_id="req_12345678")
-    write_deliveries(endpoint.workspace_id, [event])
+    write_deliveries([event])
     delivery = Delivery.everywhere.get()
     assert (delivery.status, delivery.wake_at is not None) == (status, waits)
     assert delivery.due_at == delivery.created_at
@@ -80,7 +93,7 @@ def test_an_event_that_comes_twice_is_one_delivery():
     endpoint = make_endpoint()
     event = make_event(endpoint.workspace_id)
     first = make_delivery(endpoint, event, status="delivered")
-    write_deliveries(endpoint.workspace_id, [event])
+    write_deliveries([event])
     assert list(Delivery.everywhere.values_list("pk", "status")) == [(first.pk, "delivered")]
 
 

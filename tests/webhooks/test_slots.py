@@ -199,7 +199,7 @@ def send_one(endpoint: Endpoint) -> float:
     """Dispatch one event to the endpoint's workspace, as the dispatcher would; the moment of it."""
     event = make_event(endpoint.workspace_id)
     started = monotonic()
-    write_deliveries(endpoint.workspace_id, [event])
+    write_deliveries([event])
     return started
 
 
@@ -208,7 +208,7 @@ def test_hanging_endpoint_delays_no_other(receiver, at_work):
     receiver.answers["/hangs"] = receiver.hang
     workspace = make_workspace()
     hanging = make_endpoint(workspace, url=f"{receiver.url}/hangs")
-    write_deliveries(workspace.pk, [make_event(workspace) for _ in range(100)])
+    write_deliveries([make_event(workspace) for _ in range(100)])
     at_work()
     receiver.wait_for("/hangs", 4)
     threading.Event().wait(1.5)
@@ -216,7 +216,7 @@ def test_hanging_endpoint_delays_no_other(receiver, at_work):
     event = make_event(workspace, "generated.ready")
     Endpoint.everywhere.filter(pk=hanging.pk).update(events=["raw.ingested"])
     started = monotonic()
-    write_deliveries(workspace.pk, [event])
+    write_deliveries([event])
     foreign = make_endpoint(url=f"{receiver.url}/foreign")
     foreign_started = send_one(foreign)
     waits = (
@@ -249,7 +249,7 @@ def test_many_dead_endpoints_delay_no_healthy_one(receiver, at_work):
     receiver.wait_for("/hangs", 3)
     sibling = make_endpoint(workspace, url=f"{receiver.url}/sibling", events=["generated.ready"])
     started = monotonic()
-    write_deliveries(workspace.pk, [make_event(workspace, "generated.ready")])
+    write_deliveries([make_event(workspace, "generated.ready")])
     foreign = make_endpoint(url=f"{receiver.url}/foreign")
     foreign_started = send_one(foreign)
     waits = (
@@ -268,7 +268,7 @@ def test_hanging_endpoint_is_soon_probed_one_at_a_time(monkeypatch, receiver, at
     monkeypatch.setattr(limits, "WEBHOOK_TIMEOUT_SECONDS", 1)
     receiver.answers["/hangs"] = receiver.hang
     endpoint = make_endpoint(url=f"{receiver.url}/hangs")
-    write_deliveries(endpoint.workspace_id, [make_event(endpoint.workspace_id) for _ in range(20)])
+    write_deliveries([make_event(endpoint.workspace_id) for _ in range(20)])
     started = monotonic()
     at_work()
     receiver.wait_for("/hangs", 7)
@@ -285,7 +285,7 @@ def test_hanging_endpoint_is_soon_probed_one_at_a_time(monkeypatch, receiver, at
 @pytest.mark.django_db(transaction=True)
 def test_hundred_events_of_a_working_endpoint_go_through(receiver, at_work):
     endpoint = make_endpoint(url=f"{receiver.url}/in")
-    write_deliveries(endpoint.workspace_id, [make_event(endpoint.workspace_id) for _ in range(100)])
+    write_deliveries([make_event(endpoint.workspace_id) for _ in range(100)])
     at_work()
     receiver.wait_for("/in", 100, seconds=30)
     until = monotonic() + 30

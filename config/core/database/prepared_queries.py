@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -21,7 +22,7 @@ from django.db.models.query import ModelIterable, ValuesIterable, get_related_po
 from django.db.transaction import TransactionManagementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import QuerySet
@@ -112,7 +113,7 @@ def _compile(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) ->
         name: [_mark_like(one) for one in value] if isinstance(value, list) else _mark_like(value)
         for name, value in values.items()
     }
-    marks = [_plain(_adapted(mark, connection)) for mark in _split(marked)[1]]
+    marks = {_plain(_adapted(mark, connection)): number for number, mark in enumerate(_split(marked)[1])}
     queryset = make(**marked)
     compiler = queryset.query.get_compiler(connection=connection)
     try:
@@ -120,11 +121,11 @@ def _compile(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) ->
     except EmptyResultSet:
         return None
     places = tuple(
-        (place, marks.index(parameter))
+        (place, marks[parameter])
         for place, parameter in enumerate(map(_plain, parameters))
-        if parameter in marks
+        if isinstance(parameter, Hashable) and parameter in marks
     )
-    if {number for _, number in places} != set(range(len(marks))):
+    if {number for _, number in places} != set(marks.values()):
         message = "A value of a prepared query is not the plain operand of a filter."
         raise LookupError(message)
     locks = queryset.query.select_for_update and connection.features.has_select_for_update
