@@ -61,10 +61,10 @@ simulate: install  ## Whole histories in virtual time, by seeds: SEEDS=17 or 1-1
 	@$(APART) $(RUN) -m tests.simulation
 
 prove-mutants: install  ## What the fast tests find of small faults in the code, into docs/proofs/
-	@$(RUN) -m tools.mutants --chosen-at 4431311 --into docs/proofs/mutants.txt
+	@$(RUN) -m tools.mutation_test --chosen-at 4431311 --into docs/proofs/mutants.txt
 
 prove-simulate-mutants: install  ## The same of 200 histories, in publishing, dispatch, credits and deliveries
-	@$(RUN) -m tools.mutants --simulate --count 40 --into docs/proofs/simulate-mutants.txt
+	@$(RUN) -m tools.mutation_test --simulate --count 40 --into docs/proofs/simulate-mutants.txt
 
 prove-live: install  ## What the six types of sources bring from the real network, into docs/proofs/
 	@$(RUN) -m tools.prove_sources

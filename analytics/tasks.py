@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analytics import measure, publication_outcomes, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
-from analytics.reports import monthly
+from analytics.reports import send_monthly_summary
 from config.core import jobs
 from pipeline.events import NOT_COUNTED
 
@@ -44,9 +44,9 @@ jobs.register(
         # The summary is written when it is sent. The name stays, because operators' charts and alerts have it.
         name="analytics.write_monthly_summary",
         model=MonthlySummary,
-        work=monthly.send_monthly_summary,
-        give_up=monthly.give_up,
-        lease=monthly.LEASE,
+        work=send_monthly_summary.send_monthly_summary,
+        give_up=send_monthly_summary.give_up,
+        lease=send_monthly_summary.LEASE,
         per_workspace=1,
     )
 )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SCRIPTS: Final = {
     "generation": "a text from push to webhook: CPU, throughput, latency under load",
-    "operation": "idle CPU, memory, restart after kill -9, fresh clone",
+    "idle_and_recovery": "idle CPU, memory, restart after kill -9, fresh clone",
     "webhooks": "deliveries a second, beside one that hangs, one that drips",
     "publication": "lateness of what is due together",
     "collection": "lateness of polls, entries of a feed",

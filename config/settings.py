@@ -467,29 +467,29 @@ DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 WORKSPACE_FURNISHERS = [
     "pipeline.workspace.provision.furnish",
     "accounts.notices.open_digest",
-    "analytics.reports.monthly.open_summary",
+    "analytics.reports.send_monthly_summary.open_summary",
 ]
 # What its export holds; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
     "accounts.export.parts",
     "pipeline.workspace.export.parts",
-    "webhooks.workspace_parts.parts",
-    "analytics.workspace_parts.parts",
+    "webhooks.export_and_purge.parts",
+    "analytics.export_and_purge.parts",
 ]
 # What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
 WORKSPACE_ERASERS = [
-    "analytics.workspace_parts.erase",
-    "webhooks.workspace_parts.erase",
+    "analytics.export_and_purge.erase",
+    "webhooks.export_and_purge.erase",
     "pipeline.workspace.purge.erase",
     "accounts.workspace_deletion.erase",
 ]
 # What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
 SAMPLE_REMOVERS = [
-    "analytics.workspace_parts.remove_samples",
-    "webhooks.workspace_parts.remove_samples",
+    "analytics.export_and_purge.remove_samples",
+    "webhooks.export_and_purge.remove_samples",
     "pipeline.workspace.remove_samples.remove",
     "accounts.samples.remove_members",
-    "analytics.workspace_parts.add_up_again",
+    "analytics.export_and_purge.add_up_again",
 ]
 # Modules that register their jobs, the kinds of due rows, when they are imported.
 JOB_MODULES = [

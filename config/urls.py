@@ -9,13 +9,13 @@ from django.views.generic import RedirectView
 
 from accounts.api.not_found import ANY_METHOD, NoSuchAddress
 from accounts.pages.landing import operators_log_in
-from config import sample
 from config.admin_site.failures import failing_page
 from config.admin_site.mails import mail_as_html, mails_page
+from config.admin_site.running_tasks import work_page
 from config.admin_site.views import dead_rows, withhold_log_ins, workspace_overview
-from config.admin_site.work import work_page
 from config.api_docs import guides
 from config.api_docs.views import OpenApiView, openapi_public, reference
+from config.demo import views as demo_views
 from config.operations import health
 from config.operations import metrics as metrics_page
 from pipeline.inbound.views import inbound, returned_mail
@@ -86,6 +86,6 @@ handler429 = "accounts.pages.landing.too_often"
 handler500 = "accounts.pages.landing.broken"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [
-        path(sample.PATH.removeprefix("/"), sample.feed),
-        path(sample.RECEIVER_PATH.removeprefix("/"), sample.receiver),
+        path(demo_views.PATH.removeprefix("/"), demo_views.feed),
+        path(demo_views.RECEIVER_PATH.removeprefix("/"), demo_views.receiver),
     ]

@@ -66,7 +66,7 @@ PROOFS = {
         "tests/grounding",
         "tests/writers",
         "tests/pipeline/generate/test_paid_once.py",
-        "tests/pipeline/outlets/test_simulation.py",
+        "tests/pipeline/outlets/test_simulated_server.py",
         "tests/pipeline/schedule/planning",
     ],
 }

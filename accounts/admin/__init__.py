@@ -1,5 +1,5 @@
 """The operators' pages for people, plans, workspaces, keys, the ledger and the audit log."""
 
-from accounts.admin import people, workspaces
+from accounts.admin import users, workspaces
 
-__all__ = ["people", "workspaces"]
+__all__ = ["users", "workspaces"]

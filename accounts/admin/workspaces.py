@@ -12,8 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts import model_keys, plans, workspaces
-from accounts import workspace_access_requests as whitelisting
+from accounts import model_keys, plans, whitelist_requests, workspaces
 from accounts.access import tokens
 from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
 from accounts.admin.forms import PlanForm, WorkspaceAdminForm, table_of_limits
@@ -189,7 +188,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
 
     @admin.action(description=_("Approve"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> None:
-        self._decide(request, queryset, whitelisting.approve)
+        self._decide(request, queryset, whitelist_requests.approve)
 
     @admin.action(description=_("Refuse with a reason"), permissions=["decide"])
     def refuse(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> TemplateResponse | None:
@@ -199,11 +198,11 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
                 "title": _("Refuse with a reason"),
                 "opts": self.opts,
                 "chosen": queryset.select_related("workspace"),
-                "most": whitelisting.REASON_CHARACTERS,
+                "most": whitelist_requests.REASON_CHARACTERS,
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]
-        self._decide(request, queryset, lambda one, actor: whitelisting.refuse(one, reason, actor))
+        self._decide(request, queryset, lambda one, actor: whitelist_requests.refuse(one, reason, actor))
         return None
 
     def _decide(

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import languages, timezones, workspaces
 from accounts.pages import context_processors, form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import last_workspace, person_page
+from accounts.pages.page_access import last_workspace, person_page
 from config.core import limits
 from config.core.middleware import request_id
 

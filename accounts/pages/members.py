@@ -16,7 +16,7 @@ from accounts.access import roles
 from accounts.models import Invitation, Membership
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 
 if TYPE_CHECKING:
     from uuid import UUID

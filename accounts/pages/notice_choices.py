@@ -19,7 +19,7 @@ from accounts import limits, notices
 from accounts.models import NoticeChannel, NoticeKind
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
 from accounts.pages import form_recovery
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core import limits as core_limits
 
 if TYPE_CHECKING:

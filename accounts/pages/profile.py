@@ -11,9 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import people
+from accounts import users
 from accounts.pages import form_recovery
-from accounts.pages.workspace_view import person_page
+from accounts.pages.page_access import person_page
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def profile(request: HttpRequest) -> HttpResponse:
     form = form_recovery.form_for(request, ProfileForm, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
         user.name = form.cleaned_data["name"].strip()
-        people.keep_user(user, ["name"], user.email)
+        users.keep_user(user, ["name"], user.email)
         messages.success(request, _("Saved."))
         return redirect("profile")
     return render(request, "pages/profile.html", {"form": form, "has_second_factor": is_mfa_enabled(user)})

@@ -19,7 +19,7 @@ from accounts import (
     model_keys,
     samples,
     timezones,
-    workspace_access_requests,
+    whitelist_requests,
     workspace_deletion,
     workspaces,
 )
@@ -27,7 +27,7 @@ from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.members import SureForm
-from accounts.pages.workspace_view import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 
@@ -201,7 +201,7 @@ def _dollars(micro: int | None) -> Decimal | None:
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("Intended use"),
-        max_length=workspace_access_requests.MESSAGE_CHARACTERS,
+        max_length=whitelist_requests.MESSAGE_CHARACTERS,
         required=False,
         help_text=gettext_lazy("Optional. Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -213,7 +213,7 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            workspace_access_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            whitelist_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
             messages.success(request, _("Request sent. We'll reply by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()

@@ -12,8 +12,8 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import limits, queries
+from analytics.api.csv_renderer import CsvRenderer
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
-from analytics.api.spreadsheet import CsvRenderer
 from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from analytics import queries
 from analytics.pages import charts
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter

@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.auto_refresh import look_again
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from analytics import queries
 from analytics.pages.stages import flow
 from analytics.periods import Period

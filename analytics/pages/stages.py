@@ -20,7 +20,7 @@ from pipeline.dashboard.counts import CappedCount, count_each, first_id_of
 from pipeline.dashboard.overview import page_of
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import summary
+from pipeline.pages.items import display
 from pipeline.review.explanation import blockers_of, explain
 from pipeline.states import ITEMS_IN_MAKING
 
@@ -294,7 +294,7 @@ class _StageQueries:
         run = item.generation
         is_queued = item.status == GeneratedItemStatus.QUEUED
         waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("Queued")] if is_queued else [summary.progress_label(item)]
+        said = [waits_for, _("Queued")] if is_queued else [display.progress_label(item)]
         if run.batch_until is not None and run.batch_until > self.now:
             said.append(_("May use a cheaper batch"))
         return " ".join(filter(None, said))

@@ -1,6 +1,6 @@
 """Addresses of the pages Analytics and Pipeline, and of the CSV."""
 
-from accounts.pages.workspace_view import page_path
+from accounts.pages.page_access import page_path
 from analytics.pages import page
 from analytics.pages.pipeline_page import pipeline_page
 

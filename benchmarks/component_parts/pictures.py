@@ -20,7 +20,7 @@ from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render.image import QUALITY, render_layout
+from pipeline.render.draw_layout import QUALITY, render_layout
 from pipeline.render.picture_plan import AvailableMedia, Layout
 
 if TYPE_CHECKING:

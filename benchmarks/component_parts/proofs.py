@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, percentile
 from pipeline.grounding import misquoted, names, recompute, strange_names, strange_numbers
-from pipeline.grounding.claims import passage_around
+from pipeline.grounding.claim_support import passage_around
 from pipeline.grounding.quantities import forget as forget_numbers
 
 if TYPE_CHECKING:

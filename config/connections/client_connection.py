@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 
-from config.connections.request_parser import Arrived, IncomingRequest, RefusedError
-from config.connections.wire import PACE_BYTES, ResponseSocket
+from config.connections.request_buffer import Arrived, IncomingRequest, RefusedError
+from config.connections.response_socket import PACE_BYTES, ResponseSocket
 from config.core import limits
 
 if TYPE_CHECKING:

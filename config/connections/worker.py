@@ -24,14 +24,14 @@ from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from config.connections.client_connection import BENEFIT_OF_DOUBT, ClientConnection
-from config.connections.request_parser import PIECE, RefusedError, refusal
+from config.connections.request_buffer import PIECE, RefusedError, refusal
 from config.core import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from config.connections.wire import ResponseSocket
+    from config.connections.response_socket import ResponseSocket
 
 _WARNED_EVERY: Final = 60.0
 _NO_MORE_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})

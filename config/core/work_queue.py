@@ -24,8 +24,8 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
-from config.core.database.durability import MAY_BE_LOST
 from config.core.database.prepared_queries import Prepared
+from config.core.database.relaxed_durability import MAY_BE_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts import people, samples
+from accounts import samples, users
 from accounts.models import Membership, User, Workspace
 from config.core import clock, task_runner
 from config.core.clock import utc_now
@@ -174,7 +174,7 @@ def _person(workspace: Workspace, name: str, email: str, role: str) -> None:
     if user is None:
         user = User(email=email, name=name)
         user.set_unusable_password()
-        people.keep_user(user, ["email", "name"], ACTOR)
+        users.keep_user(user, ["email", "name"], ACTOR)
     Membership.everywhere.get_or_create(
         workspace=workspace, user=user, defaults={"role": role, "is_sample": True}
     )

@@ -15,7 +15,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.operations import backup_archive, db_dump, unfinished_restore
-from pipeline.media import folder_ownership
+from pipeline.media import media_root_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def back_up(path: Path) -> None:
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.Unusable(unfinished_restore.SENTENCE)
-    refusal = folder_ownership.claim()
+    refusal = media_root_id.claim()
     if refusal:
         # It would be a database without its files, under a name that promises both.
         raise backup_archive.Unusable(refusal)
@@ -96,7 +96,7 @@ def _about() -> backup_archive.About:
         vendor=connection.vendor,
         made_at=utc_now().isoformat(timespec="seconds"),
         migrations=tuple(sorted(f"{app}.{name}" for app, name in applied)),
-        instance=str(folder_ownership.own_id() or ""),
+        instance=str(media_root_id.own_id() or ""),
     )
 
 

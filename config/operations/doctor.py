@@ -22,8 +22,8 @@ from config import connection_limits
 from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
-from config.operations import backup, health, media_sweep, queue_stats, system_checks, unfinished_restore
-from pipeline.media import folder_ownership
+from config.operations import backup, health, media_sweep, platform_checks, queue_stats, unfinished_restore
+from pipeline.media import media_root_id
 from pipeline.render.typography import supported_scripts
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    found = folder_ownership.standing()
+    found = media_root_id.standing()
     if found.said:
-        return Finding("media", "FAIL", found.said, folder_ownership.ADVICE)
+        return Finding("media", "FAIL", found.said, media_root_id.ADVICE)
     stopped = media_sweep.stopped()
     if stopped:
         return Finding("media", "warn", stopped, media_sweep.APPROVE)
@@ -265,7 +265,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = system_checks.aging()
+    found = platform_checks.aging()
     if not found:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(

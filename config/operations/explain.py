@@ -18,7 +18,7 @@ from config.operations import doctor, queue_stats
 from pipeline import labels
 from pipeline.generate import retry_rules
 from pipeline.generate.model.keys import workspace_has_key
-from pipeline.generate.topics import eligibility
+from pipeline.generate.topics import lane_eligibility
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.source_health import health_of
 from pipeline.models import (
@@ -222,7 +222,7 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
         yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
-    why = availability.of_source(kind_of(source.type), source.config) or eligibility.unavailable(source)
+    why = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.unavailable(source)
     if why is not None:
         yield why.sentence
     yield from _below(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)

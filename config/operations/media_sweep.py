@@ -21,7 +21,7 @@ from django.conf import settings
 
 from config.core import limits
 from config.core.crash_points import crash_point
-from pipeline.media import files, folder_ownership
+from pipeline.media import files, media_root_id
 from pipeline.models import Asset, GeneratedItem, MediaFolder, Upload
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _is_refused() -> bool:
     """Asked again after an hour, as the folder is walked where it has no id."""
     if time.monotonic() < _refused_until["at"]:
         return True
-    refusal = folder_ownership.claim()
+    refusal = media_root_id.claim()
     if refusal:
         _refused_until["at"] = time.monotonic() + REFUSED_FOR_SECONDS
         log.error("media_sweep_refused", why=refusal)
@@ -127,7 +127,7 @@ def _is_refused() -> bool:
 
 def _go_on(current: SweepRound, now: datetime) -> int:
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
-    if folder_ownership.standing().refusal:
+    if media_root_id.standing().refusal:
         return 0
     if current.to_look:
         some = _next(current.to_look)

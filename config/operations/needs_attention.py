@@ -15,8 +15,8 @@ from accounts.models import WhitelistRequest
 from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
-from config.operations import media_sweep, queue_stats, running_tasks, system_checks
-from pipeline.media import folder_ownership
+from config.operations import media_sweep, platform_checks, queue_stats, running_tasks
+from pipeline.media import media_root_id
 from pipeline.models import ModelCall
 from pipeline.switches import kill_switch
 
@@ -67,7 +67,7 @@ def _switches() -> Iterator[Need]:
 
 def _media() -> Iterator[Need]:
     """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
-    refusal, stopped = folder_ownership.standing().refusal, media_sweep.stopped()
+    refusal, stopped = media_root_id.standing().refusal, media_sweep.stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
         yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))
@@ -126,7 +126,7 @@ def _unserved() -> Iterator[Need]:
 
 
 def _platforms() -> Iterator[Need]:
-    for one in system_checks.aging():
+    for one in platform_checks.aging():
         page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
         yield Need(f"{one.said} {one.advice}", page)
 

@@ -17,9 +17,9 @@ from accounts import audit
 from accounts.models import User, Workspace
 from config.core import jobs, work_queue
 from config.core.crash_points import crash_point
-from config.operations import backup_archive, db_dump, doctor, migration_state, unfinished_restore
+from config.operations import backup_archive, db_dump, doctor, migration_errors, unfinished_restore
 from pipeline import mailing, publish
-from pipeline.media import folder_ownership
+from pipeline.media import media_root_id
 from pipeline.models import MediaFolder, Source, Upload
 from pipeline.switches import kill_switch
 
@@ -67,7 +67,7 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     db_dump.refuse_unless_alone()
     stage = settings.MEDIA_ROOT / STAGE
     _clean(stage)
-    former, own, new = folder_ownership.ids(), folder_ownership.own_id(), uuid4()
+    former, own, new = media_root_id.ids(), media_root_id.own_id(), uuid4()
     try:
         _refuse_unless_it_fits(stage, unpacked)
         backup_archive.unpack(
@@ -76,14 +76,14 @@ def restore(path: Path, *, wipe: bool) -> Restored:
         prepared = db_dump.prepare(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
         # Whichever database a kill leaves, the folder is its own.
-        folder_ownership.write(*former, *([own] if own else ()), *_ids_of(about), new)
+        media_root_id.write(*former, *([own] if own else ()), *_ids_of(about), new)
         crash_point("restore.named")
         db_dump.load(prepared)
     except BaseException:
         # The former data is whole and stays.
         shutil.rmtree(stage, ignore_errors=True)
-        if folder_ownership.ids() != former:
-            folder_ownership.write(*former)
+        if media_root_id.ids() != former:
+            media_root_id.write(*former)
         raise
     crash_point("restore.loaded")
     _move_media(stage)
@@ -92,7 +92,7 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     crash_point("restore.migrated")
     done = _end(about, new)
     crash_point("restore.ended")
-    folder_ownership.write(new)
+    media_root_id.write(new)
     return done
 
 
@@ -144,7 +144,7 @@ def _refuse_unless_ours(about: backup_archive.About) -> None:
         message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
         raise backup_archive.Unusable(message)
     had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
-    known = set(MigrationLoader(None).disk_migrations).union(*migration_state.replaced().values())
+    known = set(MigrationLoader(None).disk_migrations).union(*migration_errors.replaced().values())
     newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
     if newer:
         message = (
@@ -152,7 +152,7 @@ def _refuse_unless_ours(about: backup_archive.About) -> None:
             "Install that version first. Nothing was changed."
         )
         raise backup_archive.Unusable(message)
-    reason = migration_state.why_not(had)
+    reason = migration_errors.why_not(had)
     if reason:
         message = f"The backup can't be used. {reason}"
         raise backup_archive.Unusable(message)
@@ -160,13 +160,13 @@ def _refuse_unless_ours(about: backup_archive.About) -> None:
 
 def _refuse_other_folder(about: backup_archive.About, *, wipe: bool, half: bool) -> None:
     """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
-    if not folder_ownership.holds_files():
+    if not media_root_id.holds_files():
         return
-    own, named = folder_ownership.own_id(), folder_ownership.ids()
+    own, named = media_root_id.own_id(), media_root_id.ids()
     # Killed before its tables came up to this version, the restored database has no id yet.
     is_known = (half and own is None) or bool({own, *_ids_of(about)} & set(named))
     if not named:
-        is_known = half or (_has_tables() and not folder_ownership.standing().refusal)
+        is_known = half or (_has_tables() and not media_root_id.standing().refusal)
     if not is_known:
         message = (
             f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
@@ -201,7 +201,7 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
 def _move_media(stage: Path) -> None:
     """In the place of what is there; killed in the middle, the next run unpacks everything again."""
     for one in settings.MEDIA_ROOT.iterdir():
-        if one != stage and one.name != folder_ownership.MARK:
+        if one != stage and one.name != media_root_id.MARK:
             _clean(one)
     crash_point("restore.cleared")
     unpacked = stage / backup_archive.MEDIA

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.contrib.sessions.models import Session
 
 from accounts import limits as accounts_limits
-from accounts import notices, people
+from accounts import notices, users
 from accounts.access import counter_caches, idempotency
 from analytics import rollup
 from config.core import jobs, limits
@@ -72,7 +72,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "accounts whose address nobody has proven",
         accounts_limits.UNVERIFIED_KEPT,
-        people.forget_unverified,
+        users.forget_unverified,
     ),
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",

@@ -19,7 +19,7 @@ from pipeline.switches import kill_switch
 from webhooks import endpoints
 
 if TYPE_CHECKING:
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 register = template.Library()
 

@@ -31,8 +31,8 @@ from pipeline import limits, payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
-from pipeline.generate import acceptance, read_outcomes
-from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
+from pipeline.generate import acceptance, raw_item_outcomes
+from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
 from pipeline.states import OPEN_RUNS
@@ -110,7 +110,9 @@ class RawItemView(PipelineResource):
             )
         else:
             found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
-        return found.respond(request, read_outcomes.serialize_raw_items(self.caller.workspace, found.rows))
+        return found.respond(
+            request, raw_item_outcomes.serialize_raw_items(self.caller.workspace, found.rows)
+        )
 
     @extend_schema(
         operation_id="raw_push",
@@ -183,7 +185,7 @@ class RawItemView(PipelineResource):
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
         open_runs = runs.filter(status__in=sorted(OPEN_RUNS)).exists()
         shown = {
-            **read_outcomes.serialize_raw_item(row),
+            **raw_item_outcomes.serialize_raw_item(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
             "complete": not open_runs
             and row.status
@@ -207,7 +209,7 @@ class RawItemView(PipelineResource):
         price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_before_conflict(price):
             again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
-        return Response(read_outcomes.serialize_raw_item(again), status=202)
+        return Response(raw_item_outcomes.serialize_raw_item(again), status=202)
 
     @extend_schema(
         operation_id="raw_delete",
@@ -218,7 +220,7 @@ class RawItemView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
         self.read_nothing(request)
-        purge.erase(row, now=utc_now())
+        erase_raw_item.erase(row, now=utc_now())
         return Response(status=204)
 
 
@@ -238,11 +240,11 @@ class EstimateView(PipelineResource):
         defaults = self.defaults()
         source, content = _content(self, given, defaults)
         now = utc_now()
-        estimate = plans.estimate
+        estimate = generation_plan.estimate
         if not any(given.get(name) for name in ("title", "body", "url", "media")):
             # A source alone: what one item with words would cost.
             content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
-            estimate = plans.estimate_any
+            estimate = generation_plan.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
         usage = reports.usage(self.caller.workspace, now)
         return Response(

@@ -9,7 +9,6 @@ from pipeline.api.events import EventView
 from pipeline.api.generated_items.views import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
 from pipeline.api.personas import PersonaView
-from pipeline.api.plans import PlanView
 from pipeline.api.publications import PublicationView
 from pipeline.api.queues import HoldView, QueueView
 from pipeline.api.raw_items import EstimateView, RawItemView
@@ -19,6 +18,7 @@ from pipeline.api.sources import SourceView
 from pipeline.api.storyboards import StoryboardView
 from pipeline.api.topics import TopicView
 from pipeline.api.uploads import UploadView
+from pipeline.api.week_plans import PlanView
 
 _ONE = r"(?P<id>[^/]+)"
 _ITEM: Final[dict[str, Any]] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}

@@ -18,7 +18,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
 from pipeline.switches import availability
 from pipeline.writers.extractive import brief_of
-from pipeline.writers.screen import screened
+from pipeline.writers.strip_injections import screened
 
 if TYPE_CHECKING:
     from uuid import UUID

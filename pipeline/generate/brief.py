@@ -18,7 +18,7 @@ from config.core.crash_points import crash_point
 from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_to_store
 from pipeline.generate.model import batches
 from pipeline.generate.model import client as model_client
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.models import Generation, GenerationInput, GenerationStatus, RawItem, SharedBrief
 from pipeline.plugins import Refused, TryLater

@@ -12,7 +12,7 @@ from config.core.database.prepared_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import run_checks
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.media import footage
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused

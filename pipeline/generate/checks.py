@@ -14,7 +14,7 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
 from pipeline.text.prompt_injection import obeyed_in
-from pipeline.writers.screen import screened
+from pipeline.writers.strip_injections import screened
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText

@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.prepared_queries import Prepared
 from pipeline import events, payloads, publish
-from pipeline.generate import read_outcomes, retry_rules
+from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import has_key
@@ -246,7 +246,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
         "raw.failed",
         workspace_id=raw.workspace_id,
         test=raw.test,
-        data={"raw_item": read_outcomes.serialize_raw_item(raw)},
+        data={"raw_item": raw_item_outcomes.serialize_raw_item(raw)},
         raw_item_id=raw.pk,
         source_id=raw.source_id,
         request=raw.request_id,

@@ -21,7 +21,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.media import drawn_pictures, made_films, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater

@@ -19,7 +19,7 @@ from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store
 from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for, has_key, uses_own_key
-from pipeline.generate.model.open_client import LostLease, open_client
+from pipeline.generate.model.metered_client import LostLease, open_client
 from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.rendering import draw_variants, queue_of_rendering, redraw, write_redrawn

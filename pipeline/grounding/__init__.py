@@ -3,8 +3,8 @@
 Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.checks.grounded` makes checks of them.
 """
 
-from pipeline.grounding.claims import Support, passage_around, place_in, support
-from pipeline.grounding.derived import DerivedResult, recompute
+from pipeline.grounding.claim_support import Support, passage_around, place_in, support
+from pipeline.grounding.derived_numbers import DerivedResult, recompute
 from pipeline.grounding.names import strange_names
 from pipeline.grounding.numbers import Strange, strange_numbers, ungrounded_numbers
 from pipeline.grounding.quotations import (

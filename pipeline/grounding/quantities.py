@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.grounding.number_lexicon import language_of
+from pipeline.grounding.parse_quantities import QuantityReader
 from pipeline.grounding.parsed_numbers import ParsedText
-from pipeline.grounding.read_quantities import QuantityReader
 from pipeline.text.links import find_links
 
 _LINKISH: Final = re.compile(r"://|\w\.\w")

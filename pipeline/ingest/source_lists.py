@@ -12,7 +12,7 @@ from config.core import limits as core_limits
 from config.core.errors import AppError, Invalid
 from pipeline import limits
 from pipeline.ingest import collect
-from pipeline.ingest.pasted_address import reading_by_host
+from pipeline.ingest.pasted_url import reading_by_host
 from pipeline.models import Source
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert, insert_unless_there
 from pipeline import events
-from pipeline.generate import read_outcomes
+from pipeline.generate import raw_item_outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_what_was_made
+from pipeline.ingest.generation_plan import plan_with
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
-from pipeline.ingest.plans import plan_with
 from pipeline.ingest.raw_content import (
     Outcome,
     RawContent,
@@ -27,7 +27,7 @@ from pipeline.ingest.raw_content import (
     source_text,
 )
 from pipeline.ingest.replan import replan
-from pipeline.ingest.runs import ToMake, facts_of_new, reason_of_skip, reserve, rows_of_runs, start_runs
+from pipeline.ingest.start_runs import ToMake, facts_of_new, reason_of_skip, reserve, rows_of_runs, start_runs
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -60,8 +60,8 @@ class Pushed:
     def as_json(self) -> dict[str, Any]:
         """The raw item as the API shows it, with its outcomes."""
         if self.items is None:
-            return read_outcomes.serialize_raw_item(self.raw_item)
-        return read_outcomes.serialize_new_raw_item(self.raw_item, self.items)
+            return raw_item_outcomes.serialize_raw_item(self.raw_item)
+        return raw_item_outcomes.serialize_new_raw_item(self.raw_item, self.items)
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from pipeline.engines.base import Check
 from pipeline.media import files, footage, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
-from pipeline.render.image import render_layout
+from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia
-from pipeline.render.portrait import UnusablePicture
+from pipeline.render.untrusted_images import UnusablePicture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

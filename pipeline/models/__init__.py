@@ -31,6 +31,7 @@ from pipeline.models.inbound import (
     WebSubStatus,
     WebSubSubscription,
 )
+from pipeline.models.instance import MediaFolder, Switch
 from pipeline.models.mailing import (
     MailDelivery,
     MailDeliveryStatus,
@@ -92,8 +93,7 @@ from pipeline.models.source import (
     SourceEntryDecision,
     SourceStatus,
 )
-from pipeline.models.switch import MediaFolder, Switch
-from pipeline.models.workers import Lease, LeaseState, Tally, Worker
+from pipeline.models.work_leases import Lease, LeaseState, Tally, Worker
 from pipeline.models.workspace_defaults import WorkspaceDefaults
 
 __all__ = [

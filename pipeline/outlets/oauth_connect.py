@@ -24,7 +24,7 @@ from pipeline import limits, outlets, plugins
 from pipeline.models import OAuthApp, OAuthAttempt
 from pipeline.outlets.check_account import release_for_the_call
 from pipeline.outlets.outlet_client import OutletConnection, client_of, new_account, platform_of
-from pipeline.platforms.tokens import TokenPlatform
+from pipeline.platforms.oauth_tokens import TokenPlatform
 from pipeline.plugins import PluginError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.models import OAuthApp
-from pipeline.outlets.simulation import SimulatedServer
+from pipeline.outlets.simulated_server import SimulatedServer
 from pipeline.payloads import feed_addresses
 from pipeline.platforms.base import Account, Platform
 from pipeline.plugins import PluginError

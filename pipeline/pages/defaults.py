@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from pipeline.models import LatePolicy
 from pipeline.models.publication import LATENESS_MINUTES_MOST
 from pipeline.pages import choices

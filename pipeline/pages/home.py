@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline.dashboard.overview import overview
 

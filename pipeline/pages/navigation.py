@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from django.utils.functional import _StrPromise
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.dashboard.counts import CappedCount
 
 

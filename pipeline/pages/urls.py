@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from accounts.pages.workspace_view import page_path, register_ids
+from accounts.pages.page_access import page_path, register_ids
 from pipeline.pages import defaults, home, manual_publish, search, usage
 from pipeline.pages.calendar import fill_week as calendar_fill_week
 from pipeline.pages.calendar import free_slot as calendar_slot
@@ -37,11 +37,11 @@ from pipeline.pages.review import edit as review_edit
 from pipeline.pages.review import page as review_page
 from pipeline.pages.series import views as series_views
 from pipeline.pages.sources import actions as source_actions
+from pipeline.pages.sources import bulk_add
 from pipeline.pages.sources import create as source_create
 from pipeline.pages.sources import lanes as source_lanes
-from pipeline.pages.sources import several as source_several
 from pipeline.pages.sources import views as source_views
-from pipeline.pages.topics import pool as topic_pool
+from pipeline.pages.topics import views as topic_views
 
 register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser")
 
@@ -114,8 +114,8 @@ urlpatterns = [
     page_path("sources/add", source_create.source_add, "source_add"),
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
     page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
-    page_path("sources/add/several", source_several.sources_several, "sources_several"),
-    page_path("sources/add/several/undo", source_several.sources_several_undo, "sources_several_undo"),
+    page_path("sources/add/several", bulk_add.sources_several, "sources_several"),
+    page_path("sources/add/several/undo", bulk_add.sources_several_undo, "sources_several_undo"),
     page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),
     page_path(f"{_SOURCE}/pause", source_actions.source_pause, "source_pause"),
@@ -135,12 +135,12 @@ urlpatterns = [
     page_path(f"{_PERSONA}/back", persona_editor.persona_back, "persona_back"),
     page_path(f"{_PERSONA}/delete", persona_listing.persona_delete, "persona_delete"),
     page_path(f"{_PERSONA}/restore", persona_listing.persona_restore, "persona_restore"),
-    page_path(f"{_PERSONA}/topics", topic_pool.topics, "topics"),
-    page_path(f"{_PERSONA}/topics/add", topic_pool.topic_add, "topic_add"),
-    page_path(_TOPIC, topic_pool.topic, "topic"),
-    page_path(f"{_TOPIC}/pause", topic_pool.topic_pause, "topic_pause"),
-    page_path(f"{_TOPIC}/delete", topic_pool.topic_delete, "topic_delete"),
-    page_path(f"{_TOPIC}/restore", topic_pool.topic_restore, "topic_restore"),
+    page_path(f"{_PERSONA}/topics", topic_views.topics, "topics"),
+    page_path(f"{_PERSONA}/topics/add", topic_views.topic_add, "topic_add"),
+    page_path(_TOPIC, topic_views.topic, "topic"),
+    page_path(f"{_TOPIC}/pause", topic_views.topic_pause, "topic_pause"),
+    page_path(f"{_TOPIC}/delete", topic_views.topic_delete, "topic_delete"),
+    page_path(f"{_TOPIC}/restore", topic_views.topic_restore, "topic_restore"),
     page_path("outlets/", outlet_listing.outlets, "outlets_page"),
     page_path("outlets/add", outlet_listing.outlet_add, "outlet_add"),
     page_path("outlets/add/<kind:kind>", outlet_connect.outlet_connect, "outlet_connect"),

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.ledger import credits, months, reports
 from accounts.models import LedgerEntry
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
 from pipeline.dashboard.usage import credits_by_engine, engine_names_by_run, model_cost

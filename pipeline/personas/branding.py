@@ -18,9 +18,9 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.media import drawn_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
-from pipeline.render.image import render_layout
+from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia
-from pipeline.render.portrait import UnusablePicture, square_png
+from pipeline.render.untrusted_images import UnusablePicture, square_png
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.base import Writer
 

@@ -19,7 +19,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.http_client import shared
 from config.core.middleware import request_id
 from pipeline import limits, plugins
-from pipeline.generate.model.open_client import LostLease, open_client
+from pipeline.generate.model.metered_client import LostLease, open_client
 from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.models import PersonaDraft, PersonaDraftStatus
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, PluginError, Refused, TryLater

@@ -15,7 +15,7 @@ from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.eligibility import engines_of, unavailable
+from pipeline.generate.topics.lane_eligibility import engines_of, unavailable
 from pipeline.models import BrandPick, BrandSlot, BrandSlotStatus, Source, WorkspaceDefaults
 from pipeline.sources.brand import next_slot, zone_of
 from pipeline.states import OPEN_SLOTS, POLLED_SOURCES

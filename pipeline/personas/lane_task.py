@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.topics import select
-from pipeline.generate.topics.eligibility import engines_of, makeable
+from pipeline.generate.topics.lane_eligibility import engines_of, makeable
 from pipeline.models import (
     BrandPick,
     BrandSlot,

@@ -23,9 +23,9 @@ from pipeline.publish.events_and_notices import record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
+from pipeline.publish.platform_responses import serialize_failure
 from pipeline.publish.publish_http_client import LONGEST
 from pipeline.publish.results import LEASE, next_wake_at, record_failure, record_success, write_scheduled
-from pipeline.publish.stored_answers import serialize_failure
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,8 +22,8 @@ from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
+from pipeline.publish.platform_responses import serialize_failure
 from pipeline.publish.results import overtaken, write_scheduled
-from pipeline.publish.stored_answers import serialize_failure
 
 if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection

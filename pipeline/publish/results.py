@@ -25,7 +25,7 @@ from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refuse
 from pipeline.publish.events_and_notices import notify_of_late_answer, record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
-from pipeline.publish.stored_answers import (
+from pipeline.publish.platform_responses import (
     answer_of,
     late_answer_of,
     posted_after_all,

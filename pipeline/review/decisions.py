@@ -14,7 +14,7 @@ from pipeline import generate, mailing, publish
 from pipeline.generate import acceptance, lifecycle, retry_rules
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect
-from pipeline.media import drawn_pictures, folder_ownership
+from pipeline.media import drawn_pictures, media_root_id
 from pipeline.media.files import erase_of_items
 from pipeline.models import (
     Asset,
@@ -292,7 +292,7 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 def _erase_files(item: UUID) -> None:
     """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
-    if not folder_ownership.standing().refusal:
+    if not media_root_id.standing().refusal:
         erase_of_items([item])
 
 

@@ -17,7 +17,7 @@ from pipeline.engines.base import ANGLES, Engine
 from pipeline.generate import acceptance, retry_rules
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.generate.model.keys import generation_queue_for
-from pipeline.ingest import plans
+from pipeline.ingest import generation_plan
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -115,7 +115,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
             message = f"A group has {len(ANGLES)} variants at most; edit one of them."
             raise Conflict.because(code="no_more_variants", message=message)
         if raw is not None:
-            plans.refuse_unmakeable(raw, row, workspace, index=index)
+            generation_plan.refuse_unmakeable(raw, row, workspace, index=index)
         generation = _another_run(row, raw, workspace, now)
         _refuse_unfollowed(hint, generation)
         variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)

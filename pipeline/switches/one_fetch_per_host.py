@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connection
 
-from config.core.database.durability import MAY_BE_LOST
+from config.core.database.relaxed_durability import MAY_BE_LOST
 from pipeline import limits
 from pipeline.models import HostSlot
 

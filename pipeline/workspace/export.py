@@ -10,7 +10,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.ids import encode
 from pipeline import mailing, payloads
-from pipeline.generate import read_outcomes
+from pipeline.generate import raw_item_outcomes
 from pipeline.media import files
 from pipeline.models import (
     Asset,
@@ -122,7 +122,7 @@ def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, 
     """With their outcomes, which are read for a few at a time."""
     found = in_turn(rows)
     while some := list(islice(found, _ROWS_TOGETHER)):
-        yield from read_outcomes.serialize_raw_items(workspace, some)
+        yield from raw_item_outcomes.serialize_raw_items(workspace, some)
 
 
 def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from accounts.workspace_deletion import Waits
-from pipeline.media import files, folder_ownership, uploads
+from pipeline.media import files, media_root_id, uploads
 from pipeline.models import (
     BrandSlot,
     Event,
@@ -107,6 +107,6 @@ def erase(workspace_id: UUID, rows: int) -> int:
 
 def _refuse_other_folder() -> None:
     try:
-        folder_ownership.refuse_unless_ours()
-    except folder_ownership.NotOurs as error:
+        media_root_id.refuse_unless_ours()
+    except media_root_id.NotOurs as error:
         raise Waits(str(error)) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.text.prompt_injection import LONGEST_READ
 from pipeline.text.prose.sentences import goes_on
-from pipeline.writers.screen import screened, with_orders
+from pipeline.writers.strip_injections import screened, with_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable

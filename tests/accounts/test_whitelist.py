@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.urls import reverse
 
-from accounts import workspace_access_requests as whitelisting
+from accounts import whitelist_requests
 from accounts.models import AuditEntry, WhitelistRequest, Workspace
 from config.core.errors import Conflict, Invalid
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory
@@ -28,7 +28,7 @@ def outside(db, alice):
 
 @pytest.fixture
 def request_(outside):
-    return whitelisting.ask(outside, " We write about trams. ", "alice@example.test")
+    return whitelist_requests.ask(outside, " We write about trams. ", "alice@example.test")
 
 
 def is_in(workspace):
@@ -46,7 +46,7 @@ def actions():
 def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_callbacks):
     settings.OPERATOR_CONTACT = "op@example.test"
     with django_capture_on_commit_callbacks(execute=True):
-        made = whitelisting.ask(outside, " We write about trams. ", "alice@example.test")
+        made = whitelist_requests.ask(outside, " We write about trams. ", "alice@example.test")
     assert (made.status, made.message, made.asked_by) == (
         "pending",
         "We write about trams.",
@@ -60,20 +60,20 @@ def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_c
 
 def test_one_request_waits_at_a_time(request_, outside):
     with pytest.raises(Conflict):
-        whitelisting.ask(outside, "Again", "alice@example.test")
-    whitelisting.refuse(request_, "Not yet", "op")
-    assert whitelisting.ask(outside, "Again", "alice@example.test").status == "pending"
+        whitelist_requests.ask(outside, "Again", "alice@example.test")
+    whitelist_requests.refuse(request_, "Not yet", "op")
+    assert whitelist_requests.ask(outside, "Again", "alice@example.test").status == "pending"
 
 
 def test_who_is_in_need_not_ask(workspace):
     with pytest.raises(Conflict):
-        whitelisting.ask(workspace, "", "alice@example.test")
+        whitelist_requests.ask(workspace, "", "alice@example.test")
     assert not WhitelistRequest.everywhere.exists()
 
 
 def test_approving_lets_in_and_tells_the_owners(request_, outside, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        whitelisting.approve(request_, "op")
+        whitelist_requests.approve(request_, "op")
     assert is_in(outside)
     assert sent() == [(["alice@example.test"], "Alice's newsroom is approved")]
     kept = WhitelistRequest.everywhere.get()
@@ -87,7 +87,7 @@ def test_approving_lets_in_and_tells_the_owners(request_, outside, django_captur
 
 def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        whitelisting.refuse(request_, "Spam, sadly.", "op")
+        whitelist_requests.refuse(request_, "Spam, sadly.", "op")
     assert not is_in(outside)
     assert sent() == [(["alice@example.test"], "Access for Alice's newsroom was refused")]
     assert "Spam, sadly." in mail.outbox[0].body
@@ -96,15 +96,15 @@ def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_c
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 1001])
 def test_a_refusal_needs_a_reason(request_, reason):
     with pytest.raises(Invalid):
-        whitelisting.refuse(request_, reason, "op")
+        whitelist_requests.refuse(request_, reason, "op")
     assert WhitelistRequest.everywhere.get().status == "pending"
 
 
 def test_what_was_decided_stays(request_, outside):
     stale = WhitelistRequest.everywhere.select_related("workspace").get()
-    whitelisting.refuse(request_, "No", "op")
+    whitelist_requests.refuse(request_, "No", "op")
     with pytest.raises(Conflict):
-        whitelisting.approve(stale, "other")
+        whitelist_requests.approve(stale, "other")
     assert not is_in(outside)
 
 
@@ -115,7 +115,7 @@ def test_a_relay_that_is_away_changes_nothing(
     # Nothing listens there.
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     with django_capture_on_commit_callbacks(execute=True):
-        whitelisting.approve(request_, "op")
+        whitelist_requests.approve(request_, "op")
     assert is_in(outside)
 
 

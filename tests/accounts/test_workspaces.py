@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts import people, plans, workspaces
+from accounts import plans, users, workspaces
 from accounts.ledger import reports
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Membership, Plan, Workspace
 from config.core.errors import Invalid
@@ -203,7 +203,7 @@ def test_keep_user_notes_no_password():
     user = UserFactory(email="bob@example.test", password="correct horse")
     user.name = "Bob"
     user.set_password("battery staple")
-    people.keep_user(user, ["name", "password"], "operator")
+    users.keep_user(user, ["name", "password"], "operator")
     user.refresh_from_db()
     assert (user.name, user.check_password("battery staple")) == ("Bob", True)
     assert notes() == [("user.changed", None, "operator", {"name": "Bob"})]

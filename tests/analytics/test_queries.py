@@ -12,7 +12,7 @@ from analytics import fact_sums, queries, rollup
 from analytics.aggregate import METRICS, NULLABLE, Figures
 from analytics.models import Measurement, Outcome
 from analytics.periods import Period, buckets_of
-from analytics.rollup_ranges import spans_of
+from analytics.rollup_coverage import spans_of
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (
     NOON,

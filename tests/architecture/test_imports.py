@@ -15,7 +15,7 @@ NETWORK = frozenset(
 )
 MAY_NAME_THE_NETWORK = {
     "config/connections/client_connection.py": "has the connection that a client opened to web; connects nowhere",
-    "config/connections/wire.py": "writes to the connection that a client opened to web; connects nowhere",
+    "config/connections/response_socket.py": "writes to the connection that a client opened to web; connects nowhere",
     "config/connections/worker.py": "takes the connections that clients open to web; connects nowhere",
     "config/server.py": "probes whether its own port can be listened at; connects nowhere",
     "config/management/commands/demo.py": "asks the service's own /readyz on loopback, in development only",

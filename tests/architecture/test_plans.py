@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.access import tokens
-from accounts.pages.workspace_view import Place
+from accounts.pages.page_access import Place
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events

@@ -16,9 +16,9 @@ from tests import migrated
 
 pytestmark = [pytest.mark.slow, pytest.mark.both_databases, pytest.mark.timeout(600), pytest.mark.minutes(2)]
 LONGEST_SECONDS = 540
-ON_SQLITE = {"generation", "operation", "api", "review", "components", "tokens"}
+ON_SQLITE = {"generation", "idle_and_recovery", "api", "review", "components", "tokens"}
 # The review queue says the same on both, and takes long.
-ON_POSTGRES = {"generation", "operation", "webhooks", "publication", "collection", "api", "analytics"}
+ON_POSTGRES = {"generation", "idle_and_recovery", "webhooks", "publication", "collection", "api", "analytics"}
 
 
 def test_every_benchmark_runs_at_its_smallest_size(tmp_path):

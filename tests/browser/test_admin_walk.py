@@ -10,8 +10,7 @@ import requests
 from django.contrib import admin
 from django.urls import reverse
 
-from accounts import workspace_access_requests as whitelisting
-from accounts import workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.access import tokens
 from accounts.models import AuditEntry
 from pipeline import publish
@@ -77,7 +76,7 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
 
     # Let a workspace in.
     assert api("/usage")[0] == 403
-    whitelisting.ask(workspace, "We publish for three towns.", "alice@example.test")
+    whitelist_requests.ask(workspace, "We publish for three towns.", "alice@example.test")
     page.reload()
     page.get_by_role("link", name="1 workspace requests access").click()
     act_on(page, "We publish for three towns", "Approve")
@@ -157,7 +156,7 @@ def fill(workspace):
     dead_publication(workspace, "reject")
     make_delivery(make_endpoint(workspace), status="failed", wake_at=None, last_error="It answered 500.")
     call(workspace, 1_500_000)
-    whitelisting.ask(workspaces.create("Charlie's newsroom"), "We too.", "charlie@example.test")
+    whitelist_requests.ask(workspaces.create("Charlie's newsroom"), "We too.", "charlie@example.test")
 
 
 def pages(workspace):

@@ -25,7 +25,7 @@ from config.core import work_queue
 from config.core.errors import CODES
 from config.core.http_client import shared
 from pipeline.ingest.collect import poll_source, source_preview
-from pipeline.outlets import simulation
+from pipeline.outlets import simulated_server
 from tests.contracts.conftest import Newsroom
 from tests.contracts.recorder import Recorder
 from tests.contracts.test_storyboards import filmed
@@ -66,7 +66,7 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
     shared.client.cache_clear()
     # One clock for everything, the database's included.
     monkeypatch.setattr(work_queue, "database_now", timezone.now)
-    monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
+    monkeypatch.setattr(simulated_server, "made_up_metrics", lambda *_: METRICS)
     monkeypatch.setattr(poll_source, "_jitter", lambda: 0.0)
     for module in (poll_source, source_preview):
         monkeypatch.setattr(module, "fetch", lambda *_, **__: LISTED)

@@ -18,7 +18,7 @@ from config.core.api.jsonio import dump
 from config.core.http_client import shared
 from pipeline import events
 from pipeline.ingest.collect import poll_source, source_preview
-from pipeline.outlets import simulation
+from pipeline.outlets import simulated_server
 from pipeline.sources.base import Entry, Fetch
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
 from tests.documents.test_openapi import complaints_about
@@ -66,7 +66,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     shared.client.cache_clear()
     # One clock for everything, the database's included.
     monkeypatch.setattr(work_queue, "database_now", timezone.now)
-    monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
+    monkeypatch.setattr(simulated_server, "made_up_metrics", lambda *_: METRICS)
     monkeypatch.setattr(poll_source, "_jitter", lambda: 0.0)
     monkeypatch.setattr(source_preview, "fetch", lambda *_, **__: LISTED)
     httpserver.expect_request("/hook").respond_with_data("")

@@ -17,7 +17,7 @@ from pipeline.engines.blog_article.draft import quotable
 from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
-from pipeline.render.image import render_layout
+from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
 from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text

@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import LEAST_SIZE, SIZES, PersonaTweet
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
-from pipeline.render.image import draw_picture, render_layout
+from pipeline.render.draw_layout import draw_picture, render_layout
 from pipeline.render.picture_plan import (
     MARGIN,
     SQUARE,

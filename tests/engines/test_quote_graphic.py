@@ -22,7 +22,7 @@ from pipeline.engines.quote_graphic.quotation import (
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix
-from pipeline.render.image import draw_picture
+from pipeline.render.draw_layout import draw_picture
 from pipeline.render.picture_plan import (
     MARGIN,
     AvailableMedia,

@@ -48,7 +48,7 @@ from accounts.models import (
 )
 from analytics.measure import SIMULATED_AT
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
-from analytics.reports import monthly
+from analytics.reports import send_monthly_summary
 from config.core import task_runner, work_queue
 from config.core.ids import encode, uuid7
 from config.operations import media_sweep
@@ -486,7 +486,7 @@ def end_a_month():
     """What was counted is of the last month, whose turn is over; its owner isn't told of it yet."""
     owner = User.objects.create_user(email="owner@example.test")
     Membership.everywhere.create(workspace=_workspace(), user=owner, role="owner")
-    turn = monthly.last_turn(timezone.now(), "UTC")
+    turn = send_monthly_summary.last_turn(timezone.now(), "UTC")
     Outcome.everywhere.update(at=turn - timedelta(days=3))
     MonthlySummary.everywhere.filter(workspace=_workspace()).update(due_at=turn, wake_at=turn)
 

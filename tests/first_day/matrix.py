@@ -16,7 +16,7 @@ from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.extractive import PLUGIN as WRITER
-from pipeline.writers.screen import screened
+from pipeline.writers.strip_injections import screened
 from pipeline.writers.topic_and_story_briefs import SourcePart, combine
 from tests.first_day.texts import Text, texts
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts import workspaces
-from pipeline.ingest import collect, purge
+from pipeline.ingest import collect, erase_raw_item
 from pipeline.ingest.inbound_deliveries import receive as taking
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, RawItem
@@ -72,7 +72,7 @@ def test_replays_and_the_deletion_of_what_they_meet_dont_block_each_other(source
         except taking.AppError as error:
             return error.detail[0].code
 
-    *outcomes, _ = at_once([replayed] * 3 + [lambda: purge.erase(raw, now=timezone.now())])
+    *outcomes, _ = at_once([replayed] * 3 + [lambda: erase_raw_item.erase(raw, now=timezone.now())])
     assert set(outcomes) <= {"duplicate", "body_gone"}
     row = InboundDelivery.everywhere.get()
     assert row.body is None

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import workspace_access_requests, workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
 from config.core import work_leases
-from config.operations import needs_attention, system_checks
+from config.operations import needs_attention, platform_checks
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
 from tests.factories import UserFactory
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_media")]
 @pytest.fixture(autouse=True)
 def current_platforms(monkeypatch):
     """Whenever the tests run: the documents of the platforms grow older by the day."""
-    monkeypatch.setattr(system_checks, "aging", list)
+    monkeypatch.setattr(platform_checks, "aging", list)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_nothing_needs_you(client, operator, workspace):
 
 def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator, workspace, settings):
     settings.MODEL_DAILY_CAP_USD = 1
-    workspace_access_requests.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
+    whitelist_requests.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
     kill_switch.stop("publishing", reason="Trial", actor="op")
     Workspace.everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=1_000_000)
     call(workspace, 800_000)

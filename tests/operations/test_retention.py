@@ -13,7 +13,7 @@ from accounts.access import idempotency
 from accounts.models import IdempotencyKey
 from config.core import crash_points, ids, jobs
 from config.operations import media_sweep, retention
-from pipeline.media import folder_ownership
+from pipeline.media import media_root_id
 from pipeline.models import Asset, Event, GeneratedItem
 from pipeline.states import ITEMS_IN_MAKING
 from tests.documents.text import ROOT, between, read, rows
@@ -156,7 +156,7 @@ def resting(root):
 
 @pytest.fixture
 def item(workspace):
-    folder_ownership.adopt()
+    media_root_id.adopt()
     return make_items(workspace)[0]
 
 

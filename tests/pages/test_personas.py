@@ -346,7 +346,7 @@ def test_the_season_is_that_of_the_place(editor, ada, monkeypatch):
         workspace=ada.workspace, persona=ada, title="Snow", season_from="12-01", season_to="02-28"
     )
     moment = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
-    monkeypatch.setattr("pipeline.pages.topics.pool.utc_now", lambda: moment)
+    monkeypatch.setattr("pipeline.pages.topics.views.utc_now", lambda: moment)
     for zone, said in (("UTC", "Out of season"), ("Europe/Berlin", "Active")):
         Workspace.everywhere.filter(pk=ada.workspace_id).update(timezone=zone)
         (row,) = editor.get(at(ada, "topics")).context["rows"]

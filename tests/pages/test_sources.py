@@ -10,7 +10,7 @@ from django.utils.html import escape
 from accounts import workspaces
 from config.core import task_runner
 from config.core.ids import encode
-from pipeline.ingest import collect, pasted_address
+from pipeline.ingest import collect, pasted_url
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
 from tests.pages.answers import at
@@ -96,7 +96,7 @@ def polled(source):
 )
 def test_channels_are_known_by_their_address(editor, newsroom, address, source_type, config):
     (found,) = paste(editor, newsroom, address).context["form"].fields["kind"].choices
-    (opened_one,) = opened(sealed(pasted_address.read_address(address, now=newsroom.created_at)))
+    (opened_one,) = opened(sealed(pasted_url.read_address(address, now=newsroom.created_at)))
     assert (opened_one.type, opened_one.config) == (source_type, config)
     assert opened_one.label in str(found[1])
 

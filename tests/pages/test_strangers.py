@@ -13,7 +13,7 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
-from accounts import limits, people
+from accounts import limits, users
 from accounts.access import counter_caches
 from accounts.models import GuardCount, User
 from accounts.pages import bounded_sessions
@@ -158,14 +158,14 @@ def test_an_account_that_nobody_proves_is_forgotten(person, django_user_model):
     member = MembershipFactory(user__email="member@example.test").user
     EmailAddress.objects.create(user=member, email=member.email, verified=False)
     later = datetime.now(UTC) + limits.UNVERIFIED_KEPT
-    assert people.forget_unverified(later - timedelta(minutes=1)) == 0
-    assert people.forget_unverified(later) == 1
+    assert users.forget_unverified(later - timedelta(minutes=1)) == 0
+    assert users.forget_unverified(later) == 1
     assert set(User.objects.values_list("email", flat=True)) == {
         person.email,
         made_by_operator.email,
         member.email,
     }
-    assert people.forget_unverified in {kept.forget for kept in retention.TABLE}
+    assert users.forget_unverified in {kept.forget for kept in retention.TABLE}
 
 
 def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):

@@ -17,7 +17,7 @@ from accounts.ledger import credits
 from config.core.clock import utc_now
 from config.core.ids import uuid7
 from pipeline import search
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import GeneratedItem, RawItem, Source
 from pipeline.review import decisions
 from tests.pipeline.steps import make_items, push_raw
@@ -273,7 +273,7 @@ def test_a_raw_item_is_found_by_what_it_says_now(workspace):
 
 def test_nothing_of_an_erased_raw_item_stays(workspace):
     row = pushed(workspace, "A zeppelin lands", "It is long.").raw_item
-    purge.erase(row, now=utc_now())
+    erase_raw_item.erase(row, now=utc_now())
     assert raw_titles(workspace, "zeppelin") == []
     assert stored("raw_item_words") == 0
 

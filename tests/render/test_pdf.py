@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from pipeline.render.image import render_layout
+from pipeline.render.draw_layout import render_layout
 from pipeline.render.pdf import bind_pdf
 from pipeline.render.picture_plan import Layout, PicturePlan, Wash
 from pipeline.render.rendered_asset import RenderedAsset, make_asset

@@ -17,7 +17,7 @@ from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render.image import draw_picture
+from pipeline.render.draw_layout import draw_picture
 from pipeline.render.picture_plan import SQUARE, UPRIGHT, AvailableMedia, DrawnText
 from pipeline.render.typography.typeset import typeset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.render.audio.word_timing import Pause, SpeechEvent, time_words, written_words
-from pipeline.render.typography.phrases import LONGEST_PIECE, joined
+from pipeline.render.typography.word_segmentation import LONGEST_PIECE, joined
 
 
 def timed(text, events, pauses=(), seconds=4.0):

@@ -155,7 +155,7 @@ def test_soft_hyphen_is_drawn_only_where_a_line_ends() -> None:
 
 
 def test_ideographs_would_break_anywhere_but_before_closing_marks() -> None:
-    from pipeline.render.typography.breaks import pieces
+    from pipeline.render.typography.line_breaks import pieces
 
     found = split_clusters("東京は「雨」です。")
 

@@ -13,8 +13,8 @@ from django.core.management import load_command_class
 from gunicorn.config import Config
 
 from config.connections.client_connection import ClientConnection
-from config.connections.request_parser import IncomingRequest, RefusedError, refusal
-from config.connections.wire import ResponseSocket
+from config.connections.request_buffer import IncomingRequest, RefusedError, refusal
+from config.connections.response_socket import ResponseSocket
 from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits
 from pipeline import limits as pipeline_limits

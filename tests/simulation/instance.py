@@ -25,7 +25,7 @@ from config.core import jobs as core_jobs
 from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
 from pipeline import events
-from pipeline.outlets.simulation import SimulatedServer
+from pipeline.outlets.simulated_server import SimulatedServer
 from pipeline.publish import send as sending
 from pipeline.switches import kill_switch
 from tests.simulation.doorman import refuse_what_must_not_go_out

@@ -13,7 +13,7 @@ from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
 from pipeline.platforms.article import pieces
 from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
 from pipeline.sources.feeds import parse, parser_pool, read_feed
-from pipeline.sources.web_pages import sitemap_reader, text_child
+from pipeline.sources.web_pages import page_reader_child, sitemap_reader
 from pipeline.text import html_text
 from pipeline.text.body_html import to_html
 from pipeline.text.html_text import html_to_text
@@ -38,7 +38,7 @@ def feed(text):
 
 def read_page(text):
     question = {"url": URL, "content_type": "", "robot": "x", "xpath": "//article"}
-    return text_child.read_page(page(text).encode(), question)
+    return page_reader_child.read_page(page(text).encode(), question)
 
 
 def read_sitemap(text):

@@ -15,8 +15,7 @@ from pipeline.sources import scraper
 from pipeline.sources.base import Entry, EntryMedia
 from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.scraper import PLUGIN
-from pipeline.sources.web_pages import polite_fetch
-from pipeline.sources.web_pages import text as page_text
+from pipeline.sources.web_pages import page_reader, polite_fetch
 from pipeline.sources.web_pages.entry import why_empty
 
 from .fake_site import FakeSite, reply
@@ -39,15 +38,15 @@ def pauses(monkeypatch) -> list[float]:
 
 @pytest.fixture(scope="module")
 def child():
-    with IsolatedChild(page_text.CHILD, library="trafilatura") as shared:
+    with IsolatedChild(page_reader.CHILD, library="trafilatura") as shared:
         yield shared
 
 
 @pytest.fixture(autouse=True)
 def one_child(child, monkeypatch):
     """One reader for all: starting it costs more than everything that is asked of it here."""
-    monkeypatch.setattr(page_text, "IsolatedChild", lambda *_, **__: child)
-    monkeypatch.setattr(page_text.PageReader, "__exit__", lambda *_: None)
+    monkeypatch.setattr(page_reader, "IsolatedChild", lambda *_, **__: child)
+    monkeypatch.setattr(page_reader.PageReader, "__exit__", lambda *_: None)
 
 
 def article(title: str, text: str = WORDS, *, head: str = "", lang: str = "en") -> str:
@@ -633,7 +632,7 @@ def test_front_page_that_is_a_servers_index_is_left_out():
     ],
 )
 def test_page_that_says_little_but_something_is_read(body):
-    links = tuple(page_text.PageLink(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
+    links = tuple(page_reader.PageLink(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
     page = SimpleNamespace(title="Wheat", body=f"Wheat\n{body}", links=links)
     assert why_empty(page) == ""
 
@@ -641,7 +640,7 @@ def test_page_that_says_little_but_something_is_read(body):
 @pytest.mark.slow
 def test_page_that_costs_too_much_is_left_out_and_the_others_go_on(monkeypatch):
     # The limit is one of CPU time, which a busy machine gives slowly.
-    monkeypatch.setattr(page_text, "WALL_SECONDS", 90)
+    monkeypatch.setattr(page_reader, "WALL_SECONDS", 90)
     site = blog("rye", "wheat", "oats")
     site.pages[post("wheat")] = "<p " + "<a href=x>y" * 400_000
     first = fetch(site)

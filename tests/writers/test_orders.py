@@ -18,7 +18,7 @@ from pipeline.text.plain_text import read_body
 from pipeline.text.prompt_injection import gives_instructions, instructions_in, obeyed_in, shows_signs
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
-from pipeline.writers.screen import screened
+from pipeline.writers.strip_injections import screened
 from pipeline.writers.topic_and_story_briefs import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES

@@ -12,14 +12,14 @@ from django.views.decorators.cache import never_cache
 
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.workspace_view import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from webhooks import endpoints
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
+from webhooks.pages.delivery_log import outcome_part
 from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, values_of
-from webhooks.pages.log import outcome_part
 from webhooks.pages.parts import find_endpoint, gave_410, next_tries
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 
 def find_endpoint(place: Place, whe: UUID) -> Endpoint:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from webhooks.pages import labels
 from webhooks.pages.parts import find_endpoint
 

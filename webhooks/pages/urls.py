@@ -1,7 +1,7 @@
 """Addresses of the webhooks' settings."""
 
-from accounts.pages.workspace_view import page_path, register_ids
-from webhooks.pages import endpoints, log, receivers, recovery
+from accounts.pages.page_access import page_path, register_ids
+from webhooks.pages import delivery_log, endpoints, receivers, recovery
 
 register_ids("whe", "dlv")
 
@@ -12,7 +12,7 @@ _DELIVERY = f"{_ONE}/deliveries/<dlv:dlv>"
 urlpatterns = [
     page_path(_ROOT, endpoints.webhooks, "webhooks"),
     page_path(f"{_ROOT}/add", endpoints.webhook_add, "webhook_add"),
-    page_path(_ONE, log.webhook, "webhook"),
+    page_path(_ONE, delivery_log.webhook, "webhook"),
     page_path(f"{_ONE}/edit", endpoints.webhook_edit, "webhook_edit"),
     page_path(f"{_ONE}/secret", endpoints.webhook_secret, "webhook_secret"),
     page_path(f"{_ONE}/rotate", endpoints.webhook_rotate, "webhook_rotate"),
@@ -23,7 +23,7 @@ urlpatterns = [
     page_path(f"{_ONE}/receiver", receivers.webhook_receiver, "webhook_receiver"),
     page_path(f"{_ONE}/recover", recovery.webhook_recover, "webhook_recover"),
     page_path(f"{_ONE}/recover/stop", recovery.webhook_recover_stop, "webhook_recover_stop"),
-    page_path(_DELIVERY, log.webhook_delivery, "webhook_delivery"),
-    page_path(f"{_DELIVERY}/outcome", log.webhook_outcome, "webhook_outcome"),
-    page_path(f"{_DELIVERY}/resend", log.webhook_resend, "webhook_resend"),
+    page_path(_DELIVERY, delivery_log.webhook_delivery, "webhook_delivery"),
+    page_path(f"{_DELIVERY}/outcome", delivery_log.webhook_outcome, "webhook_outcome"),
+    page_path(f"{_DELIVERY}/resend", delivery_log.webhook_resend, "webhook_resend"),
 ]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.utils.functional import _StrPromise
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 SOON: Final = timedelta(days=7)
 """A key that ends within this time is `soon`."""

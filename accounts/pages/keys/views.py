@@ -18,7 +18,7 @@ from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.keys import curl_lines, rows
 from accounts.pages.keys.forms import KeyForm, RotateKeyForm
-from accounts.pages.workspace_view import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
 from config.core.ids import decode
 

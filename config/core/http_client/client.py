@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import certifi
 
+from config.core.http_client.deadline_socket import DeadlineSocket, read_body
 from config.core.http_client.errors import (
     AddressRefused,
     BadResponse,
@@ -35,7 +36,6 @@ from config.core.http_client.messages import (
     TransferLimits,
 )
 from config.core.http_client.pool import IdleConnections
-from config.core.http_client.wire import DeadlineSocket, read_body
 
 if TYPE_CHECKING:
     import socket

@@ -14,14 +14,14 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import people, samples, workspaces
+from accounts import samples, users, workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken, User, Workspace
-from config import sample
 from config.core import clock
 from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo import history
+from config.demo import views as demo_views
 from pipeline.ingest import collect
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Source
 
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             )
             raise CommandError(message)
         if options["prepare"]:
-            history.fill(_make_workspace(), webhook_url=_address(sample.RECEIVER_PATH))
+            history.fill(_make_workspace(), webhook_url=_address(demo_views.RECEIVER_PATH))
             return
         try:
             self._fill(waits=not options["no_wait"])
@@ -98,7 +98,7 @@ def _make_workspace() -> Workspace:
         if owner is None:
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
             owner.set_unusable_password()
-            people.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
+            users.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
             owner.vouch_for_email()
         found: Workspace | None = (
             Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()
@@ -127,7 +127,7 @@ def _let_in(workspace: Workspace) -> tuple[str | None, str | None]:
 
 
 def _make_source(workspace: Workspace) -> None:
-    config = {"url": _address(sample.PATH)}
+    config = {"url": _address(demo_views.PATH)}
     source = Source.everywhere.filter(workspace=workspace, name=SOURCE, type="rss", deleted_at=None).first()
     if source is None:
         if not samples.has_samples(workspace):

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from config.operations import media_sweep
-from pipeline.media import files, folder_ownership
+from pipeline.media import files, media_root_id
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             if options["adopt"]:
-                folder_ownership.adopt()
+                media_root_id.adopt()
             if options["approve_sweep"]:
                 self._approve()
         except OSError as error:
@@ -48,11 +48,11 @@ class Command(BaseCommand):
         self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
     def _tell(self) -> None:
-        found = folder_ownership.standing()
+        found = media_root_id.standing()
         stopped = media_sweep.stopped()
         resting = [one for one in files.trash().rglob("*") if one.is_file()]
         if found.verdict == "ours":
-            self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {folder_ownership.own_id()}.")
+            self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
         elif not found.said:
             self.stdout.write(f"{settings.MEDIA_ROOT} has no id yet; the next sweep or backup gives it one.")
         self.stdout.write(f"{counted(len(resting), 'file rests', 'files rest')} in its trash.")

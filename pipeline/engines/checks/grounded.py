@@ -21,7 +21,7 @@ from pipeline.grounding import (
     strange_numbers,
     support,
 )
-from pipeline.grounding.claims import LEAST_COVERED
+from pipeline.grounding.claim_support import LEAST_COVERED
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.plain_text import plain_text

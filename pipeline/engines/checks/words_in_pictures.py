@@ -16,7 +16,7 @@ from pipeline.engines.shared.picture_parts import initials_of
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.render.typography.phrases import joined
+from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
-from pipeline.generate.model.open_client import LostLease
-from pipeline.generate.topics import eligibility, select
+from pipeline.generate.model.metered_client import LostLease
+from pipeline.generate.topics import lane_eligibility, select
 from pipeline.generate.topics.persona_history import PersonaHistory
 from pipeline.models import (
     BrandPick,
@@ -213,7 +213,7 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     while (
         choice := select.choose_topic(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
     ) is not None:
-        if eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
+        if lane_eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
             break
         without.add(choice.topic.pk)
     return choice

@@ -14,7 +14,7 @@ from config.core.errors import Detail, Invalid
 from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
 from pipeline import personas
-from pipeline.ingest import plans
+from pipeline.ingest import generation_plan
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.fetch import fetch
@@ -75,7 +75,7 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     )
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     price = sum(
-        plans.estimate(workspace, source, one.content, defaults=defaults, now=now).price
+        generation_plan.estimate(workspace, source, one.content, defaults=defaults, now=now).price
         for one in judged
         if one.decision == "new" and one.content is not None
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from config.core.errors import Conflict, Detail, Invalid, NotFound
-from pipeline.ingest import plans
+from pipeline.ingest import generation_plan
 from pipeline.ingest.inbound_deliveries.receive import (
     IncomingDelivery,
     Received,
@@ -76,7 +76,9 @@ def try_on(
         reason = {"code": why.code, "message": why.message} if why else None
         return Trial("ignored" if reading.ignored else "failed", None, reading.by, notes, reason)
     defaults = WorkspaceDefaults.objects.of(source.workspace).get()
-    plan = plans.estimate(source.workspace, source, content_of(reading.entry), defaults=defaults, now=now)
+    plan = generation_plan.estimate(
+        source.workspace, source, content_of(reading.entry), defaults=defaults, now=now
+    )
     return Trial("taken", shorten_entry(reading.entry), reading.by, notes, plan=plan)
 
 

@@ -20,7 +20,7 @@ from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode, uuid7
 from pipeline import limits
-from pipeline.media import files, folder_ownership
+from pipeline.media import files, media_root_id
 from pipeline.media.uploads import file_types
 from pipeline.models import Upload, UploadUse
 
@@ -228,7 +228,7 @@ def forget(now: datetime) -> int:
     past = Upload.everywhere.filter(expires_at__lte=now).order_by("expires_at")
     keys = list(past.values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
     # Another database's folder doesn't have the files: without their rows nobody would find them again.
-    if not keys or folder_ownership.standing().refusal:
+    if not keys or media_root_id.standing().refusal:
         return 0
     with transaction.atomic():
         # Locked and asked again: somebody may use one at this moment.

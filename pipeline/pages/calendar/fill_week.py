@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, read_moment
 from config.core.errors import AppError

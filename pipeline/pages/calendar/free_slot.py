@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError
@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import labels, publish
 from pipeline.models import GeneratedItem, Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import summary
+from pipeline.pages.items import display
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -83,7 +83,7 @@ def _offered(place: Place, outlet: Outlet) -> list[OfferedItem]:
     rows = GeneratedItem.objects.of(place.workspace).live().ready().filter(held="")
     taken = rows.filter(bucket__in=buckets_of(outlet.platform)).order_by("-id")
     found = [
-        OfferedItem(row, encode("gen", row.pk), summary.title_of(row), labels.of_item(row))
+        OfferedItem(row, encode("gen", row.pk), display.title_of(row), labels.of_item(row))
         for row in taken.select_related("generation", "raw_item")[:OFFERED]
     ]
     return sorted(found, key=lambda one: not one.item.is_approved_as_it_is)

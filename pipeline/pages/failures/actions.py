@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.ledger.credits import QuotaExceeded
 from accounts.pages.act_messages import changed_meanwhile, offer_undo
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels, publish
-from pipeline.generate import read_outcomes, retry_rules
+from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import next_actions, summary
+from pipeline.pages.items import display, next_actions
 from pipeline.pages.items.next_actions import NextAction
 from pipeline.review import explanation
 from pipeline.schedule import bulk_recovery
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.models import InboundDelivery, Mailing, Outlet, PersonaDraft, RawItem, Source
     from pipeline.publish.blockers import Blocker
 
@@ -81,7 +81,7 @@ def _token(prefix: str, key: UUID, version: int) -> str:
 
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
-    return summary.without_ids(str((error or {}).get("message", ""))) or otherwise
+    return display.without_ids(str((error or {}).get("message", ""))) or otherwise
 
 
 def _what_helps(error: Mapping[str, Any] | None) -> str:
@@ -215,7 +215,7 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
     tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = retry_rules.is_final(error)
     return FailureRow(
-        title=summary.title_of(row),
+        title=display.title_of(row),
         at=row.updated_at,
         tone=tone,
         label=str(label),
@@ -236,7 +236,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
     del now
     return [
         FailureRow(
-            title=summary.title_of(row),
+            title=display.title_of(row),
             at=row.created_at,
             tone="warn",
             label=str(labels.GENERATED_ITEMS[row.status].label),
@@ -251,7 +251,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
 
 def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
     del now
-    reasons = read_outcomes.current_reasons(place.workspace, rows)
+    reasons = raw_item_outcomes.current_reasons(place.workspace, rows)
     return [_raw(place, row, reasons[row.pk]) for row in rows]
 
 

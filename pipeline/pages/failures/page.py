@@ -9,7 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
 from accounts.pages.auto_refresh import look_again
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
 from pipeline.pages.failures.forms import FILTERS, FailureFilter

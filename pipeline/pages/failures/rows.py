@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.utils.functional import _StrOrPromise, _StrPromise
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 ROWS: Final = 15
 MORE_ROWS: Final = 100

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode, encode

@@ -8,12 +8,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.auto_refresh import asks_for, look_again
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline import labels
 from pipeline.generate import retry_rules
 from pipeline.models import Asset, FlagReason, GeneratedItem, GeneratedItemStatus, Publication, Revision
-from pipeline.pages.items import claims, next_actions, preview, publications, summary
+from pipeline.pages.items import claims, display, next_actions, preview, publications
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.scenes import scenes_of
@@ -69,14 +69,14 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
         "map": claims.map_of(row),
-        "checks": summary.checks_of(row),
+        "checks": display.checks_of(row),
         "siblings": siblings,
         "sent": sent,
         "sent_leads": any(one.needs_somebody for one in sent),
         "returns": returns.recurrence_of(place, row),
         "obstacles": next_actions.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
-        "angle": summary.angle_of(row),
+        "angle": display.angle_of(row),
         "has_source_page": row.source is not None
         and row.source.deleted_at is None
         and not row.source.is_push,
@@ -92,12 +92,12 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     failure = retry_rules.current_error(place.workspace, row)
     return {
         "item": row,
-        "title": summary.title_of(row),
+        "title": display.title_of(row),
         "bucket": row.get_bucket_display(),
         **badge._asdict(),
-        "made_by": summary.made_by(row),
+        "made_by": display.made_by(row),
         "failure": failure,
-        "error": summary.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
+        "error": display.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
         "can_differ": retry_rules.can_variant_differ(failure),
         "hold": labels.HOLDS.get(row.held, row.held),
         "flag": labels.FLAGS.get(row.flagged, ""),
@@ -136,7 +136,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {
         "item": row,
-        "stage": summary.progress_label(row),
+        "stage": display.progress_label(row),
         "outlets": [one["outlet__name"] for one in sent],
     }
     return look_again(
@@ -163,7 +163,7 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
             "item": one,
             "is_this": one.pk == row.pk,
             "state": labels.of_status(one.status, is_approved=one.is_approved, is_held=bool(one.held)),
-            "angle": summary.angle_of(one),
+            "angle": display.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,
         }

@@ -8,13 +8,13 @@ from django.db.models import Value
 from django.http import Http404
 from django.shortcuts import render
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core import limits
 from config.core.ids import decode, encode
 from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import APPROVAL_FIELDS, is_approved_row
-from pipeline.pages.items import publications, summary
+from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict
         "icon": icon,
         "label": label,
         "hold": labels.HOLDS.get(row["held"], row["held"]),
-        "reason": summary.without_ids(str((row["error"] or {}).get("message", ""))),
+        "reason": display.without_ids(str((row["error"] or {}).get("message", ""))),
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,

@@ -15,7 +15,7 @@ from pipeline.review import explanation
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem, Publication
     from pipeline.publish.blockers import ClearingCall
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem
 
 

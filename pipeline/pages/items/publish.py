@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import show_at_fields
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode, encode
@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import outlet_fit, summary
+from pipeline.pages.items import display, outlet_fit
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -62,7 +62,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,
-        "checks": summary.checks_of(row),
+        "checks": display.checks_of(row),
     }
     return render(request, "pages/items/publish.html", context)
 

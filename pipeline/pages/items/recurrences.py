@@ -8,11 +8,11 @@ from django.db.models import OuterRef, Subquery
 
 from pipeline import labels
 from pipeline.models import Recurrence, RecurrenceTurn
-from pipeline.pages.items import summary
+from pipeline.pages.items import display
 from pipeline.states import PUBLISHABLE_ITEMS
 
 if TYPE_CHECKING:
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem
 
 LISTED: Final = 250
@@ -32,7 +32,7 @@ def recurrence_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
     turn = turns.select_related("recurrence__item").first()
     if turn is not None:
         origin = turn.recurrence.item
-        return {"origin": origin, "origin_title": summary.title_of(origin)}
+        return {"origin": origin, "origin_title": display.title_of(origin)}
     can_begin = place.may_edit and item.status in PUBLISHABLE_ITEMS
     return {"row": None} if can_begin else None
 
@@ -53,7 +53,7 @@ def list_recurrences(place: Place) -> list[dict[str, Any]]:
     return [
         {
             "row": row,
-            "title": summary.title_of(row.item),
+            "title": display.title_of(row.item),
             "is_erased": row.item.deleted_at is not None,
             "last": _turn(turns[row.last_turn]) if row.last_turn in turns else None,
         }

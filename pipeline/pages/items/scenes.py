@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.pages.items.summary import scene_name
-from pipeline.render.typography.phrases import joined
+from pipeline.pages.items.display import scene_name
+from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:

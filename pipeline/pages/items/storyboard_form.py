@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext as _
 
+from pipeline.pages.items.display import scene_name
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.pages.items.summary import scene_name
-from pipeline.render.typography.phrases import joined
+from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video import storyboard_edits, storyboard_rearrange
 from pipeline.render.video.storyboard import LONGEST
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline import labels
-from pipeline.generate import read_outcomes, retry_rules
+from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
-from pipeline.pages.items import summary
+from pipeline.pages.items import display
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.plain_text import plain_text
 
@@ -113,7 +113,7 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
 
 
 def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
-    skipped = [one for one in read_outcomes.read_one(raw) if one["outcome"] == read_outcomes.SKIPPED]
+    skipped = [one for one in raw_item_outcomes.read_one(raw) if one["outcome"] == raw_item_outcomes.SKIPPED]
     numbers: dict[tuple[str, str], list[int]] = {}
     for one in skipped:
         numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)
@@ -133,7 +133,7 @@ def _seen(
         icon=icon,
         label=str(label),
         words=plain_text(item.body, item.body_format),
-        error=summary.without_ids(str((item.error or {}).get("message", ""))),
+        error=display.without_ids(str((item.error or {}).get("message", ""))),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",

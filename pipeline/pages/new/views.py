@@ -14,13 +14,13 @@ from accounts.ledger import reports
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.auto_refresh import look_again
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline import limits
-from pipeline.ingest import pasted_address, plans, raw_content, store_raw_item
+from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.pages import choices
@@ -79,12 +79,12 @@ def _take(place: Place, form: PasteForm) -> _Taken:
         field = "file" if form.cleaned_data["file"] else "what"
         raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
     if not taken.initial.get("title"):
-        taken.initial["title"] = pasted_address.headline_of(taken.initial.get("body", ""))
+        taken.initial["title"] = pasted_url.headline_of(taken.initial.get("body", ""))
     return taken
 
 
 def _read_link(url: str, taken: _Taken) -> None:
-    read = pasted_address.read_page(url, now=utc_now())
+    read = pasted_url.read_page(url, now=utc_now())
     if read.entry is None:
         taken.notes.append(read.message)
         return
@@ -117,7 +117,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
     with report_errors(request, form):
         content = _content(request, place, values)
-        plan = plans.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
+        plan = generation_plan.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
         if not plan.engines:
             form.add_error(
                 "engines", _("None of these formats can be made of this. Change the text or the formats.")
@@ -178,7 +178,9 @@ def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Generat
     if not any(wanted.get(name) for name in ("title", "body")):
         return None
     content = _content(request, place, wanted)
-    return plans.estimate(place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now())
+    return generation_plan.estimate(
+        place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
+    )
 
 
 def _upload(place: Place, public_id: str) -> Upload | None:

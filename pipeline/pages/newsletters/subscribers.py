@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import labels, limits

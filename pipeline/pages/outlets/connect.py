@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import outlets, plugins

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.shortcuts import render
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline import plugins
 from pipeline.models import Outlet

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.workspace_view import Place, find_place, page, person_page
+from accounts.pages.page_access import Place, find_place, page, person_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import plugins

@@ -12,7 +12,7 @@ from pipeline.models import Persona, WorkspaceDefaults
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 CHANGED_MEANWHILE: Final = gettext_lazy("Changed since you opened it. Reload and try again.")
 

@@ -11,11 +11,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
-from pipeline.pages.queues import wording
+from pipeline.pages.queues import display
 from pipeline.publish import workspace_hold
 from pipeline.schedule import queues
 from pipeline.text.wall_clock import UnknownZone
@@ -53,7 +53,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "rows": [_shown(one, outlets, now) for one in there],
         "hold": hold,
-        "counts": wording.counts_of(coming),
+        "counts": display.counts_of(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/list.html", context)
@@ -62,7 +62,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
 def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
     return {
         "queue": queue,
-        "week": wording.week_of(queue),
+        "week": display.week_of(queue),
         "next": _next(queue, now),
         "outlets": users_of(queue, outlets),
     }

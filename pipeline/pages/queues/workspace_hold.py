@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from pipeline.pages.queues import wording
+from pipeline.pages.queues import display
 from pipeline.pages.queues.forms import HoldForm
 from pipeline.publish import workspace_hold
 
@@ -37,7 +37,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "form": form,
         "hold": hold,
-        "rows": [wording.later_of(one) for one in coming],
+        "rows": [display.later_of(one) for one in coming],
         "has_more": has_more,
     }
     return render(request, "pages/queues/hold.html", context)
@@ -61,8 +61,8 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
     context = {
         "hold": hold,
-        "rows": [wording.then_of(one) for one in coming],
-        "counts": wording.counts_of(coming),
+        "rows": [display.then_of(one) for one in coming],
+        "counts": display.counts_of(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/release.html", context)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
 from pipeline.models import Asset
-from pipeline.pages.items import claims, preview, summary
+from pipeline.pages.items import claims, display, preview
 from pipeline.pages.items.detail import item_head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
@@ -15,7 +15,7 @@ from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.buckets import TRAITS
 
 if TYPE_CHECKING:
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem
     from pipeline.pages.items.preview import ItemPreview
 
@@ -45,8 +45,8 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
         "stands_whole": not TRAITS[row.bucket].is_posted or _needs_whole(look),
         "map": claims.map_of(row),
-        "checks": summary.checks_of(row),
-        "angle": summary.angle_of(row),
+        "checks": display.checks_of(row),
+        "angle": display.angle_of(row),
         "reasons": REASONS,
         "has_order": bool(asset_order.movable(there)),
         "zone": place.workspace.timezone,

@@ -9,7 +9,7 @@ from django.http import Http404, JsonResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.ids import decode, encode
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.review import card, stories

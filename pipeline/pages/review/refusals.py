@@ -11,12 +11,12 @@ from django.utils.translation import ngettext
 from accounts.access import tokens
 from pipeline import labels
 from pipeline.models import GeneratedItem, GeneratedItemStatus
-from pipeline.pages.items import summary
+from pipeline.pages.items import display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
 
 NAMED_MOST: Final = 3
 """Items that one reason names; a toast is read at a glance."""
@@ -36,7 +36,7 @@ def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[s
 
 
 def _named(items: Sequence[GeneratedItem]) -> str:
-    titles = [Truncator(summary.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
+    titles = [Truncator(display.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
     said = ", ".join(f"“{title}” ({item.engine_output})" for title, item in zip(titles, items, strict=False))
     more = len(items) - len(titles)
     if not more:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from accounts.pages.workspace_view import Place
+    from accounts.pages.page_access import Place
     from pipeline.pages.review.forms import QueueFilter
 
 ROWS: Final = 30

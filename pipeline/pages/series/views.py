@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.queues.wording import week_of
+from pipeline.pages.queues.display import week_of
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.schedule import series
 from pipeline.text.wall_clock import UnknownZone

@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import labels
 from pipeline.ingest import collect
-from pipeline.ingest.pasted_address import AddressReading, read_address
+from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed

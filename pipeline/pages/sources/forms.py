@@ -14,7 +14,7 @@ from accounts.pages.act_messages import first_part
 from config.core import limits as core_limits
 from config.core.ids import decode, encode
 from pipeline import limits
-from pipeline.ingest.pasted_address import AddressReading
+from pipeline.ingest.pasted_url import AddressReading
 from pipeline.pages import choices
 from pipeline.pages.new.forms import address_in
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.shortcuts import get_object_or_404, render
 
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.page_access import Place, page
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.ingest.collect import kind_of

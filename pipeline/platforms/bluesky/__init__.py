@@ -42,7 +42,7 @@ from pipeline.platforms.bluesky.calls import (
     stored_session,
     unreadable,
 )
-from pipeline.platforms.bluesky.posts import (
+from pipeline.platforms.bluesky.post_parts import (
     card_of,
     did_of,
     handles_in,

@@ -30,9 +30,9 @@ from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.linkedin import media
 from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, headers
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
-from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.plugins import Evidence, OutcomeUnknown, Problem
 from pipeline.text.links import find_links
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pipeline.platforms.http_calls import fail_plainly, json_object, wait_until_reset, with_colon, words_of
-from pipeline.platforms.tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:

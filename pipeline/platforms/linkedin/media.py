@@ -10,8 +10,8 @@ from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.linkedin.errors import fail, headers
+from pipeline.platforms.oauth_tokens import bearer
 from pipeline.platforms.rules import UNSEEN
-from pipeline.platforms.tokens import bearer
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.plugins import Refused, TryLater
 

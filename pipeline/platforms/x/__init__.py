@@ -25,9 +25,9 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
-from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.x import errors, media, post_counts
 from pipeline.platforms.x.timeline_search import search
 from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
+from pipeline.platforms.oauth_tokens import bearer, end_of
 from pipeline.platforms.rules import UNSEEN
-from pipeline.platforms.tokens import bearer, end_of
 from pipeline.platforms.upload_bodies import UploadFile, multipart, part_of
 from pipeline.platforms.x import errors
 from pipeline.plugins import Refused, TryLater

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import METRICS, Account, Sample, Sent
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer
 from pipeline.platforms.x import errors
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import Absent, Account, CannotTell
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer
 from pipeline.platforms.x import errors
 from pipeline.text.links import find_links
 

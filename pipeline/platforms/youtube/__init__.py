@@ -23,9 +23,9 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload, PayloadAsset
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
-from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.platforms.youtube import upload
 from pipeline.platforms.youtube.errors import fail

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Prepared, Sent
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.platforms.youtube.errors import fail
 from pipeline.plugins import TryLater

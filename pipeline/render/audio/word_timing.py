@@ -8,7 +8,7 @@ import wave
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.render.typography.phrases import joined, phrases
+from pipeline.render.typography.word_segmentation import joined, phrases
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:

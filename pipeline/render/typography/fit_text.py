@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import visual_order
-from pipeline.render.typography.breaks import UnbrokenRun, broken, is_unseen
 from pipeline.render.typography.layout_types import Block, TextLine, TextRun
+from pipeline.render.typography.line_breaks import UnbrokenRun, broken, is_unseen
 from pipeline.render.typography.measure import Pen, advance, ink_of
 
 if TYPE_CHECKING:

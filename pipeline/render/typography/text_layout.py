@@ -15,9 +15,9 @@ from PIL import ImageDraw
 from pipeline.plugins import Refused
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language, levels
-from pipeline.render.typography.breaks import pieces
 from pipeline.render.typography.clusters import fonts_of, split_clusters
 from pipeline.render.typography.fit_text import Paragraph, Shape
+from pipeline.render.typography.line_breaks import pieces
 from pipeline.render.typography.measure import Pen, ink_of, seen_of, sprite
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ _TOO_MUCH: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.EN
 """What the system says that can't start a process just now."""
 _ENDED_BY_US: Final = frozenset({"slow", "stopped"})
 _LINE_MOST: Final = 1024 * 1024
-_PROGRAM: Final = Path(__file__).with_name("child.py")
+_PROGRAM: Final = Path(__file__).with_name("film_child.py")
 _LOG: Final = "child.log"
 _LOG_TOLD: Final = 2_000
 _NO_MEMORY: Final = ("MemoryError", "Cannot allocate memory", "failed to map segment")

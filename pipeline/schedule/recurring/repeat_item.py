@@ -17,7 +17,7 @@ from config.core.crash_points import crash_point
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.engines.base import ANGLES
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.review import regenerate
 from pipeline.schedule.recurring.crud import (

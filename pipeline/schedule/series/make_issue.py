@@ -17,7 +17,7 @@ from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.generate.model.keys import generation_queue_for
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
 from pipeline.schedule.series.select import SeriesSelection, select_items

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from pipeline.sources.feeds.decoding import ILLEGAL, declares_entities, decode, with_absolute_links
-from pipeline.sources.feeds.signs import (
+from pipeline.sources.feeds.raw_markup import (
     PAGE_TYPES,
     deleted_ids,
     frame_of,

@@ -12,11 +12,11 @@ from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
 from pipeline.sources.web_pages.memory import PageMemory
+from pipeline.sources.web_pages.page_reader import PageReader
 from pipeline.sources.web_pages.polite_fetch import Visitor
 from pipeline.sources.web_pages.poll import PagePoll, Settings
 from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
 from pipeline.sources.web_pages.robots import Robots, product_token
-from pipeline.sources.web_pages.text import PageReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

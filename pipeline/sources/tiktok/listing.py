@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from pipeline.plugins import TryLater, Unavailability
-from pipeline.sources import video_tools
+from pipeline.sources import yt_dlp
 from pipeline.sources.base import Entry, Fetch
 from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
@@ -61,7 +61,7 @@ _FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 def unlisted(tool: str) -> dict[str, Unavailability]:
     """The settings that can't be used, because this instance has no tool that lists their videos."""
-    if tool and video_tools.is_installed(tool):
+    if tool and yt_dlp.is_installed(tool):
         return {}
     reason = _TOOL_GONE if tool else _NO_TOOL
     return {
@@ -80,10 +80,10 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
     if missing is not None:
         raise TryLater(missing.sentence, code=missing.code, after=TOOL_MISSING_WAIT)
     try:
-        found = video_tools.ask(
+        found = yt_dlp.ask(
             tool, "--flat-playlist", "--dump-single-json", "--playlist-end", str(NEWEST), address=address
         )
-    except video_tools.ToolFailed as error:
+    except yt_dlp.ToolFailed as error:
         code, message = _FAILURES.get(error.kind, _FAILED)
         wait = {"blocked": BLOCKED_WAIT, "missing": TOOL_MISSING_WAIT}.get(error.kind)
         raise TryLater(message, code=code, after=wait) from None

@@ -14,8 +14,8 @@ from pipeline.text.plain_text import plain_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.sources.web_pages.page_reader import PageText
     from pipeline.sources.web_pages.polite_fetch import Visit
-    from pipeline.sources.web_pages.text import PageText
 
 _KNOWN_RULES: Final = frozenset(
     {"all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nosnippet", "noai", "noimageai"}

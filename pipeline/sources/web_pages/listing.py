@@ -10,16 +10,16 @@ from urllib.parse import urlsplit
 from pipeline.limits import SITEMAP_BYTES
 from pipeline.plugins import TryLater
 from pipeline.sources.web_pages.memory import DAY, FILES_KEPT
+from pipeline.sources.web_pages.page_reader import PageUnreadable, SitemapText
 from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed
-from pipeline.sources.web_pages.text import PageUnreadable, SitemapText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import timedelta
 
     from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.page_reader import PageLink, PageReader
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
-    from pipeline.sources.web_pages.text import PageLink, PageReader
 
 SITEMAP_ACCEPT: Final = "application/xml, text/xml;q=0.9, */*;q=0.1"
 MAX_DEPTH: Final = 3

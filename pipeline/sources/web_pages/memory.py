@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.sources.web_pages.text import PageLink
+from pipeline.sources.web_pages.page_reader import PageLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -20,9 +20,9 @@ from pipeline.sources.web_pages.listing import (
     list_sitemaps,
 )
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
+from pipeline.sources.web_pages.page_reader import NEARLY_NO_TEXT, PageLink
 from pipeline.sources.web_pages.polite_fetch import LONGEST_PAUSE, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.robots import origin_of
-from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, PageLink
 from pipeline.sources.web_pages.visit_pages import PageWork
 from pipeline.text.links import canonical_url
 from pipeline.text.prose.verbatim_edits import counted
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.page_reader import PageReader, PageText
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
-    from pipeline.sources.web_pages.text import PageReader, PageText
 
 LEAST_AT_FIRST: Final = 5
 """Newest pages of a first poll that wait for the next one where there was no time for them."""

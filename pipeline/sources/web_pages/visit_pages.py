@@ -9,8 +9,8 @@ from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Note
 from pipeline.sources.web_pages.entry import entry_of, own_address, rules_of, why_left_out
 from pipeline.sources.web_pages.memory import PageRecord
+from pipeline.sources.web_pages.page_reader import PageUnreadable
 from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed, check_type
-from pipeline.sources.web_pages.text import PageUnreadable
 from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from pipeline.sources.web_pages.memory import PageMemory
+    from pipeline.sources.web_pages.page_reader import PageLink, PageReader, PageText
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
     from pipeline.sources.web_pages.render import Renderer
-    from pipeline.sources.web_pages.text import PageLink, PageReader, PageText
 
 MAX_TRIES: Final = 5
 """Polls in which a listed page may fail before it is listed as left out."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 import youtube_transcript_api as library
 
 from config.core.http_client import OutboundError
-from pipeline.sources import video_tools
+from pipeline.sources import yt_dlp
 from pipeline.sources.caption_text import Cue, read_json3, read_timed_text, to_text
 from pipeline.sources.youtube.video import SITE, watch_address
 
@@ -102,11 +102,11 @@ class Captions:
         if left < LEAST_SECONDS:
             raise NoCaptions("late")
         try:
-            seconds = min(video_tools.SECONDS, left)
-            found = video_tools.ask(
+            seconds = min(yt_dlp.SECONDS, left)
+            found = yt_dlp.ask(
                 self.tool, "--dump-json", "--no-playlist", address=watch_address(video_id), seconds=seconds
             )
-        except video_tools.ToolFailed as error:
+        except yt_dlp.ToolFailed as error:
             kinds = {"blocked", "gone", "private", "members_only", "age_restricted", "region", "upcoming"}
             raise NoCaptions(error.kind if error.kind in kinds else "failed") from None
         track = _track_of(found, language)

@@ -15,7 +15,7 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.generate import retry_rules
 from pipeline.generate.lifecycle import start_run
 from pipeline.generate.persona_cards import persona_content
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -412,7 +412,7 @@ def test_item_of_a_source_that_changed_meanwhile_is_held(workspace, monkeypatch,
         if how == "revised":
             push_raw(workspace, external_id="1", body=OTHER_TEXT)
         else:
-            purge.erase(raw, now=NOON)
+            erase_raw_item.erase(raw, now=NOON)
         return draft(self, *args, **options)
 
     monkeypatch.setattr(Extractive, "draft", meanwhile)

@@ -14,7 +14,7 @@ from accounts.models import Workspace
 from config.core import work_queue
 from config.core.errors import Conflict
 from pipeline import generate, limits
-from pipeline.generate.model import client, open_client
+from pipeline.generate.model import client, metered_client
 from pipeline.models import Generation, ModelCall, Outlet, Publication, Source
 from pipeline.review import decisions, regenerate
 from pipeline.switches import kill_switch
@@ -163,7 +163,7 @@ def test_key_of_the_workspace_comes_before_the_operators(workspace, charlies, mo
 def test_model_that_has_no_time_leaves_the_row_due_and_nothing_lost(
     workspace, model_server, answer, code, wait, monkeypatch
 ):
-    monkeypatch.setattr(open_client, "connect", partial(client.connect, timeout=1.0))
+    monkeypatch.setattr(metered_client, "connect", partial(client.connect, timeout=1.0))
     model_server.script = [found(), answer]
     raw = push_raw(workspace).raw_item
     run = work()

@@ -23,7 +23,7 @@ from pipeline import generate, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, checkpoint
 from pipeline.generate.checkpoint import EARLIER
-from pipeline.ingest import purge, replan
+from pipeline.ingest import erase_raw_item, replan
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.review import decisions, regenerate
 from pipeline.writers.base import Writer
@@ -159,7 +159,7 @@ class Making(RuleBasedStateMachine):
         self.clock.shift(1)
         raw = self.one_of(RawItem, pick, deleted_at=None)
         if raw is not None:
-            purge.erase(raw, now=timezone.now())
+            erase_raw_item.erase(raw, now=timezone.now())
 
     # --- The machine ---------------------------------------------------------------------------------------------------
 

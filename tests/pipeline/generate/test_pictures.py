@@ -16,7 +16,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate
 from pipeline.engines.persona_tweet import PersonaTweet
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.media import drawn_pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
 from pipeline.render.typography.text_layout import TextDoesNotFit
@@ -380,7 +380,7 @@ def test_redraw_keeps_what_holds_the_item_meanwhile(workspace):
     item = make_card(workspace)
     decisions.edit(item, {"body": "Other words stand on the card."}, by="usr", now=NOON)
     assert reread(item).status == "generating"
-    purge.erase(item.raw_item, now=NOON)
+    erase_raw_item.erase(item.raw_item, now=NOON)
 
     drawn = run_all(item)
 

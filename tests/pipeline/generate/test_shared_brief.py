@@ -10,7 +10,7 @@ from django.db.models import Sum
 from pipeline import generate
 from pipeline.generate import brief
 from pipeline.generate.model import client
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.review import regenerate
 from tests.pipeline.generate.test_generate_with_model import COST, QUOTES, found, written
@@ -279,7 +279,7 @@ def test_erased_content_is_erased_from_the_brief_too(raw, model_server):
     model_server.script = [found(), written(), written()]
     run_generations(raw)
     assert SharedBrief.everywhere.count() == 1
-    purge.erase(raw, now=NOON)
+    erase_raw_item.erase(raw, now=NOON)
     assert SharedBrief.everywhere.count() == 0
 
 
@@ -289,7 +289,7 @@ def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, model_s
     send = client.AccountClient._send
 
     def erased(self, ask, started):
-        purge.erase(RawItem.everywhere.get(pk=raw.pk), now=NOON)
+        erase_raw_item.erase(RawItem.everywhere.get(pk=raw.pk), now=NOON)
         return send(self, ask, started)
 
     monkeypatch.setattr(client.AccountClient, "_send", erased)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline.ingest import collect, purge, replan
+from pipeline.ingest import collect, erase_raw_item, replan
 from pipeline.ingest.collect import poll_source, store
 from pipeline.models import GeneratedItem, HostSlot, RawBody, RawItem, RawPrint, Source, SourceEntry
 from pipeline.plugins import Refused, TryLater
@@ -215,7 +215,7 @@ def test_pushed_page_is_met_by_a_feed(rich, told):
 def test_deleted_item_is_not_taken_in_again_by_any_source(rich, told):
     told.entries[FEED] = told.entries[OTHER] = [entry(1)]
     poll(register(rich))
-    purge.erase(raw("g1"), now=NOON)
+    erase_raw_item.erase(raw("g1"), now=NOON)
     other = poll(register(rich, OTHER))
     assert (RawItem.everywhere.count(), log_of(other)) == (1, {"g1": ("unchanged", "url", "deleted")})
     kept = SourceEntry.everywhere.exclude(source=other).get()
@@ -383,7 +383,7 @@ def test_log_keeps_what_a_withdrawn_entry_was(rich, told):
 def test_erased_words_do_not_come_back_into_the_log(rich, told):
     told.entries[FEED] = [entry(1)]
     source = poll(register(rich))
-    purge.erase(raw("g1"), now=NOON)
+    erase_raw_item.erase(raw("g1"), now=NOON)
     told.entries[FEED] = [entry(1, left_out=note("no_captions"))]
     source = poll(source)
     told.entries[FEED] = told.entries[OTHER] = [entry(1)]

@@ -10,7 +10,7 @@ from pipeline import plugins
 from pipeline.sources import scraper
 from pipeline.sources.base import Source
 from pipeline.sources.isolated_child import IsolatedChild
-from pipeline.sources.web_pages import polite_fetch, text
+from pipeline.sources.web_pages import page_reader, polite_fetch
 from tests.pipeline.ingest.every_source import feeds, lanes, pages, pushes, tiktoks, videos
 from tests.pipeline.ingest.every_source.world import CASES, World, is_sentence
 
@@ -27,7 +27,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def reader():
-    with IsolatedChild(text.CHILD, library="trafilatura") as child:
+    with IsolatedChild(page_reader.CHILD, library="trafilatura") as child:
         yield child
 
 
@@ -36,8 +36,8 @@ def world(workspace, clock, server, reader, settings, monkeypatch):
     server.clear()
     caches["counts"].clear()
     # One reader of pages for all: starting it costs more than everything that is asked of it here.
-    monkeypatch.setattr(text, "IsolatedChild", lambda *_, **__: reader)
-    monkeypatch.setattr(text.PageReader, "__exit__", lambda *_: None)
+    monkeypatch.setattr(page_reader, "IsolatedChild", lambda *_, **__: reader)
+    monkeypatch.setattr(page_reader.PageReader, "__exit__", lambda *_: None)
     monkeypatch.setattr(polite_fetch, "pause", lambda _: None)
     # A busy machine must not run out of it.
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)

@@ -13,7 +13,7 @@ from accounts.models import CreditBalance, LedgerEntry, Notice
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate, publish
-from pipeline.ingest import plans, purge, raw_content, replan, store_raw_item
+from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, OTHER_TEXT, TEXT, claimed, facts, make_items, push_raw, reread, told
@@ -268,7 +268,7 @@ def test_revision_is_a_stronger_hold_than_a_stale_approval(workspace, ready):
     with pytest.raises(Conflict) as refused:
         publish.request(reread(ready), publish.Wish(), by="alice")
     assert [one.code for one in refused.value.detail] == ["held"]
-    purge.erase(RawItem.everywhere.get(), now=NOON)
+    erase_raw_item.erase(RawItem.everywhere.get(), now=NOON)
     assert reread(ready).held == "source_withdrawn"
 
 
@@ -306,7 +306,7 @@ def test_revision_of_what_was_skipped_for_another_reason_stays_skipped(workspace
 def test_erase_leaves_a_tombstone_that_is_never_raised(workspace):
     raw = push_raw(workspace, external_id="1", author="Ada", metadata={"a": 1}).raw_item
     steps.run_generations(raw)
-    purge.erase(raw, now=NOON)
+    erase_raw_item.erase(raw, now=NOON)
     gone = reread(raw)
     assert (gone.title, gone.url, gone.author, gone.media, gone.metadata, gone.deleted_at) == (
         "",
@@ -323,7 +323,7 @@ def test_erase_leaves_a_tombstone_that_is_never_raised(workspace):
     again = push_raw(workspace, external_id="1", body=OTHER_TEXT)
     assert (again.outcome, again.raw_item.pk, rows()) == ("duplicate", raw.pk, before)
     assert reread(raw).title == ""
-    purge.erase(raw, now=NOON + timedelta(days=1))
+    erase_raw_item.erase(raw, now=NOON + timedelta(days=1))
     assert reread(raw).deleted_at == NOON
     with pytest.raises(Conflict) as refused:
         replan.retry(raw, workspace=workspace, now=NOON)
@@ -332,7 +332,7 @@ def test_erase_leaves_a_tombstone_that_is_never_raised(workspace):
 
 def test_erase_before_it_was_made_ends_the_run_and_gives_the_credits_back(workspace):
     raw = push_raw(workspace).raw_item
-    purge.erase(raw, now=NOON)
+    erase_raw_item.erase(raw, now=NOON)
     steps.run_generations(raw)
     assert Generation.everywhere.get().error["code"] == "source_deleted"
     assert GeneratedItem.everywhere.get().status == "failed"
@@ -342,7 +342,7 @@ def test_erase_before_it_was_made_ends_the_run_and_gives_the_credits_back(worksp
 def test_erase_while_it_waits_for_credits_ends_the_wait(workspace, clock):
     spend_all_but(workspace, 0)
     raw = push_raw(workspace, when_short="wait").raw_item
-    purge.erase(raw, now=NOON)
+    erase_raw_item.erase(raw, now=NOON)
     assert (reread(raw).wake_at, reread(raw).status) == (None, "waiting_quota")
     clock.move_to(APRIL)
     replan.resume_waiting(claimed(raw))
@@ -515,7 +515,7 @@ def test_retry_refuses_what_has_nothing_to_retry(workspace):
 
 
 def test_estimate_stores_nothing(workspace, defaults):
-    plan = plans.estimate(
+    plan = generation_plan.estimate(
         workspace, defaults.push_source, steps.content(variants=3), defaults=defaults, now=NOON
     )
     assert ([engine.name for engine in plan.engines], plan.price, rows()["RawItem"]) == (["Short Post"], 3, 0)

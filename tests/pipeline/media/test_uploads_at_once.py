@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import pytest
 from django.db import connection, transaction
 
-from pipeline.media import folder_ownership, uploads
+from pipeline.media import media_root_id, uploads
 from pipeline.models import Upload, UploadUse
 from tests.pipeline.steps import NOON, push_raw
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def upload(workspace, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     # Its file isn't there; the folder is the database's all the same.
-    folder_ownership.adopt()
+    media_root_id.adopt()
     return Upload.everywhere.create(
         workspace=workspace, kind="image", mime_type="image/png", path="a/b.png", bytes=1, sha256="0" * 64
     )

@@ -363,7 +363,7 @@ def test_cancel_takes_back_what_is_scheduled(workspace, ready, stage, feed):
 
 
 def test_slow_is_published(workspace, ready, monkeypatch):
-    monkeypatch.setattr("pipeline.outlets.simulation.SLOW_SECONDS", 0.0)
+    monkeypatch.setattr("pipeline.outlets.simulated_server.SLOW_SECONDS", 0.0)
     assert (send(promise(ready, make_stage(workspace, "slow"))).status, calls(workspace)) == (
         "published",
         ["slow"],

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from pipeline import payloads, publish
 from pipeline.api.response_schemas import ERROR_CLASSES
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import Asset, Attempt, Outlet, Publication, RawItem
 from pipeline.platforms import fitting
 from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
@@ -58,7 +58,7 @@ def test_a_look_up_asks_for_the_words_that_were_sent(ready, stage, posted, clock
     if change == "setting":
         Outlet.everywhere.filter(pk=stage.pk).update(config={"link": "none"})
     else:
-        purge.erase(RawItem.everywhere.get(pk=ready.raw_item_id), now=NOON)
+        erase_raw_item.erase(RawItem.everywhere.get(pk=ready.raw_item_id), now=NOON)
     clock.move_to(publication.next_attempt_at)
     assert (send(publication).status, len(posted)) == ("published", 1)
 

@@ -15,7 +15,7 @@ from accounts.models import Notice
 from config.core.http_client import TimedOut
 from config.core.ids import encode
 from pipeline import limits, payloads, publish
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent
 from pipeline.platforms.simulated import Simulated
@@ -451,7 +451,7 @@ def test_a_late_answer_while_it_is_sent_again_waits_for_that_calls_outcome(
 
 
 def withdraw(ready, stage, patch):
-    purge.erase(RawItem.everywhere.get(pk=ready.raw_item_id), now=NOON)
+    erase_raw_item.erase(RawItem.everywhere.get(pk=ready.raw_item_id), now=NOON)
 
 
 def switch_off(ready, stage, patch):

@@ -14,7 +14,7 @@ from pipeline import generate, publish
 from pipeline.engines.base import ANGLES
 from pipeline.generate import retry_rules
 from pipeline.generate.lifecycle import start_run
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
@@ -119,7 +119,7 @@ def test_act_is_done_in_its_statuses_and_refused_in_every_other(make, workspace,
             refused[status] = [one.code for one in error.detail], reread(item).version - before.version
         else:
             done.add(status)
-        purge.erase(item.raw_item, now=NOON)
+        erase_raw_item.erase(item.raw_item, now=NOON)
         item.raw_item.__class__.everywhere.filter(pk=item.raw_item_id).update(dedup_key=f"h:{item.pk}")
     assert done == allowed
     others = set(STATUSES) - allowed - {"deleted"}
@@ -453,7 +453,7 @@ def test_edit_while_scheduled_holds_and_names_the_revision_to_be_sent(workspace,
 
 def test_retry_and_regenerate_need_the_source(workspace, make):
     failed = make("failed")
-    purge.erase(failed.raw_item, now=NOON)
+    erase_raw_item.erase(failed.raw_item, now=NOON)
     for act in (regenerate.retry, regenerate.regenerate):
         with pytest.raises(Conflict) as refused:
             act(failed, workspace=workspace, now=NOON)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.image import draw_picture
+from pipeline.render.draw_layout import draw_picture
 from pipeline.render.picture_plan import PicturePlan
 from pipeline.render.video import ycbcr
 from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode

@@ -217,16 +217,16 @@ def test_only_so_many_films_are_made_at_once(tmp_path):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_disk_that_fills_up_meanwhile_passes(tmp_path, monkeypatch, number):
     """The child itself, with an encoder that finds no room."""
-    program = tmp_path / "child.py"
+    program = tmp_path / "film_child.py"
     program.write_text(
         f"""import sys
 sys.path[:0] = [{str(child_program.PROJECT)!r}]
 from pathlib import Path
-from pipeline.render.video import child, film as making
+from pipeline.render.video import film_child, film as making
 def make(*_):
     raise OSError({number}, "full")
 making.make = make
-child.main(Path(sys.argv[1]))
+film_child.main(Path(sys.argv[1]))
 """
     )
     monkeypatch.setattr(film_process, "_PROGRAM", program)
@@ -251,7 +251,7 @@ def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
         f"sys.path[:0] = [{str(child_program.PROJECT)!r}]\n"
-        "from pipeline.render.video.child import confine_itself\n"
+        "from pipeline.render.video.film_child import confine_itself\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "confine_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
         "print(resource.getrlimit(resource.RLIMIT_FSIZE)[1])\n"

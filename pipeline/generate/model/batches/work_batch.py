@@ -15,9 +15,9 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.model import spending_caps
-from pipeline.generate.model.batches import calls as sending
+from pipeline.generate.model.batches import requests_and_results
 from pipeline.generate.model.batches.patient_client import accounting_facts, wake
-from pipeline.generate.model.open_client import LostLease, open_batch_client
+from pipeline.generate.model.metered_client import LostLease, open_batch_client
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import OPEN_RUNS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATH: Final = sending.PATH
+PATH: Final = requests_and_results.PATH
 _SKEW: Final = timedelta(minutes=10)
 """The service's clock and ours may differ by so much."""
 _PAGES: Final = 10
@@ -77,14 +77,14 @@ def forget(now: datetime) -> int:
 def _work(batch: ModelBatch, client: AccountClient) -> None:
     if batch.status == ModelBatchStatus.WAITING:
         spending_caps.refuse_batch(batch)
-        _send(batch, client, sending.arm(batch))
+        _send(batch, client, requests_and_results.arm(batch))
     elif batch.status == ModelBatchStatus.SENDING:
         found = _look_up(batch, client)
         if found is not None:
             _record(batch, found, is_found=True)
         else:
             spending_caps.refuse_batch(batch)
-            _send(batch, client, sending.arm_again(batch))
+            _send(batch, client, requests_and_results.arm_again(batch))
     else:
         _look_after(batch, client)
 
@@ -198,13 +198,13 @@ def _look_after(batch: ModelBatch, client: AccountClient) -> None:
             batch.under_lease().update(is_cancelled=True)
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
-    results = sending.results_in(client.send_batch_call("GET", f"{path}/results"))
+    results = requests_and_results.results_in(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
-    if results and batch.is_found and not sending.are_ours(batch, results):
+    if results and batch.is_found and not requests_and_results.are_ours(batch, results):
         _look_again(batch)
         return
     with transaction.atomic():
-        sending.store_results(batch, results)
+        requests_and_results.store_results(batch, results)
         # Its results have proven it.
         _end(batch, "expired", None, is_found=batch.is_found and not results)
     crash_point("batches.answered")

@@ -12,7 +12,7 @@ from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.typography.phrases import joined
+from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
 from pipeline.render.video.templates import clipped, telling

@@ -13,7 +13,7 @@ from pipeline import limits, plugins
 from pipeline.generate import checkpoint
 from pipeline.generate import checks as judging
 from pipeline.generate.model import batches
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall
 from pipeline.sources.base import Source as Kind
 from pipeline.switches import kill_switch
@@ -338,7 +338,7 @@ def test_erased_raw_item_leaves_no_word_of_it_in_a_batch(workspace, model_server
     raw = pushed(workspace, source)
     work_runs()
 
-    purge.erase(raw, now=timezone.now())
+    erase_raw_item.erase(raw, now=timezone.now())
 
     kept = str(list(BatchedCall.everywhere.values()))
     assert "tram" not in kept

@@ -10,7 +10,7 @@ from django.utils import timezone
 from config.core import work_queue
 from pipeline import limits
 from pipeline.generate.model import client as model_client
-from pipeline.generate.model.open_client import CALL_LEASE
+from pipeline.generate.model.metered_client import CALL_LEASE
 from pipeline.models import BatchedCall, ModelBatch
 from tests.pipeline.generate.batches.steps import (
     HALF,

@@ -15,7 +15,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.holds.source_changes import withdraw
-from pipeline.ingest import purge
+from pipeline.ingest import erase_raw_item
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn, Source
 from pipeline.review import decisions as review
 from pipeline.schedule import recurring
@@ -297,7 +297,7 @@ def test_one_that_breaks_goes_on_at_its_next_time(published, clock):
 
 
 def erase_raw(item, stage):
-    purge.erase(item.raw_item, now=datetime.now(UTC))
+    erase_raw_item.erase(item.raw_item, now=datetime.now(UTC))
 
 
 def withdraw_raw(item, stage):

@@ -17,7 +17,7 @@ from config.core.ids import encode
 from pipeline import generate
 from pipeline.generate import multi_source
 from pipeline.holds.source_changes import restore, withdraw
-from pipeline.ingest import purge, raw_content
+from pipeline.ingest import erase_raw_item, raw_content
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -172,7 +172,7 @@ def test_what_may_not_be_told_is_left_out(rich, why, clock):
     raw = push_raw(rich, title="Out", body=body, url="https://out.example/", **changes, **skip).raw_item
     clock.move_to(NOON)
     if why == "deleted":
-        purge.erase(raw, now=NOON)
+        erase_raw_item.erase(raw, now=NOON)
     if why == "withdrawn":
         withdraw(raw.pk, NOON)
     given = {}
@@ -579,7 +579,7 @@ def test_digest_is_found_by_each_of_its_items(rich, issue):
 
 def test_item_that_is_deleted_before_it_is_read_is_left_out(issue):
     inputs = multi_source.inputs_of(issue.generation)
-    purge.erase(inputs[0].raw_item, now=NOON)
+    erase_raw_item.erase(inputs[0].raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, len(item.content["sections"]), item.held) == ("ready", 3, "")
     assert item.raw_items == [one.raw_item_id.hex for one in inputs[1:]]
@@ -593,7 +593,7 @@ def test_item_that_is_erased_before_the_words_are_kept_is_left_out(issue, monkey
 
     def die(name):
         if name == "generate.briefed":
-            purge.erase(erased.raw_item, now=NOON)
+            erase_raw_item.erase(erased.raw_item, now=NOON)
         if name == "generate.drafted":
             raise Killed
 
@@ -618,7 +618,7 @@ def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monke
         patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
             generate.run_generation(claimed(issue.generation))
-    purge.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
+    erase_raw_item.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "source_deleted")
     assert reports.usage(rich, NOON).used == 0
@@ -633,7 +633,7 @@ def test_digest_is_let_go_only_once_all_its_items_stand(issue, gone):
     if gone == "withdrawn":
         withdraw(second.pk, NOON)
     elif gone == "erased":
-        purge.erase(second, now=NOON)
+        erase_raw_item.erase(second, now=NOON)
     else:
         RawItem.everywhere.filter(pk=second.pk).update(content_version=2)
     restore(first.pk, NOON)
@@ -647,7 +647,7 @@ def test_digest_is_let_go_only_once_all_its_items_stand(issue, gone):
 
 
 def test_what_befalls_an_item_that_is_not_told_holds_nothing(issue):
-    purge.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
+    erase_raw_item.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
     item = make_digest(issue)
     inputs = multi_source.inputs_of(issue.generation)
     withdraw(inputs[1].raw_item_id, NOON)
@@ -674,7 +674,7 @@ def test_items_are_locked_before_the_digest_is_written(issue):
 
 def test_too_few_that_are_left_make_a_failure_and_cost_nothing(rich, issue):
     for one in multi_source.inputs_of(issue.generation)[:2]:
-        purge.erase(one.raw_item, now=NOON)
+        erase_raw_item.erase(one.raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "too_few_stories")
     assert "A digest needs 3 stories or more; this has 2." in item.error["message"]
@@ -708,7 +708,7 @@ def test_further_variant_is_of_the_same_items(rich, issue):
 
 def test_a_digest_of_too_few_stories_is_made_again_by_its_series_only(rich, issue):
     for one in multi_source.inputs_of(issue.generation)[:2]:
-        purge.erase(one.raw_item, now=NOON)
+        erase_raw_item.erase(one.raw_item, now=NOON)
     item = make_digest(issue)
     assert item.error["code"] == "too_few_stories"
     with pytest.raises(Conflict) as refused:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from config.core.http_client import Client, Policy
-from pipeline.sources import video_tools
-from pipeline.sources.video_tools import ToolFailed, ask, meaning_of
+from pipeline.sources import yt_dlp
 from pipeline.sources.youtube import PLUGIN
+from pipeline.sources.yt_dlp import ToolFailed, ask, meaning_of
 
 from .youtube_server import BLOCKED, CHANNEL, FakeVideo, YouTubeServer, sample
 
@@ -77,7 +77,7 @@ def is_running(pid):
 
 
 def test_one_that_floods_is_stopped(tool, monkeypatch):
-    monkeypatch.setattr(video_tools, "MAX_OUTPUT_BYTES", 1_000_000)
+    monkeypatch.setattr(yt_dlp, "MAX_OUTPUT_BYTES", 1_000_000)
     assert failure(tool("while True: sys.stdout.write('x' * 65536)"), seconds=60).kind == "too_large"
 
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts import audit, people
+from accounts import audit, users
 from accounts.admin.base import actor_of, written_fields
 from accounts.models import (
     User,
@@ -106,14 +106,14 @@ class UserAdmin(UserAdminBase):
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         for user in chosen:
-            people.vouch_for(user, actor_of(request))
+            users.vouch_for(user, actor_of(request))
         text = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
         self.message_user(request, text % len(chosen), messages.SUCCESS)
 
     @admin.action(description=_("Remove two-factor authentication"), permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        removed = sum(people.remove_second_factor(user, actor_of(request)) for user in chosen)
+        removed = sum(users.remove_second_factor(user, actor_of(request)) for user in chosen)
         text = ngettext(
             "Two-factor authentication removed for %d user.",
             "Two-factor authentication removed for %d users.",
@@ -128,7 +128,7 @@ class UserAdmin(UserAdminBase):
 
     def save_model(self, request: HttpRequest, obj: User, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
-        people.keep_user(obj, written_fields(form), actor_of(request))
+        users.keep_user(obj, written_fields(form), actor_of(request))
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         # The stock page for passwords stores them by itself, so only its log line tells us.

@@ -20,9 +20,9 @@ from config.core.http_client import TimedOut
 from config.core.ids import encode, uuid7
 from pipeline import publish
 from pipeline.models import Event, GeneratedItem, Outlet, Publication, SimulatedPost
-from pipeline.outlets import simulation
+from pipeline.outlets import simulated_server
 from pipeline.outlets.outlet_client import account_of, connect
-from pipeline.outlets.simulation import SimulatedServer
+from pipeline.outlets.simulated_server import SimulatedServer
 from pipeline.platforms.simulated import BASE_URL, SCRIPT_WORDS, TEXT_LIMIT, made_up_metrics
 from pipeline.publish import reconciliation
 from pipeline.publish import send as sending
@@ -63,7 +63,7 @@ def found(server, ref="pub_1"):
     ],
 )
 def test_server_answers_each_word_as_its_protocol_says(server, monkeypatch, word, status, is_accepted):
-    monkeypatch.setattr(simulation, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(simulated_server, "SLOW_SECONDS", 0.0)
     answer = post(server, script=[word])
     row = SimulatedPost.everywhere.get()
     assert (answer.status, row.answer, row.is_accepted, row.title, row.body) == (

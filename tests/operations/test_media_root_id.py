@@ -14,7 +14,7 @@ from accounts import workspace_deletion, workspaces
 from accounts.models import Workspace
 from config.core import limits
 from config.operations import backup, backup_archive, doctor, media_sweep, metrics, needs_attention
-from pipeline.media import files, folder_ownership, uploads
+from pipeline.media import files, media_root_id, uploads
 from pipeline.models import Asset, MediaFolder, Upload
 from pipeline.review import decisions
 from tests.factories import UserFactory
@@ -47,7 +47,7 @@ def item(db):
 
 def sweep(now=NOW):
     """A whole round, as it is at that moment."""
-    (folder_ownership.files.trash().parent / media_sweep.MARK).unlink(missing_ok=True)
+    (media_root_id.files.trash().parent / media_sweep.MARK).unlink(missing_ok=True)
     media_sweep._refused_until["at"] = 0.0
     while media_sweep.sweep_some(now):
         pass
@@ -95,18 +95,18 @@ def use_other_database():
 
 def test_a_new_service_writes_its_id_at_its_first_look(db, root):
     sweep()
-    assert folder_ownership.ids() == [folder_ownership.own_id()]
+    assert media_root_id.ids() == [media_root_id.own_id()]
     assert media_finding().verdict == "ok"
-    assert command().startswith(f"{root} belongs to this database: {folder_ownership.own_id()}.")
+    assert command().startswith(f"{root} belongs to this database: {media_root_id.own_id()}.")
 
 
 def test_a_service_from_before_adopts_its_files_once(item, root):
     sweep()
-    assert folder_ownership.ids() == [folder_ownership.own_id()]
+    assert media_root_id.ids() == [media_root_id.own_id()]
     use_other_database()
-    before = folder_ownership.ids()
+    before = media_root_id.ids()
     sweep()
-    assert folder_ownership.ids() == before != [folder_ownership.own_id()]
+    assert media_root_id.ids() == before != [media_root_id.own_id()]
 
 
 def test_a_wrong_database_takes_no_file_of_a_service_from_before(db, root):
@@ -177,7 +177,7 @@ def test_erasing_waits_for_the_right_folder(item, root, monkeypatch):
     sweep()
     workspace = Workspace.everywhere.get()
     Workspace.everywhere.filter(pk=workspace.pk).update(deletes_at=NOW)
-    right = folder_ownership.own_id()
+    right = media_root_id.own_id()
     use_other_database()
     while workspace_deletion.erase_some(now=NOW):
         pass
@@ -194,7 +194,7 @@ def test_uploads_are_forgotten_in_the_right_folder_only(item, root):
     sweep()
     given = uploads.ReceivedFile(io.BytesIO(b"A note."), 7)
     row = uploads.store_upload(Workspace.everywhere.get(), given, test=False, actor="test", now=NOW - 9 * DAY)
-    right = folder_ownership.own_id()
+    right = media_root_id.own_id()
     use_other_database()
     assert (uploads.forget(NOW), row.path in whole(root)) == (0, True)
     MediaFolder.everywhere.update(instance=right)
@@ -220,7 +220,7 @@ def test_what_is_swept_rests_for_a_week(item, root):
 @pytest.fixture
 def thrown(item, root):
     """A picture in the trash that a row names."""
-    folder_ownership.adopt()
+    media_root_id.adopt()
     asset = Asset.everywhere.filter(item=item).first()
     files.throw_away(asset.path, now=NOW)
     assert resting(root) == {asset.path}
@@ -348,7 +348,7 @@ def test_there_is_nothing_to_approve_where_nothing_stopped(db):
 
 FILL = """
 from accounts import workspaces
-from pipeline.media import folder_ownership
+from pipeline.media import media_root_id
 from tests.pipeline.steps import make_items
 w = workspaces.create("Alice's newsroom"); workspaces.whitelist(w, "op")
 make_items(w, engines=["Persona Tweet"])

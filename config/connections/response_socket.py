@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from config.connections.request_parser import PIECE, RefusedError
+from config.connections.request_buffer import PIECE, RefusedError
 from config.core import limits
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pipeline.grounding.number_lexicon import MONTHS, SCALES, units
 from pipeline.render.typography.clusters import SOFT_HYPHEN, WORD_JOINER, ZERO_SPACE, is_emoji
-from pipeline.render.typography.phrases import phrases
+from pipeline.render.typography.word_segmentation import phrases
 
 FREE: Final = 0.0
 _AT_HYPHEN: Final = 0.05

@@ -10,12 +10,12 @@ from itertools import pairwise
 import pytest
 from PIL import Image, ImageCms
 
-from pipeline.render.image import draw_picture, render_layout
+from pipeline.render.draw_layout import draw_picture, render_layout
 from pipeline.render.picture_plan import Disc, DrawnText, Layout, Panel, Photo, PicturePlan, Portrait, Wash
-from pipeline.render.portrait import UnusablePicture
 from pipeline.render.rendered_asset import RenderedAsset
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
+from pipeline.render.untrusted_images import UnusablePicture
 
 
 def words() -> DrawnText:

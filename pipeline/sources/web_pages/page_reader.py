@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Twice the CPU limit of the child, for machines with other things to do.
 WALL_SECONDS: Final = 16
-CHILD: Final = Path(__file__).with_name("text_child.py")
+CHILD: Final = Path(__file__).with_name("page_reader_child.py")
 NEARLY_NO_TEXT: Final = 200
 """Characters of text under which a page that needs JavaScript is suspected."""
 

@@ -11,7 +11,7 @@ from django.core import mail
 from accounts import notices
 from accounts.models import Membership, Notice, NoticeChoice, Workspace
 from analytics.models import MonthlySummary
-from analytics.reports import monthly, summary
+from analytics.reports import monthly_summary, send_monthly_summary
 from analytics.reports.number_format import number
 from config.core import task_runner
 from pipeline.models import GeneratedItem, Publication
@@ -63,7 +63,9 @@ def measured(outlet, at, later=timedelta(days=1), **deltas):
 
 
 def work(workspace, now=TURN):
-    monthly.send_monthly_summary(claimed(MonthlySummary.everywhere.get(workspace=workspace)), now=now)
+    send_monthly_summary.send_monthly_summary(
+        claimed(MonthlySummary.everywhere.get(workspace=workspace)), now=now
+    )
 
 
 def send():
@@ -77,7 +79,7 @@ def told():
 
 
 def text_of(workspace, month=NOVEMBER):
-    found = summary.summary_of(workspace, month)
+    found = monthly_summary.summary_of(workspace, month)
     return found.text if found else ""
 
 
@@ -185,10 +187,10 @@ def test_the_best_posts_and_the_pipeline_are_told(newsroom, outlet):
 
 
 def test_a_long_list_says_how_much_is_left_out(newsroom):
-    for place in range(summary.LINES + 3):
+    for place in range(monthly_summary.LINES + 3):
         make_published(make_outlet(newsroom, name=f"Outlet {place:02}"), MID_NOVEMBER)
     lines = section(text_of(newsroom), "By outlet")
-    assert (len(lines), lines[-1]) == (summary.LINES + 1, "- And 3 more")
+    assert (len(lines), lines[-1]) == (monthly_summary.LINES + 1, "- And 3 more")
 
 
 # --- When ------------------------------------------------------------------------------------------------------------
@@ -212,9 +214,9 @@ def test_a_long_list_says_how_much_is_left_out(newsroom):
     ],
 )
 def test_the_turn_is_the_first_morning_of_a_month_by_the_clocks_there(after, zone, turn):
-    assert monthly.next_turn(after, zone) == turn
-    assert monthly.last_turn(turn, zone) == turn
-    assert monthly.last_turn(turn - timedelta(seconds=1), zone) < turn - timedelta(days=27)
+    assert send_monthly_summary.next_turn(after, zone) == turn
+    assert send_monthly_summary.last_turn(turn, zone) == turn
+    assert send_monthly_summary.last_turn(turn - timedelta(seconds=1), zone) < turn - timedelta(days=27)
 
 
 def test_a_month_is_told_once_however_often_it_is_worked(newsroom, outlet, owner):
@@ -232,7 +234,7 @@ def test_who_lost_the_row_to_another_hand_writes_nothing(newsroom, outlet, owner
     make_published(outlet, MID_NOVEMBER)
     mine = claimed(MonthlySummary.everywhere.get())
     claimed(MonthlySummary.everywhere.get())
-    monthly.send_monthly_summary(mine, now=TURN)
+    send_monthly_summary.send_monthly_summary(mine, now=TURN)
     assert Notice.everywhere.count() == 0
 
 
@@ -292,14 +294,14 @@ def test_a_deleted_workspace_has_no_months(newsroom, outlet):
 
 def test_giving_up_goes_on_with_the_next_month(newsroom):
     with time_machine.travel(TURN, tick=False):
-        monthly.give_up(MonthlySummary.everywhere.get())
+        send_monthly_summary.give_up(MonthlySummary.everywhere.get())
     assert MonthlySummary.everywhere.get().due_at == datetime(2027, 1, 1, 7, 0, tzinfo=UTC)
 
 
 def test_a_new_workspace_has_its_turn(db):
     made = make_workspace("Fresh")
     with time_machine.travel(MID_NOVEMBER, tick=False):
-        monthly.open_summary(made)
+        send_monthly_summary.open_summary(made)
     assert MonthlySummary.everywhere.get(workspace=made).due_at == datetime(2026, 12, 1, 8, 0, tzinfo=UTC)
 
 

@@ -17,7 +17,7 @@ from django.db import transaction
 from accounts import limits, notices
 from accounts.models import NoticeKind, Workspace
 from analytics.models import MonthlySummary
-from analytics.reports.summary import month_after, month_before, summary_of
+from analytics.reports.monthly_summary import month_after, month_before, summary_of
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from tools import mutants
-from tools.mutate import apply, changes_of
+from tools import mutation_test
+from tools.mutants import apply, changes_of
 
 EACH = [
     ("x = a < b", ["x = a <= b"]),
@@ -58,24 +58,24 @@ def test_mutant_is_found_again_where_lines_have_moved():
     assert apply(second, "def f(a):\n    a = 1\n    return a\n") is None
 
 
-@pytest.mark.parametrize("package", mutants.SOURCES)
+@pytest.mark.parametrize("package", mutation_test.SOURCES)
 def test_choice_is_the_same_by_seed(package):
-    chosen = mutants.choose(mutants.ROOT, package, 8, 1)
+    chosen = mutation_test.choose(mutation_test.ROOT, package, 8, 1)
     assert len(set(chosen)) == 8
-    assert chosen == mutants.choose(mutants.ROOT, package, 8, 1)
-    assert chosen != mutants.choose(mutants.ROOT, package, 8, 2)
+    assert chosen == mutation_test.choose(mutation_test.ROOT, package, 8, 1)
+    assert chosen != mutation_test.choose(mutation_test.ROOT, package, 8, 2)
     for mutant in chosen:
-        _, mutated = apply(mutant, (mutants.ROOT / mutant.file).read_text())
-        assert mutated != ast.unparse(ast.parse((mutants.ROOT / mutant.file).read_text()))
+        _, mutated = apply(mutant, (mutation_test.ROOT / mutant.file).read_text())
+        assert mutated != ast.unparse(ast.parse((mutation_test.ROOT / mutant.file).read_text()))
 
 
 def test_every_pattern_finds_files():
-    assert set(mutants.SOURCES) == set(mutants.TESTS)
+    assert set(mutation_test.SOURCES) == set(mutation_test.TESTS)
     sources = [
         one
-        for table in (mutants.SOURCES, mutants.SIMULATED)
+        for table in (mutation_test.SOURCES, mutation_test.SIMULATED)
         for patterns in table.values()
         for one in patterns.split()
     ]
-    tests = [f"tests/{one}" for patterns in mutants.TESTS.values() for one in patterns.split()]
-    assert [one for one in sources + tests if not mutants.find_files(mutants.ROOT, one)] == []
+    tests = [f"tests/{one}" for patterns in mutation_test.TESTS.values() for one in patterns.split()]
+    assert [one for one in sources + tests if not mutation_test.find_files(mutation_test.ROOT, one)] == []

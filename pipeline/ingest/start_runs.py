@@ -12,7 +12,7 @@ from accounts.ledger import months
 from config.core import dispatcher, states
 from config.core.database.insert import insert
 from pipeline import events
-from pipeline.generate import read_outcomes
+from pipeline.generate import raw_item_outcomes
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.models import (
@@ -192,7 +192,7 @@ def facts_of(
     `was_told` where it was told that it came in; what is `skipped_before` was told too. The raw item has what `items`
     make pending.
     """
-    document = read_outcomes.serialize_new_raw_item(row, items)
+    document = raw_item_outcomes.serialize_new_raw_item(row, items)
     newly_skipped = {
         (skipped["engine_output"], skipped["variant"])
         for skipped in row.skipped

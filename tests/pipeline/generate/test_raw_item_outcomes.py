@@ -13,9 +13,9 @@ from config.core.ids import encode
 from pipeline import generate, payloads, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
-from pipeline.generate import acceptance, read_outcomes, retry_rules
+from pipeline.generate import acceptance, raw_item_outcomes, retry_rules
 from pipeline.generate.acceptance import Acceptance
-from pipeline.ingest import purge, raw_content, replan, store_raw_item
+from pipeline.ingest import erase_raw_item, raw_content, replan, store_raw_item
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
 from pipeline.review import decisions, regenerate
@@ -42,7 +42,7 @@ SHORT = "The council met on Monday evening to talk about trams."
 
 def counts(raw):
     """How often each outcome is there, after a check that there is one for each that was asked for."""
-    found = read_outcomes.read_one(reread(raw))
+    found = raw_item_outcomes.read_one(reread(raw))
     asked = [(name, variant) for name in raw.engines for variant in range(raw.variants)]
     assert [(one["engine_output"], one["variant"]) for one in found] == asked
     return dict(Counter(one["outcome"] for one in found))
@@ -51,7 +51,7 @@ def counts(raw):
 def of(raw, name, variant=0):
     (found,) = [
         one
-        for one in read_outcomes.read_one(reread(raw))
+        for one in raw_item_outcomes.read_one(reread(raw))
         if (one["engine_output"], one["variant"]) == (name, variant)
     ]
     return found
@@ -69,7 +69,7 @@ def test_push_of_several_engines_tells_of_each(workspace):
     pushed = push_raw(workspace, engines=WORDS, body=SHORT, variants=2)
     raw = pushed.raw_item
     assert counts(raw) == {"pending": 2, "skipped": 2 * len(WORDS) - 2}
-    assert pushed.as_json()["outcomes"] == read_outcomes.read_one(raw)
+    assert pushed.as_json()["outcomes"] == raw_item_outcomes.read_one(raw)
     item = GeneratedItem.everywhere.get(raw_item=raw, engine_output="Short Post")
     assert of(raw, "Short Post") == {
         "engine_output": "Short Post",
@@ -93,11 +93,11 @@ def test_push_of_several_engines_tells_of_each(workspace):
 def test_each_engine_that_is_left_out_is_told_once(workspace):
     raw = push_raw(workspace, engines=WORDS, body=SHORT).raw_item
     events = [one["data"] for one in told(workspace, "engine.skipped")]
-    left_out = [one for one in read_outcomes.read_one(raw) if one["outcome"] == "skipped"]
+    left_out = [one for one in raw_item_outcomes.read_one(raw) if one["outcome"] == "skipped"]
     assert [one["outcome"] for one in events] == left_out
     assert {one["raw_item"]["id"] for one in events} == {encode("raw", raw.pk)}
     (ingested,) = told(workspace, "raw.ingested")
-    assert ingested["data"]["raw_item"]["outcomes"] == read_outcomes.read_one(raw)
+    assert ingested["data"]["raw_item"]["outcomes"] == raw_item_outcomes.read_one(raw)
 
 
 @pytest.mark.parametrize("body", ["ok", "x" * 200_000, "7", "Read more", "🙂"])
@@ -305,7 +305,7 @@ def test_list_asks_once_for_all_of_them(workspace, django_assert_num_queries):
     raws = [push_raw(workspace, external_id=str(number)).raw_item for number in range(5)]
     rows = [payloads.row_of(raw) for raw in raws]
     with django_assert_num_queries(1):
-        found = read_outcomes.serialize_raw_items(workspace, rows)
+        found = raw_item_outcomes.serialize_raw_items(workspace, rows)
     assert [one["outcomes"][0]["outcome"] for one in found] == ["pending"] * 5
 
 
@@ -348,7 +348,7 @@ def test_what_failed_for_good_is_tried_again_once_something_has_changed(
     else:
         settings.ANTHROPIC_API_KEY = "key-of-the-operator"
     assert of(final.raw_item, "Short Post")["retryable"] is True
-    assert read_outcomes.serialize_raw_item(reread(final.raw_item))["reason"]["retryable"] is True
+    assert raw_item_outcomes.serialize_raw_item(reread(final.raw_item))["reason"]["retryable"] is True
     regenerate.retry(reread(final), workspace=Workspace.everywhere.get(pk=workspace.pk), now=NOON)
     assert reread(final).status == "queued"
 
@@ -396,14 +396,14 @@ def test_failed_item_has_the_title_of_its_raw_item(workspace, final):
         "Tram line approved",
         "Tram line approved",
     )
-    purge.erase(final.raw_item, now=NOON)
+    erase_raw_item.erase(final.raw_item, now=NOON)
     assert reread(final).title == ""
 
 
 def test_a_failure_quotes_nothing_of_a_raw_item_that_was_erased(final):
     raw, error = reread(final.raw_item), final.error
     assert (raw.reason, final.checks[0]["message"]) == (error, "Too long.")
-    purge.erase(raw, now=NOON)
+    erase_raw_item.erase(raw, now=NOON)
     kept = {**error, "message": retry_rules.ERASED}
     assert [reread(raw).reason, reread(final).error, reread(final).checks] == [kept, kept, []]
 

@@ -16,7 +16,7 @@ from pipeline.generate.model import replies
 from pipeline.generate.model.batches.patient_client import accounting_facts, ask_of, gathering, reply_json
 from pipeline.generate.model.call_ledger import record_call
 from pipeline.generate.model.client import request_of
-from pipeline.generate.model.open_client import LostLease
+from pipeline.generate.model.metered_client import LostLease
 from pipeline.generate.model.spending_caps import room_of
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
 from pipeline.writers.base import Accounted

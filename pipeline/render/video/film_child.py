@@ -1,4 +1,4 @@
-"""The process in which a film is made: `python child.py <folder>`, started by `film_process.py` with little environment.
+"""The process in which a film is made: `python film_child.py <folder>`, started by `film_process.py` with little environment.
 
 It reads `job.json` in its folder, writes the film beside it, and tells on its output, line by line, how far it is. It
 caps its own memory, and dies with whoever started it.

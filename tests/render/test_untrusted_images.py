@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pipeline.render import portrait
-from pipeline.render.portrait import MOST_BYTES, UnusablePicture, open_cover, open_square
+from pipeline.render import untrusted_images
+from pipeline.render.untrusted_images import MOST_BYTES, UnusablePicture, open_cover, open_square
 
 SIZE = 64
 
@@ -240,9 +240,9 @@ def test_what_is_decoded_whole_is_decoded_one_at_a_time():
     for form, out in held.items():
         Image.new("RGB", (64, 48), "#1e4fa3").save(out, form)
     with ThreadPoolExecutor(3) as threads:
-        with portrait._WHOLE:
+        with untrusted_images._WHOLE:
             asked = {
-                form: threads.submit(portrait.open_square, out.getvalue(), 32, behind="#ffffff")
+                form: threads.submit(untrusted_images.open_square, out.getvalue(), 32, behind="#ffffff")
                 for form, out in held.items()
             }
             assert asked["JPEG"].result(10).size == (32, 32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import feedparser
 import pytest
 
-from config import sample
+from config.demo import views as demo_views
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def development(settings):
 
 
 def test_it_is_a_feed_of_six_entries_long_enough_to_be_worth_a_post(client):
-    response = client.get(sample.PATH)
+    response = client.get(demo_views.PATH)
     assert response.status_code == 200
     feed = feedparser.parse(response.content)
     assert feed.bozo is False
@@ -23,11 +23,11 @@ def test_it_is_a_feed_of_six_entries_long_enough_to_be_worth_a_post(client):
 
 
 def test_it_is_not_sent_twice_to_who_has_it(client):
-    first = client.get(sample.PATH)
-    again = client.get(sample.PATH, headers={"If-None-Match": first["ETag"]})
+    first = client.get(demo_views.PATH)
+    again = client.get(demo_views.PATH, headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
 def test_production_does_not_have_it(client, settings):
     settings.IS_DEVELOPMENT = False
-    assert client.get(sample.PATH).status_code == 404
+    assert client.get(demo_views.PATH).status_code == 404
