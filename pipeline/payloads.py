@@ -211,7 +211,7 @@ RAW_ITEM_FIELDS: Final = (
 
 
 def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`outcomes` are those of `generate.read_outcomes`: one for each engine and variant that was asked for."""
+    """`outcomes` are those of `generate.raw_item_outcomes`: one for each engine and variant that was asked for."""
     return {
         "id": encode("raw", row["id"]),
         "status": row["status"],

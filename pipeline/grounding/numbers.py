@@ -60,7 +60,7 @@ def strange_numbers(
 ) -> tuple[Strange, ...]:
     """The numbers of the draft that the source doesn't hold with the same unit.
 
-    `declared` are the values and units of declared sums, which were computed again by `derived`. The languages decide what `1.000`
+    `declared` are the values and units of declared sums, which were computed again by `derived_numbers`. The languages decide what `1.000`
     and "billion" are; they are guessed where they aren't told. What stands in a web address isn't looked at.
     """
     # A short draft doesn't show the language that its source, which is longer, shows. Where neither does, one reading

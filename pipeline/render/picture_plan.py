@@ -1,4 +1,4 @@
-"""What is to be drawn, as data: engines make it, `image.render` draws it."""
+"""What is to be drawn, as data: engines make it, `draw_layout.render_layout` draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laid-out text as data: what `text.layout` answers, and what a stored layout is made of."""
+"""Laid-out text as data: what `text_layout.layout` answers, and what a stored layout is made of."""
 
 from __future__ import annotations
 
