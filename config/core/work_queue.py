@@ -228,15 +228,12 @@ def count_due(
         asked = "unnest(%s::uuid[]) AS asked(holder)"
     else:
         asked, given = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(given)
-    counted: Counter[UUID] = Counter()
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {asked}",  # noqa: S608
             [_moment(now), given],
         )
-        for holder, count in cursor.fetchall():
-            counted[as_uuid(holder)] = count
-    return counted
+        return Counter({as_uuid(holder): count for holder, count in cursor.fetchall()})
 
 
 def names_with_work(

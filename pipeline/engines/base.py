@@ -8,13 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.supported_scripts import unshown_text
 from pipeline.text import buckets
-from pipeline.text.links import ascii_url
+from pipeline.text.links import spellings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,18 +213,6 @@ def drawable(brief: Brief) -> Brief:
     )
 
 
-def _addresses(url: str) -> list[str]:
-    """The address and the site's name, in their own letters and in ASCII, the name with and without "www."."""
-    found: list[str] = []
-    for address in (url.strip(), ascii_url(url)):
-        try:
-            host = urlsplit(address).hostname or ""
-        except ValueError:
-            continue
-        found += [address, host, host.removeprefix("www.")]
-    return [one for one in dict.fromkeys(found) if one]
-
-
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON schema of one variant: an engine's own fields, and the angle and claims that each variant has.
 
@@ -351,7 +338,7 @@ class Engine(ABC):
     def marked(self, draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
         """The draft with what was added to the source's words: labels, the site's name, whom to follow."""
         handle = persona.handle.strip().lstrip("@\uff20")
-        signs = [*_addresses(brief.url), f"@{handle}", handle, persona.name.strip()]
+        signs = [*spellings_of(brief.url), f"@{handle}", handle, persona.name.strip()]
         return replace(draft, added=(*self.labels(draft.language), *signs))
 
     def told(self, brief: Brief, source: SourceText) -> Brief:

@@ -218,3 +218,15 @@ def _comparable(url: str) -> str:
 
 def _encode(part: str) -> str:
     return quote(part, safe="!*'();:=+,.$/%#[]-_~@|&?", errors="replace")
+
+
+def spellings_of(url: str) -> list[str]:
+    """The address and the site's name, in their own letters and in ASCII, the name with and without "www."."""
+    found: list[str] = []
+    for address in (url.strip(), ascii_url(url)):
+        try:
+            host = urlsplit(address).hostname or ""
+        except ValueError:
+            continue
+        found += [address, host, host.removeprefix("www.")]
+    return [one for one in dict.fromkeys(found) if one]
