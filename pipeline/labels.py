@@ -76,6 +76,15 @@ FORMATS: Final[Mapping[str, _StrPromise]] = {
 
 # --- Generated items -------------------------------------------------------------------------------------------------
 
+ANGLES: Final[Mapping[str, _StrPromise]] = {
+    "number": gettext_lazy("number"),
+    "contrast": gettext_lazy("contrast"),
+    "question": gettext_lazy("question"),
+    "story": gettext_lazy("story"),
+    "how-to": gettext_lazy("how-to"),
+    "myth": gettext_lazy("myth"),
+    "warning": gettext_lazy("warning"),
+}
 SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
 """Statuses of an item whose outlets may be at different points."""
 GENERATED_ITEMS: Final = _badges(
@@ -218,6 +227,10 @@ CHECKS: Final[Mapping[str, _StrPromise]] = {
     "attribution": gettext_lazy("Attribution"),
     "support": gettext_lazy("Statements"),
     "language": gettext_lazy("Language"),
+    "gate_persona": gettext_lazy("Autopilot: persona"),
+    "gate_facts": gettext_lazy("Autopilot: facts"),
+    "gate_platform": gettext_lazy("Autopilot: format"),
+    "gate_safety": gettext_lazy("Autopilot: safety"),
 }
 """By a check's code."""
 

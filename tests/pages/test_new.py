@@ -178,7 +178,7 @@ def test_what_cant_be_made_is_told_once_with_a_line_for_each_format(editor, news
     assert answer.context["form"].errors == {
         "engines": ["None of these formats can be made of this. Change the text or the formats."]
     }
-    assert "<li>Blog Article: This item has 1 word; a Blog Article rests on 100 or more.</li>" in html
+    assert "<li>Blog Article: This item has 1 word; a Blog Article needs 100 or more.</li>" in html
     assert [html.count(f"<li>{name}: ") for name in formats] == [1, 1, 1]
     assert RawItem.everywhere.count() == 0
 
