@@ -31,7 +31,9 @@ def short_time(moment: datetime, zone: str) -> str:
 
 def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime) -> str:
     """Of one outlet the time alone, of several each with its name; empty where none has a free slot."""
-    standing = {row.outlet_id: row for row in Publication.everywhere.standing().filter(item=item)}
+    standing = {
+        row.outlet_id: row for row in Publication.objects.of(item.workspace).standing().filter(item=item)
+    }
     zone = item.workspace.timezone
     named = []
     for outlet in outlets[:NAMED_MOST]:
