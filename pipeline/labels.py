@@ -55,8 +55,36 @@ def _badges(
 
 NO_BADGE: Final = Badge("", "", "")
 
+# --- Formats ---------------------------------------------------------------------------------------------------------
+
+FORMATS: Final[Mapping[str, _StrPromise]] = {
+    "short_post": gettext_lazy("One idea with a link, at most 280 characters"),
+    "thread": gettext_lazy("Three to eight short posts in a row"),
+    "linkedin_post": gettext_lazy("One point in short paragraphs, up to 1,500 characters"),
+    "persona_tweet": gettext_lazy("A picture of a post by the persona"),
+    "quote_graphic": gettext_lazy("A picture with one sentence of the source"),
+    "carousel": gettext_lazy("Four to ten slides, as pictures and a PDF"),
+    "template_short": gettext_lazy("A silent video of 6 to 20 seconds: title, three points, end card"),
+    "persona_short": gettext_lazy("A video of 20 to 45 seconds in which the persona tells the story"),
+    "clipped_short": gettext_lazy("One passage cut from your video, upright, with captions"),
+    "composite_short": gettext_lazy("A video of 20 to 60 seconds, told over your own clips and pictures"),
+    "blog_article": gettext_lazy("An article of 700 to 1,400 words with headings and a picture"),
+    "newsletter_issue": gettext_lazy("One story as an email with a subject and a link"),
+    "newsletter_digest": gettext_lazy("Three to seven stories in one email"),
+}
+"""By an engine's kind, a line that says what one gets; a plugin's engine has none."""
+
 # --- Generated items -------------------------------------------------------------------------------------------------
 
+ANGLES: Final[Mapping[str, _StrPromise]] = {
+    "number": gettext_lazy("number"),
+    "contrast": gettext_lazy("contrast"),
+    "question": gettext_lazy("question"),
+    "story": gettext_lazy("story"),
+    "how-to": gettext_lazy("how-to"),
+    "myth": gettext_lazy("myth"),
+    "warning": gettext_lazy("warning"),
+}
 SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
 """Statuses of an item whose outlets may be at different points."""
 GENERATED_ITEMS: Final = _badges(
@@ -199,6 +227,10 @@ CHECKS: Final[Mapping[str, _StrPromise]] = {
     "attribution": gettext_lazy("Attribution"),
     "support": gettext_lazy("Statements"),
     "language": gettext_lazy("Language"),
+    "gate_persona": gettext_lazy("Autopilot: persona"),
+    "gate_facts": gettext_lazy("Autopilot: facts"),
+    "gate_platform": gettext_lazy("Autopilot: format"),
+    "gate_safety": gettext_lazy("Autopilot: safety"),
 }
 """By a check's code."""
 

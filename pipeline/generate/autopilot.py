@@ -56,7 +56,7 @@ def gates_of(
     if not persona.name.strip():
         closed["persona"].append("No persona speaks.")
     if not any(claim.quote for claim in draft.claims):
-        closed["facts"].append("It names no place in the source that says what it says.")
+        closed["facts"].append("It quotes no passage of the source as evidence.")
     if is_suspect:
         closed["safety"].append("The source reads like orders to a model.")
     for check in checks:
@@ -66,7 +66,7 @@ def gates_of(
         Check(
             f"{PREFIX}{name}",
             "warning",
-            f"Autopilot leaves it to a person: {' '.join(dict.fromkeys(reasons))}",
+            f"Needs a review: {' '.join(dict.fromkeys(reasons))}",
         )
         if (reasons := closed[name])
         else Check(f"{PREFIX}{name}", "passed", passed)

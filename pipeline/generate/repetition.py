@@ -118,7 +118,7 @@ class OwnWords:
         begins = opening(body)
         for key, other in said[: limits.REPETITION_OPENINGS]:
             if begins and opening(other) == begins:
-                return f"It begins as {encode('gen', key)} does: \u201c{' '.join(begins)}\u201d."
+                return f"It begins like {encode('gen', key)}: \u201c{' '.join(begins)}\u201d."
         words, own = plain_words(body), None
         for key, other in said:
             theirs = plain_words(other)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from config.core.ids import encode
-from pipeline import plugins
+from pipeline import labels, plugins
 from pipeline.models import Bucket, Outlet, Persona
 from pipeline.platforms.base import Platform
 from pipeline.switches import availability
@@ -45,7 +45,9 @@ def credits_label(count: int) -> str:
 
 
 def _engine(engine: Engine) -> str:
-    return _two_lines(engine.name, f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}")
+    about = f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}"
+    line = labels.FORMATS.get(engine.kind)
+    return _two_lines(engine.name, f"{line} · {about}" if line else about)
 
 
 def _outlet(outlet: Outlet) -> str:

@@ -25,13 +25,12 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):
     look_over(page, "new")
     page.get_by_label("Link or text").fill(TEXT)
     page.get_by_role("button", name="Continue").click()
-    page.get_by_text("3 credits", exact=True).wait_for()
+    page.get_by_text("Costs 3 credits.").wait_for()
     look_over(page, "new-make")
     page.get_by_label("Title").fill("Tram line approved")
-    # Another choice has another price, which is said before anything is made.
+    # Another choice has another price, which is shown at once.
     page.get_by_label("Variants per format").select_option("2")
-    page.get_by_role("button", name="Create").click()
-    page.get_by_text("Price: 6 credits").wait_for()
+    page.get_by_text("Costs 6 credits.").wait_for()
     assert RawItem.everywhere.count() == 0
     page.get_by_role("button", name="Create").click()
     page.get_by_text("Generating. Updates automatically.").wait_for()

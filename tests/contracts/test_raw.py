@@ -263,7 +263,7 @@ def test_same_content_again_is_a_duplicate(alice, identity):
 
 def test_push_says_which_engines_can_make_nothing_of_it(alice):
     content = alice.content(engines=["Short Post", "Blog Article"])
-    message = "This item has 36 words; a Blog Article rests on 100 or more."
+    message = "This item has 36 words; a Blog Article needs 100 or more."
     why = {"code": "nothing_to_make", "message": message, "stage": "push"}
     left_out = _outcome(
         "skipped", engine_output="Blog Article", reason=why, retryable=False, generated_item=None

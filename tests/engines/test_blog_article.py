@@ -266,10 +266,10 @@ def test_excerpt_of_more_than_its_share_is_stopped() -> None:
 
 def test_why_not_counts_words() -> None:
     assert PLUGIN.why_not(SourceText("T", "word " * 99)) == (
-        "This item has 99 words; a Blog Article rests on 100 or more."
+        "This item has 99 words; a Blog Article needs 100 or more."
     )
     assert PLUGIN.why_not(SourceText("T", "word")) == (
-        "This item has 1 word; a Blog Article rests on 100 or more."
+        "This item has 1 word; a Blog Article needs 100 or more."
     )
     assert PLUGIN.why_not(SourceText("T", "word " * 100)) is None
     assert PLUGIN.why_not(SourceText("T", "字" * 500)) is None

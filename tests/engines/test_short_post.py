@@ -253,7 +253,7 @@ def test_claim_has_to_stand_where_it_says(shift: int) -> None:
 def test_post_without_claims_has_to_be_the_title() -> None:
     assert failures(f"Tram approved\n{URL}", claims=()) == []
     assert failures("Something else", claims=()) == [
-        ("claims", "The post names no place in the source that says what it says.")
+        ("claims", "The post quotes no passage of the source as evidence.")
     ]
 
 

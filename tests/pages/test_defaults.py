@@ -48,8 +48,13 @@ def test_it_shows_what_holds_with_prices(editor, newsroom, theirs):
     engines = [one for one in plugins.every("engines", Engine) if "series" not in one.made_from]
     assert [name for name, _ in form.fields["engines"].choices] == [engine.name for engine in engines]
     labels = {name: re.sub("<[^>]+>", "|", str(label)) for name, label in form.fields["engines"].choices}
-    assert labels["Short Post"] == "|Short Post||Text · 1 credit||"
-    assert labels["Persona Tweet"] == "|Persona Tweet||Image · 2 credits||"
+    assert (
+        labels["Short Post"]
+        == "|Short Post||One idea with a link, at most 280 characters · Text · 1 credit||"
+    )
+    assert (
+        labels["Persona Tweet"] == "|Persona Tweet||A picture of a post by the persona · Image · 2 credits||"
+    )
     text = answer.content.decode()
     assert "Elsewhere" not in text
 

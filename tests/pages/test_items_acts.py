@@ -83,11 +83,15 @@ def test_warnings_are_read_before_they_are_overruled(editor, item, stage, bob):
         assert "Vera Lind isn&#x27;t named" in html, name
         assert "Approving or publishing accepts these warnings." in html, name
     page = editor.get(at(item, "item_page")).content.decode()
-    assert page.index("Approve despite warnings") < page.index("Preview")
+    assert page.count(at(item, "item_approve")) == 1
+    assert page.index("Approve and accept warnings") < page.index("Preview")
     editor.post(at(item, "item_approve"), {"version": reread(item).version})
     (entry,) = AuditEntry.everywhere.filter(action="checks.overruled")
     assert (entry.actor, entry.details["checks"]) == (bob.email, ["names"])
-    assert "Approve despite warnings" not in editor.get(at(item, "item_page")).content.decode()
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert "Approve and accept warnings" not in page
+    assert "accepted these warnings." in page
+    assert "Approving or publishing accepts" not in page
 
 
 def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):
@@ -173,7 +177,7 @@ def test_another_variant_is_made_once_however_often_it_is_clicked(editor, item):
 
 def test_a_hint_that_cant_be_followed_is_told_and_kept(editor, item):
     page = editor.get(at(item, "item_regenerate")).content.decode()
-    assert ["no hint can be followed" in page, 'name="hint"' in page] == [True, False]
+    assert ["no hint can be followed" in page, 'name="hint"' in page] == [False, False]
     answer = editor.post(at(item, "item_regenerate"), {"hint": "For beginners", "once": "a"})
     page = answer.content.decode()
     assert (answer.status_code, "For beginners" in page, "no hint can be followed" in page) == (
@@ -295,9 +299,17 @@ def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item
         "Europe/Berlin",
         f"{local:%Y-%m-%dT%H:%M}:00",
     )
-    assert (status(item), said(answer)) == ("scheduled", ["Scheduled for Stage."])
+    at_time = f"{local.day} {local:%b, %H:%M}"
+    assert (status(item), said(answer)) == ("scheduled", [f"Scheduled for Stage on {at_time}."])
     undone(editor, answer)
     assert (status(item), reread(row).status) == ("ready", "cancelled")
+
+
+def test_the_next_free_slot_is_named_before_and_after(editor, item, stage):
+    page = editor.get(at(item, "item_publish")).content.decode()
+    named = re.search(r"Next free slot \((?:Stage: )?(\d+ \w{3}, \d\d:\d\d)", page)[1]
+    answer = editor.post(at(item, "item_publish"), publishing(item, stage, when="next"))
+    assert said(answer) == [f"Scheduled for Stage on {named}."]
 
 
 def scheduling(item, stage, days=3):
@@ -340,7 +352,7 @@ def test_undoing_a_new_time_brings_the_former_one_back(editor, item, stage):
     row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
     before = reread(row).due_at
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
-    assert said(answer) == ["Scheduled for Stage."]
+    assert said(answer)[0].startswith("Scheduled for Stage on ")
     assert reread(row).due_at != before
     undone(editor, answer)
     assert (reread(row).due_at, status(item)) == (before, "scheduled")
@@ -407,7 +419,7 @@ def test_unscheduling_takes_back_the_approval_that_scheduling_was_and_can_be_und
     editor.post(at(item, "item_publish"), scheduling(item, stage))
     due = Publication.everywhere.get().due_at
     answer = act(editor, item, "item_cancel", version=reread(item).version)
-    assert said(answer) == ["Unscheduled. It is now: To review."]
+    assert said(answer) == ["Unscheduled. New status: To review."]
     assert (status(item), reread(item).approved_at, reread(item).approved_by) == ("ready", None, "")
     assert undone(editor, answer)["Location"] == at(item, "item_page")
     row = Publication.everywhere.get(status="scheduled")
@@ -418,7 +430,7 @@ def test_unscheduling_leaves_an_approval_by_hand(editor, item, stage):
     act(editor, item, "item_approve", version=item.version)
     approved = reread(item).approved_at
     editor.post(at(item, "item_publish"), scheduling(item, stage))
-    assert said(act(editor, item, "item_cancel")) == ["Unscheduled. It is now: Approved."]
+    assert said(act(editor, item, "item_cancel")) == ["Unscheduled. New status: Approved."]
     assert reread(item).approved_at == approved
 
 
@@ -428,16 +440,21 @@ def test_approving_can_be_undone(editor, item):
     assert (status(item), reread(item).approved_at, reread(item).approved_revision) == ("ready", None, None)
 
 
+def test_what_is_scheduled_is_not_called_blocked(editor, item, stage):
+    promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert ["Will be published on" in page, "Blocked by" in page] == [True, False]
+
+
 def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, newsroom):
     promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
     GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
     answer = editor.get(at(item, "item_page"))
     told = [
         (one.message, one.outlets, one.action.address, one.action.is_post)
-        for one in answer.context["obstacles"]
+        for one in answer.context["outlook"].obstacles
     ]
     assert told == [
-        ("It is scheduled for later.", "Stage", at(item, "item_publish"), False),
         (
             "Its source has changed. Approve it to publish.",
             "Stage",
@@ -491,7 +508,7 @@ def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_othe
             refresh_item(reread(item), now=timezone.now())
         assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True), name
         page = editor.get(at(item, "item_page"))
-        ways = [one.action.address for one in page.context["obstacles"] if one.outlets == "Strict"]
+        ways = [one.action.address for one in page.context["outlook"].obstacles if one.outlets == "Strict"]
         assert ways == [at(item, name, pub=failed.pk)]
         assert "under way" not in page.content.decode()
         assert [one.label for one in page.context["sent"]][1:] == [label], name

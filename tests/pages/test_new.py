@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from io import BytesIO
 
 import pytest
@@ -15,9 +16,12 @@ from PIL import Image
 from accounts.models import LedgerEntry
 from config.core import limits, task_runner
 from config.core.ids import encode
+from pipeline import labels
 from pipeline import limits as pipeline_limits
 from pipeline.models import GeneratedItem, RawBody, RawItem, Upload, UploadUse, WorkspaceDefaults
 from pipeline.pages.new.forms import address_in
+from pipeline.switches import availability
+from tests.pages.test_items import picture
 from tests.pipeline.steps import TEXT, push_raw
 
 pytestmark = pytest.mark.usefixtures("own_media")
@@ -122,8 +126,44 @@ def test_the_price_is_said_before_anything_is_made(editor, newsroom):
     )
     assert RawItem.everywhere.count() == 0
     assert 'name="price" value="6"' in answer.content.decode()
+    assert "The price is now 6 credits. Press Create again to agree." in answer.content.decode()
     made = editor.post(at(newsroom), {**form, "price": "6"})
     assert (made.status_code, GeneratedItem.everywhere.count()) == (302, 4)
+
+
+def test_a_price_that_fell_needs_no_second_agreement(editor, newsroom):
+    answer = editor.post(at(newsroom), form_of(newsroom, price="15"))
+    assert (answer.status_code, RawItem.everywhere.count()) == (302, 1)
+
+
+def test_the_price_follows_the_chosen_formats(editor, newsroom):
+    def part(**changes):
+        asked = {"HX-Request": "true", "HX-Target": "price"}
+        form = {**form_of(newsroom, **changes)}
+        del form["make"]
+        return editor.post(at(newsroom), form, headers=asked).content.decode()
+
+    text = part(engines=["Short Post", "Persona Tweet"])
+    assert ["Costs 3 credits." in text, 'name="price" value="3"' in text] == [True, True]
+    assert re.search(r"[\d,]+ are left this month\.", text)
+    assert ["<form" in text, "Press Create again" in text] == [False, False]
+    assert "Choose a format to see the price." in part(engines=[])
+    assert "Enter a text." in part(title="", body="")
+    assert "<li>Blog Article: This item has 1 word" in part(title="", body="Fog.", engines=["Blog Article"])
+    assert RawItem.everywhere.count() == 0
+
+
+def test_one_of_two_fields_is_not_called_optional(editor, newsroom):
+    first = editor.get(at(newsroom)).content.decode()
+    assert "(optional)" not in first
+    second = paste(editor, newsroom, TEXT).content.decode()
+    assert second.count("(optional)") == 1
+
+
+def test_every_format_says_what_one_gets(editor, newsroom):
+    html = paste(editor, newsroom, TEXT).content.decode()
+    shown = [one for one in availability.engines() if one.made_from != ("series",)]
+    assert [one.name for one in shown if str(labels.FORMATS[one.kind]) not in html] == []
 
 
 def test_asking_for_the_price_makes_nothing(editor, newsroom):
@@ -138,7 +178,7 @@ def test_what_cant_be_made_is_told_once_with_a_line_for_each_format(editor, news
     assert answer.context["form"].errors == {
         "engines": ["None of these formats can be made of this. Change the text or the formats."]
     }
-    assert "<li>Blog Article: This item has 1 word; a Blog Article rests on 100 or more.</li>" in html
+    assert "<li>Blog Article: This item has 1 word; a Blog Article needs 100 or more.</li>" in html
     assert [html.count(f"<li>{name}: ") for name in formats] == [1, 1, 1]
     assert RawItem.everywhere.count() == 0
 
@@ -194,7 +234,7 @@ def test_another_workspace_s_upload_is_as_none(editor, newsroom, charlie, as_per
 @pytest.mark.parametrize(
     ("what", "file", "field", "begins"),
     [
-        ("", None, "what", "Enter a link or text, or choose a file."),
+        ("", None, "what", "Paste a link or a text, or choose a file."),
         ("", b"%PDF-1.7", "file", "The file is a PDF"),
         ("", b"", "file", "The submitted file is empty."),
     ],
@@ -208,6 +248,8 @@ def test_what_can_t_be_used_is_told(editor, newsroom, what, file, field, begins)
 def test_words_are_asked_for(editor, newsroom):
     answer = editor.post(at(newsroom), form_of(newsroom, title="", body=" "))
     assert list(answer.context["form"].errors) == ["body"]
+    answer = editor.post(at(newsroom), form_of(newsroom, title="", body="🎉🎉"))
+    assert answer.context["form"].errors == {"body": ["This has no words. Enter a text with words."]}
     answer = editor.post(at(newsroom), form_of(newsroom, engines=[]))
     assert answer.context["form"].errors["engines"] == ["Choose at least one format."]
     answer = editor.post(at(newsroom), form_of(newsroom, url="not an address"))
@@ -263,6 +305,32 @@ def test_slides_are_shown_and_their_document_is_handed_out(editor, newsroom):
     assert b"".join(answer).startswith(b"%PDF-")
     assert text.count('<img src="/media/') == len(item.content["slides"]) >= 4
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
+
+
+def test_only_what_was_skipped_is_said_to_be_free(editor, newsroom):
+    raw = push_raw(newsroom, engines=["Short Post", "Clipped Short"]).raw_item
+    task_runner.work_all_due("generate.run_item")
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    assert "1 ready, 1 skipped. The skipped one wasn't charged." in unescape(text)
+
+
+def test_a_film_has_a_player_and_its_other_files_are_folded(editor, newsroom):
+    raw = push_raw(newsroom, engines=["Short Post"]).raw_item
+    task_runner.work_all_due("generate.run_item")
+    item = GeneratedItem.everywhere.get(raw_item=raw)
+    kinds = [
+        ("short.mp4", "video", "", "video/mp4"),
+        ("poster.png", "image", "thumbnail", "image/png"),
+        ("frame1.png", "image", "frame", "image/png"),
+        ("captions.vtt", "document", "captions", "text/vtt"),
+    ]
+    for position, (name, kind, role, mime_type) in enumerate(kinds):
+        picture(item, name, position=position, kind=kind, role=role, mime_type=mime_type)
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    shown, folded = text.split("<summary>Files</summary>")
+    assert re.search(r'<video [^>]*poster="/media/[^"]+/poster.png"', shown)
+    assert "<img " not in shown.split("<article")[1]
+    assert [name in folded for name in ("frame1.png", "captions.vtt")] == [True, True]
 
 
 def test_what_is_held_back_is_not_called_ready(editor, newsroom):

@@ -250,7 +250,7 @@ def test_what_another_changed_meanwhile_is_not_written_over_unseen(editor, newsr
     answer = editor.post(address, {**sent, "name": "My nights", "save": ""})
 
     assert answer.context["form"].non_field_errors() == [
-        "Edited by someone else. Save again to overwrite, or cancel to see it."
+        "Edited since you opened it. Save again to overwrite, or cancel to see it."
     ]
     assert (reread(nights).name, answer.context["form"]["name"].value()) == ("Late nights", "My nights")
     again = {name: answer.context["form"][name].value() or "" for name in form.fields}

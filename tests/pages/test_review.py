@@ -526,7 +526,7 @@ def test_several_are_published_each_by_itself_and_come_back(editor, newsroom, it
     told = answer.json()
     assert told["decided"] == [public(one) for one in (rows[0], rows[1], rows[4])]
     assert told["failed"] == [public(one) for one in (rows[2], rows[3])]
-    assert "“Another” (Short Post): Changed since you opened it." in told["error"]
+    assert "“Another” (Short Post): Edited by someone else." in told["error"]
     assert f"“{rows[3].title}” (Short Post): None of the item's outlets takes text items" in told["error"]
     assert rows[1].title not in told["error"]
     moments = list(Publication.everywhere.order_by("due_at").values_list("due_at", flat=True))

@@ -80,7 +80,7 @@ def test_it_is_changed_and_whoever_was_overtaken_is_told(editor, newsroom, row):
     sent = {name: value for name in form.fields if (value := form[name].value())} | {"name": "Daily"}
     series.change(row, {"items_most": 6}, now=timezone.now(), by="vera")
     late = editor.post(page, sent)
-    assert "Edited by someone else. Save again to overwrite, or cancel to see it." in str(
+    assert "Edited since you opened it. Save again to overwrite, or cancel to see it." in str(
         late.context["form"].errors
     )
     assert (late.context["form"]["name"].value(), reread(row).name) == ("Daily", "Weekly")

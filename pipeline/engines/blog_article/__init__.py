@@ -95,9 +95,7 @@ class BlogArticle(Engine):
         words = count_words(source.text[:_LOOKED_THROUGH])
         if words >= LEAST_SOURCE_WORDS:
             return None
-        return (
-            f"This item has {counted(words, 'word')}; a Blog Article rests on {LEAST_SOURCE_WORDS} or more."
-        )
+        return f"This item has {counted(words, 'word')}; a Blog Article needs {LEAST_SOURCE_WORDS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Excerpts, the best sentences in the first."""

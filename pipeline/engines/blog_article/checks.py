@@ -47,9 +47,7 @@ def check_content(draft: Draft, taken: Taken) -> Check:
         faults = "The article is empty."
     elif set(draft.content) != _CONTENT or draft.body_format != "markdown":
         faults = "The article's content isn't that of an article in Markdown."
-    return judged(
-        "content", "The article has words, a slug, a description and what follows from them.", faults
-    )
+    return judged("content", "The article has a text, an address and a description.", faults)
 
 
 def check_title(draft: Draft) -> Check:
@@ -204,7 +202,7 @@ def check_sources(draft: Draft, taken: Taken, url: str) -> Check:
             faults = "The article has no list of its sources."
         elif not is_excerpt(draft) and len(links) < 2:
             faults = "No sentence of the article leads to the source that it rests on."
-    passed = "The article leads to its source." if wanted else "The source has no address to lead to."
+    passed = "The article leads to its source." if wanted else "The source has no link."
     return judged("sources", passed, faults)
 
 

@@ -199,7 +199,7 @@ def check_suspicion(brief: Brief) -> Check:
     if brief.is_suspect:
         message = "The source holds text that reads like orders to a machine. Read this one with care."
         return Check("instructions", "warning", message)
-    return Check("instructions", "passed", "The source gives no orders to a model.")
+    return Check("instructions", "passed", "The source contains no instructions to an AI.")
 
 
 def list_some(things: tuple[str, ...]) -> str:

@@ -240,7 +240,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
         return Check("support", "failed", " ".join(failed[:_MOST_NAMED]))
     if doubtful:
         return Check("support", "warning", " ".join(doubtful[:_MOST_NAMED]))
-    return Check("support", "passed", "Each statement says what its passage of the source says.")
+    return Check("support", "passed", "Each statement matches its passage in the source.")
 
 
 def unsaid(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:

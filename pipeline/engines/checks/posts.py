@@ -90,5 +90,5 @@ def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, 
     if any(not claim.quote or source.text[claim.start : claim.end] != claim.quote for claim in draft.claims):
         faults = "A claim's quote isn't in the source at the place that it names."
     elif needs_claim and not draft.claims:
-        faults = f"The {what} names no place in the source that says what it says."
+        faults = f"The {what} quotes no passage of the source as evidence."
     return judged("claims", f"What the {what} says stands in the source.", faults)

@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import labels, publish
 from pipeline.models import GeneratedItem, Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import display
+from pipeline.pages.items import display, slot_times
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -101,7 +101,9 @@ def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) 
     (done,) = bulk_review.decide(bulk_review.PUBLISH, [chosen], given)
     if done.error is not None or done.former is None:
         raise done.error or Overtaken()
-    offer_undo_of(request, place, _("Scheduled for %(outlets)s.") % {"outlets": outlet.name}, done)
+    promised = slot_times.publications_in(place.workspace, done.former)
+    said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
+    offer_undo_of(request, place, said, done)
     return redirect(_back(place, at))
 
 

@@ -147,7 +147,7 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     with report_errors(request):
         done = bulk_review.unschedule(row, now=utc_now(), expected_version=version_in(request.POST))
         state = labels.of_item(done.item).label
-        offer_undo_of(request, place, _("Unscheduled. It is now: %(state)s.") % {"state": state}, done)
+        offer_undo_of(request, place, _("Unscheduled. New status: %(state)s.") % {"state": state}, done)
     return redirect(place.address("item_page", gen=gen))
 
 

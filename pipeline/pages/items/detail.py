@@ -69,12 +69,11 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
         "map": claims.map_of(row),
-        "checks": display.checks_of(row),
         "siblings": siblings,
         "sent": sent,
         "sent_leads": any(one.needs_somebody for one in sent),
         "returns": returns.recurrence_of(place, row),
-        "obstacles": next_actions.obstacles_of(place, row, now=now) if sent or row.held else (),
+        "outlook": next_actions.outlook_of(place, row, now=now) if sent or row.held else None,
         "revisions": _revisions(place, row),
         "angle": display.angle_of(row),
         "has_source_page": row.source is not None
@@ -106,6 +105,7 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "is_editable": row.status in EDITABLE_ITEMS,
         "is_publishable": row.status in PUBLISHABLE_ITEMS,
         "needs_approval": _needs_approval(row),
+        "checks": display.checks_of(row),
         "is_superseded": (row.rejection or {}).get("code") == "superseded",
     }
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode
 from pipeline import labels
-from pipeline.models import Angle, GeneratedItemStatus, GenerationStage
+from pipeline.models import Angle, GeneratedItemStatus, GenerationStage, Revision
 from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
@@ -172,7 +172,15 @@ def scene_name(name: str) -> str:
 
 def angle_of(item: GeneratedItem) -> str:
     """What people call it; empty where it has none."""
-    return str(Angle(item.angle).label) if item.angle else ""
+    return str(labels.ANGLES[Angle(item.angle)]) if item.angle else ""
+
+
+def overtaken_by(item: GeneratedItem, user: str) -> str:
+    """Who wrote the newest words, to `user` who meant to save others; the item is read anew."""
+    writers = Revision.objects.of(item.workspace_id).filter(item=item, number=item.revision)
+    if user in writers.values_list("made_by", flat=True):
+        return _("You edited it in another window.")
+    return _("Edited by someone else.") if item.revision > 1 else _("Changed since you opened it.")
 
 
 def title_of(item: GeneratedItem) -> str:

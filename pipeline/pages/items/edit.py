@@ -18,6 +18,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline.models import Asset, GeneratedItem, Revision
+from pipeline.pages.items import display
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.edit_form import ItemEditForm
@@ -42,13 +43,13 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     if asks_for(request, "counts"):
         counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counted)
-    overtaken = False
+    overtaken = ""
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         try:
             return _save(request, place, row, form)
         except Overtaken:
-            overtaken = True
             row = find_item(place, gen)
+            overtaken = display.overtaken_by(row, place.user.email)
             form = ItemEditForm(form.data, item=row, assets=_assets(place, row))
             form.merge_with_newest()
         except AppError as error:

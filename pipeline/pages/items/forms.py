@@ -218,13 +218,26 @@ class PublishForm(WhenForm):
     )
 
     def __init__(
-        self, *args: Any, item: GeneratedItem, outlets: Sequence[Outlet], has_siblings: bool, **kwargs: Any
+        self,
+        *args: Any,
+        item: GeneratedItem,
+        outlets: Sequence[Outlet],
+        has_siblings: bool,
+        next_slots: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.zone = item.workspace.timezone
         fields: Any = self.fields
         fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
         fields["local_time"].help_text = _("%(zone)s") % {"zone": self.zone}
+        if next_slots:
+            fields["when"].choices = [
+                (value, _("%(label)s (%(slots)s)") % {"label": label, "slots": next_slots})
+                if value == NEXT
+                else (value, label)
+                for value, label in fields["when"].choices
+            ]
         if not has_siblings:
             del self.fields["keep_siblings"]
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, Publication
     from pipeline.publish.blockers import ClearingCall
 
-# What is no obstacle to a person: it is out, or nobody has asked for it yet.
-_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested"})
+_PLANNED: Final = "not_due"
+# What is no obstacle to a person: it is out, its time is still to come, or nobody has asked for it yet.
+_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", _PLANNED})
 _PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
 
 
@@ -44,9 +45,32 @@ class Obstacle:
     action: NextAction | None
 
 
-def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
+@dataclass(frozen=True)
+class PlannedPost:
+    """What is published at its time, with nothing in its way."""
+
+    outlet: str
+    due_at: datetime
+
+
+@dataclass(frozen=True)
+class Outlook:
+    obstacles: tuple[Obstacle, ...] = ()
+    planned: tuple[PlannedPost, ...] = ()
+
+
+def outlook_of(place: Place, item: GeneratedItem, *, now: datetime) -> Outlook:
     """The item comes with its workspace and its raw item."""
     found = explanation.explain(item, now=now)
+    planned = tuple(
+        PlannedPost(row.outlet.name, row.due_at)
+        for row, blockers in found.publications
+        if row.due_at is not None and [one.code for one in blockers] == [_PLANNED]
+    )
+    return Outlook(_obstacles(place, item, found), planned)
+
+
+def _obstacles(place: Place, item: GeneratedItem, found: explanation.Explained) -> tuple[Obstacle, ...]:
     told = [(blocker, "") for blocker in found.blockers]
     seen: dict[Obstacle, list[str]] = {}
     for row, blockers in found.publications:

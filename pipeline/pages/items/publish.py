@@ -14,12 +14,12 @@ from accounts.pages.act_messages import show_at_fields
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
-from config.core.ids import decode, encode
+from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import display, outlet_fit
+from pipeline.pages.items import outlet_fit, slot_times
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -43,6 +43,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         item=row,
         outlets=outlets,
         has_siblings=_has_siblings(place, row),
+        next_slots=slot_times.next_slots(row, outlets, now=utc_now()),
         initial=_initial(request, row, outlets),
     )
     rehearsed: list[dict[str, Any]] = []
@@ -62,7 +63,6 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,
-        "checks": display.checks_of(row),
     }
     return render(request, "pages/items/publish.html", context)
 
@@ -115,16 +115,12 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     if done.error is not None or done.former is None:
         form_recovery.sent_in_vain(request)
         raise done.error or Overtaken()
-    told = (*done.former["made"], *done.former["stood"])
-    keys = [key for one in told if (key := decode("pub", one)) is not None]
-    promised = (
-        Publication.objects.of(place.workspace).filter(pk__in=keys).select_related("outlet").order_by("id")
-    )
+    promised = slot_times.publications_in(place.workspace, done.former)
     names = ", ".join(one.outlet.name for one in promised)
     if form.cleaned_data["when"] == NOW:
         messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
-    said = _("Scheduled for %(outlets)s.") % {"outlets": names}
+    said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
     clock = form.cleaned_data.get("clock")
     if clock is not None:
         said = f"{said} {shift_of(clock)}".rstrip()

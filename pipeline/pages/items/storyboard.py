@@ -15,6 +15,7 @@ from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
+from pipeline.pages.items import display
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.items.scenes import scenes_of
@@ -39,13 +40,13 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         messages.info(request, _("This item has no editable storyboard."))
         return redirect(place.address("item_page", gen=gen))
     form = form_recovery.form_for(request, StoryboardForm, board=kept.board, version=row.version)
-    overtaken = False
+    overtaken = ""
     if request.method == "POST" and form.is_valid() and form.board() is not None:
         try:
             return _save(request, place, row, form)
         except Overtaken:
-            overtaken = True
             row = find_item(place, gen)
+            overtaken = display.overtaken_by(row, place.user.email)
             kept = storyboards.stored_storyboard(row) or kept
             form = StoryboardForm(form.data, board=kept.board, version=row.version)
             form.merge_with_newest()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from django import forms
+from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -51,10 +52,14 @@ class PasteForm(forms.Form):
         help_text=gettext_lazy("Text, Markdown, HTML or CSV; or an image, audio or video to attach"),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _mark_alternatives(self, "what", "file")
+
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not cleaned.get("what", "").strip() and not cleaned.get("file") and not self.errors:
-            self.add_error("what", _("Enter a link or text, or choose a file."))
+            self.add_error("what", _("Paste a link or a text, or choose a file."))
         return cleaned
 
 
@@ -88,13 +93,14 @@ class MakeForm(forms.Form):
     persona = forms.ChoiceField(label=gettext_lazy("Persona"))
     upload = forms.CharField(required=False, widget=forms.HiddenInput)
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    """What was said that it costs; where that has changed, it is said again before anything is made."""
+    """The price that was shown last; nothing is made for a higher one before that has been shown too."""
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["engines"].choices = choices.engines()
         fields["persona"].choices = choices.personas(workspace)
+        _mark_alternatives(self, "title", "body")
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"].strip()
@@ -104,6 +110,23 @@ class MakeForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        if not any(cleaned.get(name) for name in ("title", "body", "upload")) and not self.errors:
-            self.add_error("body", _("Enter a text."))
+        if not cleaned.get("upload") and not self.errors:
+            why = why_no_text(cleaned.get("title", ""), cleaned.get("body", ""))
+            if why:
+                self.add_error("body", why)
         return cleaned
+
+
+def why_no_text(title: str, body: str) -> str:
+    """What to do where the two hold no words, as a sentence; empty where they do."""
+    text = f"{title} {body}"
+    if any(one.isalnum() for one in strip_tags(text)):
+        return ""
+    return _("This has no words. Enter a text with words.") if text.strip() else _("Enter a text.")
+
+
+def _mark_alternatives(form: forms.Form, *names: str) -> None:
+    """One of these fields is needed: none is optional, and none is required as long as another one is filled."""
+    for name in names:
+        field: Any = form.fields[name]
+        field.is_alternative = True

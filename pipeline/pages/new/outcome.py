@@ -10,28 +10,19 @@ from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import display
+from pipeline.pages.items.preview import preview_of
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from accounts.models import Workspace
     from pipeline.models import RawItem
+    from pipeline.pages.items.preview import ItemPreview, PreviewFile
 
 _RAW_UNDER_WAY: Final = frozenset({"queued", "processing"})
-
-
-@dataclass(frozen=True)
-class MadePicture:
-    """An address below this site's own, so that a page may show it."""
-
-    address: str
-    name: str
-    width: int | None
-    height: int | None
-    alt_text: str
-    kind: str = "image"
 
 
 @dataclass(frozen=True)
@@ -44,8 +35,11 @@ class MadeItem:
     error: str
     advice: str
     """What helps where trying again can't; empty where it can."""
-    pictures: tuple[MadePicture, ...]
-    documents: tuple[MadePicture, ...]
+    look: ItemPreview
+    pictures: tuple[PreviewFile, ...]
+    """All that it publishes, in every size."""
+    files: tuple[PreviewFile, ...]
+    """Those that the card doesn't show, such as stills and captions of a film."""
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
     hold: str
@@ -98,11 +92,11 @@ class MadeOutcome:
 def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
-    pictures = _pictures(workspace, items)
+    assets = _assets(workspace, items)
     errors = retry_rules.current_errors(
         workspace, {one.pk: one.error for one in items if one.status == GeneratedItemStatus.FAILED}
     )
-    seen = tuple(_seen(item, errors.get(item.pk), pictures.get(item.pk.hex, ())) for item in items)
+    seen = tuple(_seen(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
     is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
     # Where the raw item itself is left out, its reason says all of it.
@@ -123,10 +117,9 @@ def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
     )
 
 
-def _seen(
-    item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[MadePicture, ...]
-) -> MadeItem:
+def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Sequence[Asset]) -> MadeItem:
     tone, icon, label = labels.of_item(item)
+    look = preview_of(item, assets)
     return MadeItem(
         item=item,
         tone=tone,
@@ -134,19 +127,23 @@ def _seen(
         label=str(label),
         words=plain_text(item.body, item.body_format),
         error=display.without_ids(str((item.error or {}).get("message", ""))),
-        pictures=tuple(one for one in pictures if one.kind == "image"),
-        documents=tuple(one for one in pictures if one.kind == "document"),
+        look=look,
+        pictures=(*look.pictures, *look.other_sizes),
+        files=_folded(look),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
         flag=str(labels.FLAGS[item.flagged]) if item.flagged else "",
         hold=str(labels.HOLDS.get(item.held, item.held)),
     )
 
 
-def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[MadePicture, ...]]:
+def _assets(workspace: Workspace, items: list[GeneratedItem]) -> dict[UUID, list[Asset]]:
     rows = Asset.objects.of(workspace).filter(item__in=[one.pk for one in items], revoked_at=None)
-    found: dict[str, tuple[MadePicture, ...]] = {}
-    for row in rows.filter(kind__in=("image", "document")).order_by("item_id", "position", "id"):
-        address = f"/media/{row.secret}/{row.name}"
-        shown = MadePicture(address, row.name, row.width, row.height, row.alt_text, row.kind)
-        found[row.item_id.hex] = (*found.get(row.item_id.hex, ()), shown)
+    found: dict[UUID, list[Asset]] = {}
+    for row in rows.order_by("item_id", "position", "id"):
+        found.setdefault(row.item_id, []).append(row)
     return found
+
+
+def _folded(look: ItemPreview) -> tuple[PreviewFile, ...]:
+    shown = {*look.pictures, *look.other_sizes, look.document, look.video, look.sound}
+    return tuple(one for one in look.files if one not in shown)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.ledger import reports
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import asks_for, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -25,7 +25,7 @@ from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.pages import choices
 from pipeline.pages.new import outcome
-from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in
+from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pipeline.generate.acceptance import GenerationPlan
 
 _LIVE_SECONDS: Final = 2
+_PRICE_PART: Final = "price"
 
 
 @dataclass
@@ -50,6 +51,9 @@ class _Taken:
 @body_limit(limits.UPLOAD_BODY_BYTES)
 @page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
+    if request.method == "POST" and asks_for(request, _PRICE_PART):
+        chosen = MakeForm(request.POST, workspace=place.workspace)
+        return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
@@ -122,10 +126,15 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
             form.add_error(
                 "engines", _("None of these formats can be made of this. Change the text or the formats.")
             )
-        elif request.POST["make"] == "yes" and plan.price == values["price"]:
+        elif request.POST["make"] == "yes" and _is_agreed(plan.price, values["price"]):
             pushed = store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))
     return _show(request, place, form)
+
+
+def _is_agreed(price: int, shown: int | None) -> bool:
+    """Whether no more is charged than was shown."""
+    return shown is not None and price <= shown
 
 
 def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
@@ -146,24 +155,43 @@ def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_
 
 def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] | None = None) -> HttpResponse:
     """The second form, with what its choices cost."""
+    context = {
+        **_price_context(request, place, form),
+        "notes": notes or [],
+        "upload": _upload(place, str(form["upload"].value() or "")),
+    }
+    is_create = form.is_bound and request.POST.get("make") == "yes" and not form.errors
+    # What came back with nothing to mend came back for its price alone.
+    context["is_new_price"] = is_create and context["has_plan"]
+    return render(request, "pages/new/make.html", context)
+
+
+def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[str, Any]:
+    """What the choices of the second form cost as they are now, and which of them are skipped."""
     values = {name: form[name].value() or "" for name in form.fields}
     plan = _plan(request, place, values)
     price = plan.price if plan else 0
     usage = reports.usage(place.workspace, utc_now())
-    was_said = form.is_bound and values["price"] != ""
-    context = {
+    return {
         "form": form,
-        "notes": notes or [],
         "price": choices.credits_label(price),
         "price_said": price,
-        "is_new_price": was_said and str(values["price"]) != str(price) and not form.errors,
         "why_not": plan.why_not if plan else (),
         "has_plan": bool(plan and plan.engines),
+        "why_no_price": _why_no_price(values),
         "left": None if place.workspace.is_unlimited else max(usage.available, 0),
         "is_short": not place.workspace.is_unlimited and price > usage.available,
-        "upload": _upload(place, str(values["upload"])),
     }
-    return render(request, "pages/new/make.html", context)
+
+
+def _why_no_price(values: dict[str, Any]) -> str:
+    """Read only where nothing is made of what was chosen."""
+    why = why_no_text(values["title"], values["body"])
+    if why:
+        return why
+    if not values["engines"]:
+        return _("Choose a format to see the price.")
+    return _("None of these formats can be made of this text.")
 
 
 def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
@@ -175,7 +203,7 @@ def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Generat
         "variants": int(values["variants"]) if str(values["variants"]) in {"1", "2", "3"} else 1,
         "upload": "",
     }
-    if not any(wanted.get(name) for name in ("title", "body")):
+    if not wanted["engines"] or not any(wanted.get(name) for name in ("title", "body")):
         return None
     content = _content(request, place, wanted)
     return generation_plan.estimate(

@@ -152,7 +152,7 @@ class QueueForm(forms.Form):
     def take_newest(self, version: int) -> None:
         """Somebody else saved meanwhile: what was typed stays, and saving it again writes over what they did."""
         self.data = {name: self[name].data for name in self.fields} | {"version": str(version)}
-        message = _("Edited by someone else. Save again to overwrite, or cancel to see it.")
+        message = _("Edited since you opened it. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:

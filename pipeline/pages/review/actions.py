@@ -24,7 +24,8 @@ from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.dashboard import counts
-from pipeline.pages.items.forms import NEXT, NOW, REASON_CHARACTERS, WhenForm
+from pipeline.pages.items import slot_times
+from pipeline.pages.items.forms import AT, NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
 from pipeline.pages.review.page import review_query_in, versions_in
 from pipeline.pages.review.refusals import meanwhile
@@ -207,7 +208,7 @@ def _told(
     failures = refusals.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
     if missing:
         failures.append(_("Deleted rows were skipped."))
-    said = _said(asked, len(done)) if done else ""
+    said = _said(place, asked, done) if done else ""
     notes = [note_of(place, one) for one in done]
     if not done and not failures:
         failures = [_("Nothing to decide.")]
@@ -255,14 +256,19 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
         gettext_lazy("Scheduled for the next free slot."),
         gettext_lazy("%(count)d items scheduled for the next free slots."),
     ),
-    "at": (gettext_lazy("Scheduled."), gettext_lazy("%(count)d items scheduled.")),
+    AT: (gettext_lazy("Scheduled."), gettext_lazy("%(count)d items scheduled.")),
 }
 
 
-def _said(asked: Mapping[str, Any], count: int) -> str:
+def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> str:
     name = (asked["when"] or NOW) if asked["act"] == bulk_review.PUBLISH else asked["act"]
     one, several = _SAID[name]
-    return str(one) if count == 1 else str(several) % {"count": count}
+    if len(done) > 1:
+        return str(several) % {"count": len(done)}
+    if name in {NEXT, AT}:
+        rows = slot_times.publications_in(place.workspace, done[0].former or {})
+        return slot_times.scheduled_sentence(rows, place.workspace.timezone) if rows else str(one)
+    return str(one)
 
 
 def _refused(request: HttpRequest, place: Place, error: AppError) -> HttpResponse:

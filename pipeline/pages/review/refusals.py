@@ -63,6 +63,8 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         said = _("Changed since you opened it: %(status)s.") % {
             "status": str(labels.GENERATED_ITEMS[row.status].label).lower()
         }
+    elif row.revision > 1:
+        said = display.overtaken_by(row, place.user.email)
     else:
         said = _("Changed since you opened it.")
     return said + " " + _("This is the current version.")

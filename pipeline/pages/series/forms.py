@@ -113,7 +113,7 @@ class SeriesForm(QueueForm):
     def take_newest(self, version: int) -> None:
         super().take_newest(version)
         del self.errors["__all__"]
-        message = _("Edited by someone else. Save again to overwrite, or cancel to see it.")
+        message = _("Edited since you opened it. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:

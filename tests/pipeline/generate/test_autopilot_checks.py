@@ -39,7 +39,7 @@ def test_what_passed_everything_goes():
     ],
 )
 def test_warning_closes_its_gate_alone(code, gate):
-    assert closed(check(code)) == {gate: f"Autopilot leaves it to a person: About {code}."}
+    assert closed(check(code)) == {gate: f"Needs a review: About {code}."}
 
 
 def test_no_persona_no_anchor_and_a_suspect_source_close_one_each():

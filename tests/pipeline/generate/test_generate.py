@@ -196,7 +196,7 @@ def test_checks_that_fail_stop_the_item_and_are_shown(workspace, monkeypatch):
             {
                 "code": "support",
                 "outcome": "passed",
-                "message": "Each statement says what its passage of the source says.",
+                "message": "Each statement matches its passage in the source.",
             },
             {
                 "code": "repetition",
@@ -512,7 +512,7 @@ def test_autopilot_leaves_what_did_not_pass_a_gate_to_a_person(workspace, monkey
     autopilot(workspace)
     items = make_items(workspace, variants=2)
     assert [item.status for item in items] == ["ready", "ready"]
-    told = "Autopilot leaves it to a person: Made up."
+    told = "Needs a review: Made up."
     closed = [
         check
         for check in items[0].checks

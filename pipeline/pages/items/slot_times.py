@@ -1,0 +1,67 @@
+"""The times of slots in words: the next free one of each outlet, and those that an item was scheduled for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from django.utils.translation import gettext as _
+
+from config.core.ids import decode
+from pipeline import publish
+from pipeline.models import Publication
+from pipeline.publish.timing.queue_slots import next_free
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from accounts.models import Workspace
+    from pipeline.models import GeneratedItem, Outlet
+
+NAMED_MOST: Final = 4
+"""Outlets whose next slot a label names; each is a statement."""
+
+
+def short_time(moment: datetime, zone: str) -> str:
+    """`30 Nov, 09:00`."""
+    local = moment.astimezone(ZoneInfo(zone))
+    return f"{local.day} {local:%b, %H:%M}"
+
+
+def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime) -> str:
+    """Of one outlet the time alone, of several each with its name; empty where none has a free slot."""
+    standing = {
+        row.outlet_id: row for row in Publication.objects.of(item.workspace).standing().filter(item=item)
+    }
+    zone = item.workspace.timezone
+    named = []
+    for outlet in outlets[:NAMED_MOST]:
+        queue = publish.publish_queue_of(outlet, item.workspace)
+        slot = next_free(outlet, queue, after=now, own=standing.get(outlet.pk))
+        if slot is not None:
+            named.append((outlet.name, short_time(slot.moment, zone)))
+    if len(outlets) == 1:
+        return "".join(time for _name, time in named)
+    return "; ".join(f"{name}: {time}" for name, time in named)
+
+
+def publications_in(workspace: Workspace, former: Mapping[str, Any]) -> list[Publication]:
+    """Those that a decision scheduled, in their order; empty where it scheduled none."""
+    names = (*former.get("made", ()), *former.get("stood", ()))
+    keys = [key for name in names if (key := decode("pub", name)) is not None]
+    rows = Publication.objects.of(workspace).filter(pk__in=keys).select_related("outlet")
+    return list(rows.order_by("id")) if keys else []
+
+
+def scheduled_sentence(rows: Sequence[Publication], zone: str) -> str:
+    """Each time once, with the outlets that publish then."""
+    by_time: dict[str, list[str]] = {}
+    for row in rows:
+        if row.due_at is not None:
+            by_time.setdefault(short_time(row.due_at, zone), []).append(row.outlet.name)
+    parts = [
+        _("%(outlets)s on %(time)s") % {"outlets": ", ".join(names), "time": time}
+        for time, names in by_time.items()
+    ]
+    return _("Scheduled for %(slots)s.") % {"slots": "; ".join(parts)}
