@@ -333,7 +333,7 @@ def test_an_item_is_decided_on_and_published(open_window, newsroom, stage, phone
     local = timezone.now() + timedelta(days=2)
     page.get_by_label("Time", exact=True).fill(f"{local:%Y-%m-%dT%H:%M}")
     page.get_by_role("button", name="Publish", exact=True).click()
-    page.get_by_text("Scheduled for Harbour stage on").wait_for()
+    page.get_by_text("Scheduled for Harbour stage").wait_for()
     look_over(page, "item-scheduled")
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Undone.", exact=True).wait_for()

@@ -27,7 +27,7 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("Costs 3 credits.").wait_for()
     look_over(page, "new-make")
-    page.get_by_label("Title").fill("Tram line approved")
+    page.get_by_label("Title", exact=True).fill("Tram line approved")
     # Another choice has another price, which is shown at once.
     page.get_by_label("Variants per format").select_option("2")
     page.get_by_text("Costs 6 credits.").wait_for()
@@ -56,7 +56,7 @@ def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):
     page.get_by_label("Link or text").fill(httpserver.url_for("/news/tram"))
     page.get_by_role("button", name="Continue").click()
     assert "six hours of debate" in page.get_by_role("textbox", name="Text").input_value()
-    assert page.get_by_label("Title").input_value() == "Tram line approved"
+    assert page.get_by_label("Title", exact=True).input_value() == "Tram line approved"
     page.get_by_role("button", name="Create").click()
     page.get_by_text("Generating. Updates automatically.").wait_for()
     work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
