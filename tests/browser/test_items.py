@@ -240,8 +240,8 @@ def test_a_video_has_its_player_captions_and_scenes(open_window, newsroom):
     )
     page = open_window()
     open_item(page, newsroom, item, is_in=False)
-    page.wait_for_function("document.querySelector('video').readyState > 0")
-    page.wait_for_function("document.querySelector('video').textTracks[0].cues?.length === 1")
+    page.wait_for_function("() => document.querySelector('video').readyState > 0")
+    page.wait_for_function("() => document.querySelector('video').textTracks[0].cues?.length === 1")
     look_over(page, "item-video")
 
 

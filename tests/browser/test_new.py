@@ -41,7 +41,7 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):
     assert page.get_by_role("article").count() == 4
     for picture in page.get_by_role("img").all():
         picture.scroll_into_view_if_needed()
-    page.wait_for_function("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
+    page.wait_for_function("() => [...document.images].every(one => one.complete && one.naturalWidth > 0)")
     look_over(page, "made")
 
 
