@@ -307,7 +307,7 @@ def test_several_are_published_at_a_time_and_what_was_refused_is_named(open_wind
     toast = page.locator(".toasts .toast")
     toast.get_by_text("2 items scheduled.").wait_for()
     told = toast.inner_text()
-    assert "“Bob’s” (Short Post): Changed since you opened it." in told
+    assert "“Bob’s” (Short Post): Edited by someone else." in told
     assert [reread(one).status for one in items] == ["scheduled", "ready", "scheduled", "ready"]
     # The refused one stays chosen, with what was typed.
     assert bulk.get_attribute("data-count") == "1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from config.core import task_runner
@@ -40,7 +42,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     page.get_by_text("Imports 5 entries · 15 credits").wait_for()
     assert Source.everywhere.filter(is_push=False).count() == 0
     look_over(page, "source-choose")
-    page.get_by_label("Short Post").check()
+    page.get_by_role("checkbox", name=re.compile("^Short Post")).check()
     page.get_by_label("Number of entries").fill("2")
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Imports 2 entries · 2 credits").wait_for()
@@ -112,7 +114,7 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     for day in ("Saturday", "Sunday"):
         page.get_by_label(day).uncheck()
     page.get_by_role("textbox", name="Times").fill("9:30")
-    page.get_by_label("Short Post").check()
+    page.get_by_role("checkbox", name=re.compile("^Short Post")).check()
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Monday to Friday at 09:30").wait_for()
     page.get_by_text("1 credit per slot · 5 credits per week").wait_for()
