@@ -15,6 +15,8 @@ from analytics.states import DONE
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.insert import insert
+from config.core.database.prepared_queries import Prepared
 from pipeline import publish
 from pipeline.models import OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import connect, platform_of
@@ -118,8 +120,12 @@ def reason_for(platform: str, metric: str, otherwise: str) -> str:
 
 
 def _publication(row: Measuring) -> Publication:
-    found: Publication = Publication.everywhere.select_related("outlet", "item").get(pk=row.publication_id)
-    return found
+    return _PUBLICATION.ask(pk=row.publication_id)[0]
+
+
+_PUBLICATION: Final[Prepared[Publication]] = Prepared(
+    lambda pk: Publication.everywhere.select_related("outlet", "item").filter(pk=pk)
+)
 
 
 def _read(publication: Publication, published_at: datetime, now: datetime) -> MetricReading:
@@ -185,7 +191,7 @@ def _insert(row: Measuring, publication: Publication, published_at: datetime, re
         for metric, value in reading.values.items()
     }
     item = publication.item
-    Measurement.everywhere.create(
+    made = Measurement(
         workspace_id=row.workspace_id,
         test=row.test,
         publication_id=publication.pk,
@@ -201,6 +207,7 @@ def _insert(row: Measuring, publication: Publication, published_at: datetime, re
         **reading.values,
         **deltas,
     )
+    insert([made])
     given = {metric: value for metric, value in reading.values.items() if value is not None}
     if given:
         publish.note_metrics(publication.pk, {**dict.fromkeys(METRICS), **before, **given}, now=reading.at)
@@ -212,9 +219,16 @@ def _insert(row: Measuring, publication: Publication, published_at: datetime, re
 def _last_known(publication: Publication) -> dict[str, int]:
     """The newest value of each metric, over measurements in which it was missing: all deltas add up to the last one."""
     known: dict[str, int] = {}
-    for values in Measurement.everywhere.filter(publication=publication).order_by("number").values(*METRICS):
+    for values in _VALUES.ask(publication=publication.pk):
         known.update({metric: value for metric, value in values.items() if value is not None})
     return known
+
+
+_VALUES: Final[Prepared[dict[str, int | None]]] = Prepared(
+    lambda publication: (
+        Measurement.everywhere.filter(publication_id=publication).order_by("number").values(*METRICS)
+    )
+)
 
 
 def _end(row: Measuring) -> None:

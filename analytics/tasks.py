@@ -26,6 +26,7 @@ jobs.register(
         lease=measure.LEASE,
         max_attempts=measure.MAX_TRIES,
         per_workspace=2,
+        can_wait=True,
     )
 )
 jobs.register(
@@ -37,6 +38,7 @@ jobs.register(
         lease=rollup.LEASE,
         max_attempts=rollup.MAX_TRIES,
         per_workspace=1,
+        can_wait=True,
     )
 )
 jobs.register(

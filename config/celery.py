@@ -35,7 +35,7 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import connection_limits, in_process_broker
+from config import connection_limits, in_process_broker, redis_transport  # noqa: F401  its aliases
 from config.connection_limits import connections_of, forks, slots_of
 from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 from config.operations import health, metric_counters, unfinished_restore

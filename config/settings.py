@@ -213,6 +213,8 @@ if env.text("DATABASE_URL", ""):
     # would cost a request, whenever it happens to be taken.
     _database["CONN_HEALTH_CHECKS"] = True
     _database["OPTIONS"] = {
+        # Of the statements of config/core/database/kept_plans.py: a connection that has sent one so often keeps its plan.
+        "prepare_threshold": 2,
         "pool": {
             "min_size": 2,
             "max_size": WEB_CONNECTIONS,

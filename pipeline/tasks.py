@@ -146,10 +146,12 @@ jobs.register(
         name="publish.send_publication",
         model=Publication,
         work=publish.advance_publication,
+        read=publish.PUBLICATION,
         give_up=publish.give_up,
         lease=_LEASE,
         # Hundreds may be due in one second, and each mostly waits for its platform.
         ahead=16,
+        is_promised=True,
     )
 )
 jobs.register(

@@ -35,6 +35,8 @@ ROUND_PAUSE_RATIO: Final = 8
 """A pause is so many times as long as the round before it: under load rounds take longer, and each finds more."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
+PUT_OFF_MOST_SECONDS: Final = 5.0
+"""How long what can wait is left to later rounds for the sake of what is promised."""
 WORKSPACE_SHARE: Final = 0.75
 """Of the slots of its queue a job runs at most so many for one workspace."""
 
@@ -61,6 +63,8 @@ _rounds: Final = threading.Lock()
 _is_asked: Final = threading.Event()
 """Somebody wants the dispatcher to look."""
 _ran_at: Final = {"at": -math.inf}
+_put_off: Final[dict[str, float]] = {}
+"""Since when this process leaves a job that can wait to later rounds."""
 
 
 def wake_with(wakes: Callable[[], None]) -> None:
@@ -155,8 +159,8 @@ def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Dispatc
             return DispatchRound(0, is_left=False)
         there = work_leases.slots(work_queue.database_now()) if slots is None else slots
         waiting = broker.waiting({job.queue for job in found})
-        queued, is_left = 0, False
-        for job in found:
+        queued, is_left, is_behind = 0, False, False
+        for job in sorted(found, key=lambda job: job.can_wait):
             has = there.get(job.queue, 0)
             if not has:
                 # No worker takes this queue: what is due waits in the table, where it is counted as late.
@@ -164,8 +168,13 @@ def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Dispatc
             if waiting.get(job.queue, 0) > 4 * (has + job.ahead):
                 # The tasks at work take long. What was claimed would only be claimed again.
                 continue
+            if is_behind and _may_put_off(job):
+                is_left = True
+                continue
+            _put_off.pop(job.name, None)
             try:
                 claimed = claim(job, has)
+                is_behind = is_behind or (job.is_promised and _is_due(job))
             # A fault of one job must not keep the others waiting.
             except Exception:
                 log.exception("not_claimed", kind=job.name)
@@ -173,6 +182,19 @@ def run_round(broker: Broker, slots: Mapping[str, int] | None = None) -> Dispatc
             is_left = is_left or not claimed
             queued += sum(_send(broker, job, lease) for lease in claimed)
         return DispatchRound(queued, is_left)
+
+
+def _is_due(job: Job) -> bool:
+    """More of it is due than was claimed."""
+    if not isinstance(job, RowJob):
+        return False
+    return bool(work_queue.names_with_work({job.name: (job.model._meta.db_table, job.where)}, {}))
+
+
+def _may_put_off(job: Job) -> bool:
+    """Not for longer than some seconds: then some of it is queued."""
+    now = time.monotonic()
+    return job.can_wait and now - _put_off.setdefault(job.name, now) < PUT_OFF_MOST_SECONDS
 
 
 def due_jobs() -> list[Job]:

@@ -16,6 +16,8 @@ from config.core import work_leases, work_queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from config.core.database.prepared_queries import Prepared
+
 LONGEST: Final = timedelta(minutes=10)
 """A task may take so long where its job says nothing else."""
 LEASES_MOST: Final = 10
@@ -43,6 +45,10 @@ class _Job:
     late_after: timedelta = timedelta(minutes=1)
     """Operators are told of what is due for longer."""
     longest: timedelta | None = None
+    is_promised: bool = False
+    """Its rows are due at a moment that somebody was told."""
+    can_wait: bool = False
+    """While more of a promised job is due than there are slots for, none of this one is queued, for a few seconds."""
 
     @property
     def queue(self) -> str:
@@ -74,6 +80,8 @@ class RowJob(_Job):
     """Its tasks don't wait for others, so that one workspace may have all slots, and those ahead, while it is alone."""
     where: Mapping[str, str] = field(default_factory=dict)
     """Columns and their values."""
+    read: Prepared[Any] | None = None
+    """Asks for the row of a task by its `pk`; None: the row, and what its model begins with."""
     turns: work_queue.Turns | None = None
     """Which workspaces come first; None: those with the fewest rows queued and running."""
 

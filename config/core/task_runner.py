@@ -63,7 +63,7 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
     rest = 0.0
     try:
         if isinstance(job, RowJob):
-            row = work_queue.begin(job.model, subject, token, lease=job.lease, now=now)
+            row = work_queue.begin(job.model, subject, token, lease=job.lease, now=now, read=job.read)
             if row is not None:
                 work_row(job, row)
         elif isinstance(job, HolderJob):

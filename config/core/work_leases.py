@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from config.core import work_queue
+from config.core.database.kept_plans import keyed_cursor
 from config.core.database.relaxed_durability import MAY_BE_LOST
 
 if TYPE_CHECKING:
@@ -105,11 +106,12 @@ def begin(subject: UUID, token: int, *, now: datetime) -> bool:
     """Use the message up: False where it comes a second time, or too late, or the row was queued again since."""
     sql = f"""UPDATE lease SET state = 'running', worker = %s, began_at = %s
               WHERE subject = %s AND token = %s AND state = 'queued' {MAY_BE_LOST}"""  # noqa: S608
-    return _execute(sql, [_id(_worker["id"]), _moment(now), _id(subject), token]) == 1
+    return _execute_keyed(sql, [_id(_worker["id"]), _moment(now), _id(subject), token]) == 1
 
 
 def end(subject: UUID, token: int) -> None:
-    _execute(f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}", [_id(subject), token])  # noqa: S608
+    sql = f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}"  # noqa: S608
+    _execute_keyed(sql, [_id(subject), token])
 
 
 def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
@@ -192,6 +194,13 @@ def slots(now: datetime) -> Counter[str]:
 
 def _execute(sql: str, parameters: Sequence[Any]) -> int:
     with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return int(cursor.rowcount)
+
+
+def _execute_keyed(sql: str, parameters: Sequence[Any]) -> int:
+    """The same of a statement that names one row."""
+    with keyed_cursor(connection) as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 

@@ -24,6 +24,7 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
+from config.core.database.kept_plans import keyed_cursor
 from config.core.database.prepared_queries import Prepared
 from config.core.database.relaxed_durability import MAY_BE_LOST
 
@@ -165,16 +166,25 @@ def _rows_of(model: type[Row]) -> Prepared[Row]:
 
 
 def begin(
-    model: type[Row], pk: UUID, token: int, *, lease: timedelta, now: datetime | None = None
+    model: type[Row],
+    pk: UUID,
+    token: int,
+    *,
+    lease: timedelta,
+    now: datetime | None = None,
+    read: Prepared[Row] | None = None,
 ) -> Row | None:
-    """The row that was claimed under `token`, ours for one `lease` and with one more try; None where it was overtaken."""
+    """The row that was claimed under `token`, ours for one `lease` and with one more try; None where it was overtaken.
+
+    `read` asks for it by its `pk`, where the row alone isn't enough.
+    """
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
-    with connection.cursor() as cursor:
+    with keyed_cursor(connection) as cursor:
         cursor.execute(sql, [_moment((now or database_now()) + lease), _id(pk), token])
         if not cursor.rowcount:
             return None
-    found = _rows_of(model).ask(pk=pk)
+    found = (read or _rows_of(model)).ask(pk=pk)
     row: Row | None = found[0] if found else None
     # Overtaken between the two statements: whoever did it has seen to the row.
     return row if row is not None and row.lease_token == token else None

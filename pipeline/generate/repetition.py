@@ -44,7 +44,7 @@ def _newest(
     return words.values("id", "words")[: limits.REPETITION_ITEMS]
 
 
-_NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest)
+_NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest, keeps_plan=False)
 
 
 class OwnWords:

@@ -17,6 +17,7 @@ from django.conf import settings
 
 from config.core import ids
 from config.core.clock import utc_now
+from config.core.database.insert import insert
 from config.core.http_client import Client, Policy, Response, TimedOut
 from pipeline.models import SimulatedPost
 from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
@@ -63,7 +64,7 @@ class SimulatedServer(Client):
         if len(str(post.get("body", ""))) > TEXT_LIMIT:
             word = "reject"
         is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
-        row = SimulatedPost.everywhere.create(
+        row = SimulatedPost(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
             ref=ref,
@@ -73,6 +74,7 @@ class SimulatedServer(Client):
             body=str(post.get("body", "")),
             created_at=self.clock(),
         )
+        insert([row])
         if word == "slow":
             _wait(SLOW_SECONDS, ends)
         if word in {"timeout_after_accept", "silence"}:

@@ -17,7 +17,7 @@ from pipeline.publish.requests import (
 )
 from pipeline.publish.results import note_metrics
 from pipeline.publish.send import HELD_WAIT
-from pipeline.publish.steps import advance_publication, give_up
+from pipeline.publish.steps import PUBLICATION, advance_publication, give_up
 from pipeline.publish.timing.queue_slots import (
     blackouts_of,
     default_queue,
@@ -41,6 +41,7 @@ from pipeline.publish.validation import (
 
 __all__ = [
     "HELD_WAIT",
+    "PUBLICATION",
     "PUBLISHING_STATUSES",
     "ZONES_EVERY_SECONDS",
     "Blocker",

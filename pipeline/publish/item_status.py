@@ -21,9 +21,17 @@ PUBLISHING_STATUSES: Final = PUBLISHABLE_ITEMS - {"ready"}
 
 def lock_item(item: GeneratedItem) -> GeneratedItem:
     """The item, locked first of all: the order is item, publication, credits, everywhere."""
-    rows = GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace")
-    row: GeneratedItem = rows.get(pk=item.pk)
-    return row
+    found = _ITEM.ask(pk=item.pk)
+    if not found:
+        raise GeneratedItem.DoesNotExist
+    return found[0]
+
+
+_ITEM: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda pk: (
+        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk)
+    )
+)
 
 
 def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
@@ -54,8 +62,14 @@ _GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """As its JSON needs them."""
-    rows = Publication.everywhere.filter(item=item).order_by("id")
-    return list(rows.values(*payloads.PUBLICATION_FIELDS))
+    return _PUBLICATIONS.ask(item=item.pk)
+
+
+_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda item: (
+        Publication.everywhere.filter(item_id=item).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+    )
+)
 
 
 def set_on(item: GeneratedItem, **changes: Any) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from config.core import ids
+from config.core.database.prepared_queries import Prepared
 from pipeline import payloads
 from pipeline.media import files, made_films
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from django.db.models import QuerySet
+
     from pipeline.outlets.outlet_client import OutletConnection
     from pipeline.platforms.base import Account, Platform
     from pipeline.platforms.payload_types import Adapted
@@ -26,15 +29,22 @@ if TYPE_CHECKING:
 def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
     """What goes out with each of these items, in order; of one that has none, nothing."""
     found: defaultdict[UUID, list[Asset]] = defaultdict(list)
-    rows = Asset.everywhere.filter(item__in=[item.pk for item in items], revoked_at=None)
-    for asset in rows.exclude(role__in=made_films.SIDE_ROLES).order_by("position", "id"):
+    for asset in _sent_assets().filter(item__in=[item.pk for item in items]):
         found[asset.item_id].append(asset)
     return found
 
 
 def assets_going_out(item: GeneratedItem) -> list[Asset]:
     """The same of one item."""
-    return assets_of([item]).get(item.pk, [])
+    return _ASSETS.ask(item=item.pk)
+
+
+def _sent_assets() -> QuerySet[Asset]:
+    rows = Asset.everywhere.filter(revoked_at=None).exclude(role__in=made_films.SIDE_ROLES)
+    return rows.order_by("position", "id")
+
+
+_ASSETS: Final[Prepared[Asset]] = Prepared(lambda item: _sent_assets().filter(item_id=item))
 
 
 def payload_of(
@@ -178,6 +188,12 @@ def words_of(row: Publication) -> GeneratedItem | Revision:
     kept = vars(row).get("_words")
     if kept is not None and kept.number == row.revision:
         return kept  # type: ignore[no-any-return]  # it was put there below
-    found = Revision.everywhere.filter(item_id=row.item_id, number=row.revision).first()
+    rows = _REVISION.ask(item=row.item_id, number=row.revision)
+    found = rows[0] if rows else None
     vars(row)["_words"] = found
     return found or row.item
+
+
+_REVISION: Final[Prepared[Revision]] = Prepared(
+    lambda item, number: Revision.everywhere.filter(item_id=item, number=number)
+)

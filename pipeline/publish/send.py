@@ -14,6 +14,8 @@ from django.db import transaction
 from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.insert import insert
+from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, PublicationStatus, PublicationStep
@@ -45,8 +47,6 @@ from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from django.db.models import QuerySet
 
     from pipeline.platforms.payload_types import Adapted
     from pipeline.publish.timing.rate_caps import Wait
@@ -228,8 +228,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        rows: QuerySet[Any] = Outlet.everywhere.filter(pk=row.outlet_id)
-        outlet = rows.annotate(is_on_hold=IS_ON_HOLD).get()
+        outlet = _OUTLET.ask(pk=row.outlet_id)[0]
         held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
         if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.
@@ -267,11 +266,16 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             started_at=utc_now(),
         )
         attempt.ends = monotonic() + LONGEST.total_seconds()
-        attempt.save(force_insert=True)
+        insert([attempt])
         if row.outlet.clicks_since is not None:
             keep_short_links(row)
         refresh_item(item, now=now)
     return attempt
+
+
+_OUTLET: Final[Prepared[Any]] = Prepared(
+    lambda pk: Outlet.everywhere.filter(pk=pk).annotate(is_on_hold=IS_ON_HOLD)
+)
 
 
 def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from config.core import ids, limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from config.core.database.prepared_queries import Prepared
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import connect
 from pipeline.outlets.renewal import fresh_credentials
@@ -46,6 +47,15 @@ _ATTEMPTS_BEFORE: Final = Coalesce(
     ),
     0,
 )
+
+PUBLICATION: Final[Prepared[Publication]] = Prepared(
+    lambda pk: (
+        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
+        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
+        .filter(pk=pk)
+    )
+)
+"""A publication with all that its task needs, by `pk`."""
 
 
 def finish(row: Publication, now: datetime) -> None:
@@ -117,7 +127,9 @@ def advance_publication(publication: Publication) -> None:
     """Work one claimed publication: send it, or look up what an earlier call came to."""
     crash_point("publish.claimed")
     try:
-        _work(_read(publication), utc_now())
+        # A task's own has been read with all that it needs.
+        is_read = "attempts_before" in vars(publication)
+        _work(publication if is_read else _read(publication), utc_now())
     except states.Overtaken:
         # Another worker, or a person, has taken it over: nothing of this one was written.
         log.info("overtaken", publication=ids.encode("pub", publication.pk))
@@ -158,11 +170,10 @@ def _step_of(row: Publication) -> StatusStep | None:
 
 
 def _read(publication: Publication) -> Publication:
-    row: Publication = (
-        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
-        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
-        .get(pk=publication.pk)
-    )
+    found = PUBLICATION.ask(pk=publication.pk)
+    if not found:
+        raise Publication.DoesNotExist
+    row = found[0]
     # Later writes must name the token that this task claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
     return row

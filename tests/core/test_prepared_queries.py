@@ -203,3 +203,20 @@ def test_query_that_locks_needs_a_transaction_each_time():
         if connection.features.has_select_for_update:
             with pytest.raises(TransactionManagementError):
                 prepared.ask(name="Source 0")
+
+
+@pytest.mark.postgres
+def test_postgresql_keeps_the_plan_of_what_is_found_by_its_key(charlies):
+    """And of nothing else: a list's best plan depends on the values."""
+    by_key = Prepared(lambda pk: Source.everywhere.filter(pk=pk))
+    listed = Prepared(lambda pk: Source.everywhere.filter(workspace_id=pk), keeps_plan=False)
+    rows = make_sources(charlies, 3)
+    for query in (by_key, listed):
+        for _ in range(4):
+            query.ask(pk=rows[0].pk)
+    assert [row.pk for row in by_key.ask(pk=rows[1].pk)] == [rows[1].pk]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        kept = [statement for (statement,) in cursor.fetchall() if 'FROM "source"' in statement]
+    assert len(kept) == 1
+    assert 'WHERE "source"."id" = $1' in kept[0]

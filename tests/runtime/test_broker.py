@@ -83,3 +83,15 @@ def test_a_broker_that_is_away_is_asked_once_a_second_and_told_once(sent, monkey
     broker.woken()
     assert broker.waiting(["publish"]) == {}
     assert sum("broker_away" in str(record.msg) for record in caplog.records) == 1
+
+
+def test_one_client_is_made_for_all_messages_of_a_connection(broker):
+    with celery.app.connection_for_write() as connection:
+        channel = connection.default_channel
+        with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
+            assert first is second
+            assert first.ping()
+        channel._disconnect_pools()
+        with channel.conn_or_acquire() as anew:
+            assert anew is not first
+            assert anew.ping()

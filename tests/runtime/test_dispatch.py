@@ -175,6 +175,40 @@ def test_a_workspace_has_three_quarters_of_the_slots(work, broker, workspace):
     assert [subject for _, subject, _, _ in round_of(broker)] == [row.pk]
 
 
+def test_what_can_wait_is_left_while_more_is_promised_than_there_are_slots(
+    work, broker, workspace, monkeypatch
+):
+    """And not for ever: after some seconds some of it is queued all the same."""
+    counts = Work()
+    jobs._jobs[JOB] = replace(jobs._jobs[JOB], where={"type": "rss"}, is_promised=True)
+    jobs.register(
+        jobs.RowJob(
+            name="counts.count",
+            model=Source,
+            work=counts,
+            give_up=counts.give_up,
+            lease=timedelta(minutes=1),
+            where={"type": "hacker_news"},
+            can_wait=True,
+        )
+    )
+    work_leases.note_worker("one", {"tests": 4, "counts": 4})
+    waiting(workspace, 9)
+    (late,) = waiting(WorkspaceFactory())
+    Source.everywhere.filter(pk=late.pk).update(type="hacker_news")
+    assert {name for name, *_ in round_of(broker)} == {JOB}
+    assert dispatcher.run_round(broker) == (0, True)
+    began = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: began + dispatcher.PUT_OFF_MOST_SECONDS)
+    assert [subject for _, subject, _, _ in round_of(broker)] == [late.pk]
+
+
+def test_what_can_wait_is_queued_beside_what_is_promised_where_there_are_slots(work, broker, workspace):
+    jobs._jobs[JOB] = replace(jobs._jobs[JOB], can_wait=True)
+    (row,) = waiting(workspace)
+    assert [subject for _, subject, _, _ in round_of(broker)] == [row.pk]
+
+
 def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     """And a worker that takes one's queue is never sent the other's."""
     films = Work()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 
+from config.core.database.kept_plans import keyed_cursor
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -36,10 +38,12 @@ def update_each(
         ]
         for where, values in changes
     ]
-    with connection.cursor() as cursor:
-        if len(rows) == 1:
+    if len(rows) == 1:
+        with keyed_cursor(connection) as cursor:
             cursor.execute(one, rows[0])
-        elif connection.vendor == "postgresql":
+            return int(cursor.rowcount)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
             statement = f"{head}{', '.join([row] * len(rows))}{tail}"
             cursor.execute(statement, [value for given in rows for value in given])
         else:

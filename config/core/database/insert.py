@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connections
 
+from config.core.database.kept_plans import keyed_cursor
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,7 +40,7 @@ def _insert(rows: Sequence[Model], ending: str = "") -> int:
     values = [
         field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows for field in fields
     ]
-    with connection.cursor() as cursor:
+    with keyed_cursor(connection) if len(rows) == 1 else connection.cursor() as cursor:
         cursor.execute(f"{head}{', '.join([group] * len(rows))}{ending}", values)
         stored = int(cursor.rowcount)
     if stored == len(rows):

@@ -21,6 +21,8 @@ from django.db import connections
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators
 from django.db.transaction import TransactionManagementError
 
+from config.core.database.kept_plans import keyed_cursor
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -53,10 +55,13 @@ class Prepared(Generic[Row]):
     numbers, tuples) is part of the statement, and each combination is compiled once. `make` must use each value only
     as the operand of a filter. Its queryset gives instances, with annotations too, or `.values()`;
     the first time of each form it is asked as it is, so that one that refuses to answer still does.
+
+    PostgreSQL keeps its plan, which is right where the filters name keys; a list says `keeps_plan=False`.
     """
 
-    def __init__(self, make: Callable[..., QuerySet[Any, Row]]) -> None:
+    def __init__(self, make: Callable[..., QuerySet[Any, Row]], *, keeps_plan: bool = True) -> None:
         self._make = make
+        self._keeps_plan = keeps_plan
         self._forms: OrderedDict[Hashable, _Compiled] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -75,7 +80,7 @@ class Prepared(Generic[Row]):
         parameters = list(compiled.constants)
         for place, number in compiled.places:
             parameters[place] = _adapted(given[number], connection)
-        with connection.cursor() as cursor:
+        with keyed_cursor(connection) if self._keeps_plan else connection.cursor() as cursor:
             cursor.execute(compiled.sql, parameters)
             return compiled.read(cursor.fetchall())
 

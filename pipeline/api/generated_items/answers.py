@@ -154,18 +154,20 @@ def _shown(rows: Any, include: tuple[str, ...]) -> Any:
     return rows.values(*payloads.GENERATED_ITEM_LEAN_FIELDS, *columns)
 
 
-_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page)
+_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page, keeps_plan=False)
 _PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
-    )
+    ),
+    keeps_plan=False,
 )
 _ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
         .order_by("position", "id")
         .values(*payloads.ASSET_FIELDS)
-    )
+    ),
+    keeps_plan=False,
 )
 
 
