@@ -131,7 +131,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     assert (moved.due_at, moved.queue_id is not None) == (at(monday + timedelta(days=1), 17, 30), True)
     # Onto a day where something stands at its time: it stays where it is, and it is said why.
     card.drag_to(
-        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 60, "y": 4}
+        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 120, "y": 4}
     )
     page.get_by_text("Something else goes out there at that moment.").wait_for()
     assert reread(row).due_at == moved.due_at
@@ -210,3 +210,6 @@ def test_without_a_script_and_on_a_phone_a_form_moves_it(open_window, newsroom, 
     page.get_by_role("button", name="Reschedule").click()
     page.get_by_text("Moved to 06:15").wait_for()
     assert reread(row).due_at == at(next_week() + timedelta(days=1), 6, 15)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Moved back to 11:00").wait_for()
+    assert reread(row).due_at == at(next_week(), 11)

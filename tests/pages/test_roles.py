@@ -154,6 +154,7 @@ PAGES = {
     "calendar": "look",
     "calendar_fill": "edit",
     "calendar_move": "edit",
+    "calendar_move_back": "edit",
     "calendar_slot": "edit",
     "calendar_undo": "edit",
     "failures": "look",

@@ -295,9 +295,7 @@ def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iter
         post = new[place]
         for other in _neighbours_of(outlet, new, place):
             total += (
-                float("inf")
-                if is_same_story(post.traits, other.traits)
-                else _cost(post.traits, other.traits)
+                float("inf") if is_same_story(post.traits, other.traits) else _cost(post.traits, other.traits)
             )
     return total
 

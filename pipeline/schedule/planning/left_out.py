@@ -102,7 +102,9 @@ def _sentence(one: FilledOutlet, rule: str, max_per_calendar_day: int | None) ->
     if rule == "daily_cap":
         return f"its limit of {counted(outlet.cap_per_24_hours or 0, 'post')} in 24 hours is reached."
     if rule == "gap" and outlet.gap is not None:
-        return f"its other slots are less than {_length(outlet.gap)} from another post, the gap that it keeps."
+        return (
+            f"its other slots are less than {_length(outlet.gap)} from another post, the gap that it keeps."
+        )
     return _SENTENCES[rule]
 
 

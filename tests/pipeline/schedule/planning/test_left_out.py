@@ -75,7 +75,9 @@ def test_one_story_beside_itself_is_named():
     ("is_paused", "said"), [(True, "its queue is paused."), (False, "its queue has no slot on these days.")]
 )
 def test_an_outlet_without_slots_says_which_kind(is_paused, said):
-    assert set(messages(pair(), PlannerOutlet("a", ()), is_paused=is_paused).values()) == {f"Outlet a: {said}"}
+    assert set(messages(pair(), PlannerOutlet("a", ()), is_paused=is_paused).values()) == {
+        f"Outlet a: {said}"
+    }
 
 
 def test_an_outlet_that_rests_says_so():
