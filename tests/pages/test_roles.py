@@ -366,6 +366,7 @@ ELSEWHERE = {
         "subscribe",
         "unsubscribe",
         "feed",
+        "feed_page",
         "short_link",
         "media",
     },

@@ -163,11 +163,14 @@ def _facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ..
 
 def _page(item: GeneratedItem) -> SafeString:
     """The body as sanitised HTML, its headings below the page's own."""
-    schemes = {"http", "https", "mailto"}
-    html = nh3.clean(to_html(item.body, item.body_format), tags=_SHOWN_TAGS, url_schemes=schemes)
     # An article stands under its headline, which is a heading of the third level; a letter under the page's second.
-    top = 4 if item.bucket == "blog" else 3
-    return mark_safe(_lowered(html, top))  # noqa: S308  sanitised just above
+    return shown_html(to_html(item.body, item.body_format), top=4 if item.bucket == "blog" else 3)
+
+
+def shown_html(html: str, *, top: int) -> SafeString:
+    """Without pictures from elsewhere, sanitised, and with its highest heading at level `top`."""
+    shown = nh3.clean(html, tags=_SHOWN_TAGS, url_schemes={"http", "https", "mailto"})
+    return mark_safe(_lowered(shown, top))  # noqa: S308  sanitised just above
 
 
 def _lowered(html: str, top: int) -> str:
