@@ -20,7 +20,7 @@ from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import click_counts
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items.preview import shown_html
+from pipeline.pages.items.preview import OTHER_SIZE, shown_html
 from pipeline.payloads import feed_addresses, feed_page_address
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
@@ -109,7 +109,7 @@ def feed_page(request: HttpRequest, secret: str) -> HttpResponse:
         raise Http404
     context = {
         "title": _title(outlet),
-        "posts": [_post(entry) for entry in _entries(outlet)],
+        "posts": [_post(entry) for entry in _entries(outlet, with_other_sizes=False)],
         "feeds": feed_addresses(secret),
         "types": {form: media_type for form, (_render, media_type) in FORMS.items()},
         "zone": outlet.workspace.timezone,
@@ -159,7 +159,7 @@ def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
     return since is not None and int(updated) <= since
 
 
-def _entries(outlet: Outlet) -> list[FeedEntry]:
+def _entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry]:
     most = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
     rows = list(
         Publication.everywhere.published()
@@ -173,6 +173,9 @@ def _entries(outlet: Outlet) -> list[FeedEntry]:
     }
     files: dict[UUID, list[Enclosure]] = {}
     assets = Asset.everywhere.filter(item_id__in=[row.item_id for row in rows], revoked_at=None)
+    if not with_other_sizes:
+        # Of a picture that a page shows once.
+        assets = assets.exclude(role=OTHER_SIZE)
     for asset in assets.order_by("position", "id"):
         url = payloads.asset(payloads.row_of(asset))["url"]
         files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))

@@ -76,11 +76,11 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
         decisions.approve(item, by="bob", now=timezone.now())
     page.reload()
     page.get_by_role("heading", name="5 posts").wait_for()
-    page.get_by_text("3 posts are approved by nobody").wait_for()
+    page.get_by_text("3 posts haven't been approved").wait_for()
     look_over(page, "fill")
     boxes = page.get_by_role("checkbox", name="Schedule ")
     assert [box.is_checked() for box in boxes.all()].count(True) == 2
-    page.get_by_label("Select posts that nobody has approved too").check()
+    page.get_by_label("Also select posts that haven't been approved").check()
     follow(page, page.get_by_role("button", name="Preview"))
     assert all(box.is_checked() for box in boxes.all())
     page.get_by_role("checkbox", name="Schedule Rye keeps").uncheck()

@@ -319,7 +319,7 @@ def test_what_nobody_has_approved_is_shown_and_not_ticked(editor, newsroom, feed
         "To review",
         "Edited since approval",
     ]
-    assert "2 posts are approved by nobody, so they aren't selected." in shown.content.decode()
+    assert "2 posts haven't been approved, so they aren't selected." in shown.content.decode()
     shown = editor.get(at(newsroom, "calendar_fill"), {"days": 7, "unapproved": "on"})
     assert list(boxes(shown).values()) == [True, True, True]
     assert "Scheduling approves them." in shown.content.decode()
@@ -634,13 +634,13 @@ def test_a_slot_says_what_nobody_has_approved(editor, newsroom, feed):
     approved, waiting = items(newsroom, 2)
     decisions.approve(approved, by="bob", now=NOW)
     html = editor.get(slot_address(newsroom, feed)).content.decode()
-    assert "Some of these are approved by nobody. Scheduling one approves it." in html
+    assert "Some of these haven't been approved. Scheduling one approves it." in html
     assert re.findall(r'aria-label="((?:Approve and s|S)chedule [^"]*)"', html) == [
         f"Schedule {approved.title}",
         f"Approve and schedule {waiting.title}",
     ]
     decisions.approve(waiting, by="bob", now=NOW)
-    assert "approved by nobody" not in editor.get(slot_address(newsroom, feed)).content.decode()
+    assert "haven't been approved" not in editor.get(slot_address(newsroom, feed)).content.decode()
 
 
 def test_a_slot_takes_no_item_that_has_changed_meanwhile(editor, newsroom, feed):

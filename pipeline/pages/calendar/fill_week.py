@@ -65,7 +65,7 @@ class FillForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     unapproved = forms.BooleanField(
-        label=gettext_lazy("Select posts that nobody has approved too"), required=False
+        label=gettext_lazy("Also select posts that haven't been approved"), required=False
     )
 
     def __init__(self, *args: Any, outlets: Sequence[Outlet], **kwargs: Any) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN_TAGS: Final = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 _HEADING: Final = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _NOTHING: Final = SafeString()
-_OTHER_SIZE: Final = "alternative"
+OTHER_SIZE: Final = "alternative"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def preview_of(
     frames = tuple(one for one in stills if one.role.startswith("frame"))
     video = next((one for one in files if one.mime_type.startswith("video/")), None)
     poster = next((one for one in stills if one.role in {"thumbnail", "poster"}), None)
-    others = tuple(one for one in stills if one.role == _OTHER_SIZE)
+    others = tuple(one for one in stills if one.role == OTHER_SIZE)
     beside = {*frames, *others, poster if video is not None else None}
     pictures = [one for one in stills if one not in beside]
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
