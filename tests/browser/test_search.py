@@ -47,6 +47,31 @@ def test_search_for_everything(page, db):
     expect(field).to_be_focused()
 
 
+def test_nothing_typed_is_lost_while_the_search_is_slow(page, db):
+    """However long the service takes, the field is there with the key, and each letter is in it."""
+    alice = person("alice@example.test", "Alice")
+    newsroom = workspaces.create("Newsroom", owner=alice)
+    workspaces.whitelist(newsroom, "operator@example.test")
+    Source.everywhere.create(workspace=newsroom, name="Clipper feed", type="webhook")
+    log_in(page, alice, f"/w/{encode('ws', newsroom.pk)}/")
+    held = []
+    page.route("**/search*", lambda route: held.append(route))  # noqa: PLW0108  it reads a function's parameters
+    field = page.get_by_role("combobox", name="Search")
+    page.keyboard.press("/")
+    # "c" alone would lead to Create.
+    page.keyboard.type("clipper")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("clipper")
+    page.keyboard.press("Control+k")
+    expect(field).to_have_value("clipper")
+    page.unroute("**/search*")
+    for route in held:
+        route.continue_()
+    field.press("Backspace")
+    expect(page.locator("#found [role=option]").first).to_contain_text("Clipper feed")
+    expect(field).to_be_focused()
+
+
 def test_keys_of_every_page(page, db):
     alice = person("alice@example.test", "Alice")
     newsroom = workspaces.create("Newsroom", owner=alice)
