@@ -80,10 +80,10 @@ class Proposal:
 
 
 _WHY: Final = {
-    "held": "It is held; approve it first.",
-    "approval_required": "The workspace asks for an approval first.",
-    "variant": "Another variant of its group goes before it.",
-    "no_outlet": "It names no outlet that takes it and is filled.",
+    "held": "It is on hold. Approve it first.",
+    "approval_required": "This workspace publishes only what is approved. Approve it first.",
+    "variant": "Another variant of it goes first.",
+    "no_outlet": "None of its outlets is in this plan and takes its format.",
 }
 
 
