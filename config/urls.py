@@ -21,7 +21,7 @@ from config.operations import metrics as metrics_page
 from pipeline.inbound.views import inbound, returned_mail
 from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters
-from pipeline.pages.public_feed import feed
+from pipeline.pages.public_feed import feed, feed_page
 from pipeline.pages.short_links import short_link
 from pipeline.pages.websub import hub_calls
 
@@ -56,6 +56,7 @@ urlpatterns = [
     re_path(rf"^subscribe/(?P<secret>{SECRET_22})$", newsletters.subscribe, name="subscribe"),
     re_path(rf"^u/(?P<token>{TOKEN_32})$", newsletters.unsubscribe, name="unsubscribe"),
     re_path(rf"^feeds/(?P<secret>{SECRET_22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
+    re_path(rf"^posts/(?P<secret>{SECRET_22})$", feed_page, name="feed_page"),
     re_path(rf"^l/(?P<code>{CODE_12})$", short_link, name="short_link"),
     re_path(rf"^media/(?P<secret>{SECRET_22})/(?P<name>[^/\x00]{{1,120}})$", media, name="media"),
     path("openapi.json", openapi_public),

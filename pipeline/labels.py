@@ -120,6 +120,8 @@ TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("To review"))
 HELD: Final = Badge("warn", "circle-pause", gettext_lazy("On hold"))
 APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
 """What is ready, told apart by whether somebody has decided on it."""
+EDITED_SINCE: Final = Badge("warn", "pencil", gettext_lazy("Edited since approval"))
+"""In place of `APPROVED` where a post is about to be promised: the newest words are approved by nobody."""
 
 
 def of_status(status: str, *, is_approved: bool, is_held: bool) -> Badge:
@@ -134,6 +136,12 @@ def of_item(item: GeneratedItem) -> Badge:
     badge = of_status(item.status, is_approved=item.is_approved, is_held=bool(item.held))
     percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
     return badge._replace(label=_("Generating: %(percent)s %%") % {"percent": percent}) if percent else badge
+
+
+def of_promise(item: GeneratedItem) -> Badge:
+    """That of an item that is about to be scheduled: an approval of former words is none of the newest."""
+    is_edited_since = item.is_approved and not item.is_approved_as_it_is
+    return EDITED_SINCE if is_edited_since else of_item(item)
 
 
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:

@@ -693,6 +693,11 @@ def feed_addresses(secret: str) -> dict[str, str]:
     }
 
 
+def feed_page_address(secret: str) -> str:
+    """The feed as a page for people; an entry's id is the fragment that leads to it."""
+    return f"{settings.PUBLIC_URL}/posts/{secret}"
+
+
 PERSONA_FIELDS: Final = (
     "id",
     "name",

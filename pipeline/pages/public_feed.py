@@ -1,13 +1,15 @@
-"""A workspace's own public feed: Atom, RSS and JSON Feed at an unguessable address."""
+"""A workspace's own public feed at an unguessable address: Atom, RSS and JSON Feed, and a page for people."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
 from django.utils.http import http_date, parse_http_date_safe
+from django.views.decorators.http import require_safe
 
 from config.core import ids
 from config.core.clock import utc_now
@@ -18,7 +20,8 @@ from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import click_counts
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.payloads import feed_addresses
+from pipeline.pages.items.preview import OTHER_SIZE, shown_html
+from pipeline.payloads import feed_addresses, feed_page_address
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
     ATOM_TYPE,
@@ -45,6 +48,8 @@ FORMS: Final = {
     "rss": (render_rss, RSS_TYPE),
     "json": (render_json_feed, JSON_TYPE),
 }
+SHOWN_AS_PAGE: Final = frozenset({"atom", "rss"})
+"""In place of these a browser's window is led to the page."""
 MAX_AGE_SECONDS: Final = 60
 
 
@@ -52,12 +57,13 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     """The newest published items; 304 where the reader has them, 404 for an address that was never given out."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    there = Outlet.everywhere.filter(secret=secret, deleted_at=None)
-    # A workspace that was deleted is gone at once, however long its erasing takes.
-    outlet = there.filter(workspace__deleted_at=None).select_related("workspace").first()
-    platform = platform_if_known(outlet.platform) if outlet is not None else None
-    if outlet is None or platform is None or not platform.is_own_feed:
+    outlet = _outlet(secret)
+    if outlet is None:
         raise NotFound
+    if form in SHOWN_AS_PAGE and request.headers.get("Sec-Fetch-Dest") == "document":
+        # A person follows a link: only a browser says so, and only of a window. The fragment comes along.
+        leads_to = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
+        return HttpResponse(status=303, headers=leads_to)
     if request.method == "GET" and click_counts.is_reader(request.headers):
         click_counts.count_fetch(outlet, utc_now())
     entries = _entries(outlet)
@@ -66,7 +72,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     body = render(
         FeedMeta(
             id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
-            title=str(outlet.config.get("title") or outlet.workspace.name),
+            title=_title(outlet),
             self_url=feed_addresses(secret)[form],
             home_url=settings.PUBLIC_URL,
             updated=updated,
@@ -95,6 +101,55 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     return HttpResponse(body, content_type=media_type, headers=headers)
 
 
+@require_safe
+def feed_page(request: HttpRequest, secret: str) -> HttpResponse:
+    """The same entries as a page: browsers show a feed as bare XML."""
+    outlet = _outlet(secret)
+    if outlet is None:
+        raise Http404
+    context = {
+        "title": _title(outlet),
+        "posts": [_post(entry) for entry in _entries(outlet, with_other_sizes=False)],
+        "feeds": feed_addresses(secret),
+        "types": {form: media_type for form, (_render, media_type) in FORMS.items()},
+        "zone": outlet.workspace.timezone,
+    }
+    answer = render(request, "pages/feed.html", context)
+    # What is public by its secret address alone is nothing for a search engine.
+    answer["X-Robots-Tag"] = "noindex, nofollow"
+    return answer
+
+
+def _post(entry: FeedEntry) -> dict[str, Any]:
+    """What the page shows of an entry: its files by how a browser shows them, at addresses of this site."""
+    files: dict[str, list[tuple[str, str]]] = {"image": [], "video": [], "audio": [], "other": []}
+    for one in entry.enclosures:
+        kind = one.mime_type.partition("/")[0]
+        address = one.url.removeprefix(settings.PUBLIC_URL)
+        files[kind if kind in files else "other"].append((address, address.rpartition("/")[2]))
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "body": shown_html(entry.content_html, top=3),
+        "published_at": entry.published_at,
+        "language": entry.language,
+        "files": files,
+    }
+
+
+def _outlet(secret: str) -> Outlet | None:
+    """The feed with this secret; None where there is none, or its workspace was deleted."""
+    there = Outlet.everywhere.filter(secret=secret, deleted_at=None)
+    # A workspace that was deleted is gone at once, however long its erasing takes.
+    outlet: Outlet | None = there.filter(workspace__deleted_at=None).select_related("workspace").first()
+    platform = platform_if_known(outlet.platform) if outlet is not None else None
+    return outlet if platform is not None and platform.is_own_feed else None
+
+
+def _title(outlet: Outlet) -> str:
+    return str(outlet.config.get("title") or outlet.workspace.name)
+
+
 def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
     wanted = request.META.get("HTTP_IF_NONE_MATCH")
     if wanted is not None:
@@ -104,7 +159,7 @@ def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
     return since is not None and int(updated) <= since
 
 
-def _entries(outlet: Outlet) -> list[FeedEntry]:
+def _entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry]:
     most = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
     rows = list(
         Publication.everywhere.published()
@@ -118,6 +173,9 @@ def _entries(outlet: Outlet) -> list[FeedEntry]:
     }
     files: dict[UUID, list[Enclosure]] = {}
     assets = Asset.everywhere.filter(item_id__in=[row.item_id for row in rows], revoked_at=None)
+    if not with_other_sizes:
+        # Of a picture that a page shows once.
+        assets = assets.exclude(role=OTHER_SIZE)
     for asset in assets.order_by("position", "id"):
         url = payloads.asset(payloads.row_of(asset))["url"]
         files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))

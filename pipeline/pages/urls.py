@@ -177,6 +177,7 @@ urlpatterns = [
     page_path("calendar/fill", calendar_fill_week.calendar_fill, "calendar_fill"),
     page_path("calendar/plans/<pln:pln>/undo", calendar_fill_week.calendar_undo, "calendar_undo"),
     page_path("calendar/<pub:pub>", calendar_move.calendar_move, "calendar_move"),
+    page_path("calendar/<pub:pub>/back", calendar_move.calendar_move_back, "calendar_move_back"),
     page_path("failures/", failure_page.failures, "failures"),
     page_path("failures/clear", failure_actions.failures_clear, "failures_clear"),
     page_path("failures/undo", failure_actions.failures_undo, "failures_undo"),

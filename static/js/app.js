@@ -53,12 +53,16 @@ function releaseForms() {
 }
 
 // A link with data-dialog opens its page's content in a dialog; the browser traps the focus and closes it on Escape.
+let asked = 0;
 async function openDialog(link) {
+  const number = ++asked;
   const answer = await fetch(link.href, { headers: { "X-Dialog": "1" }, credentials: "same-origin" });
   const text = await answer.text();
   // A whole page came instead of its content: a log-in, or an error. The browser shows it by itself.
   if (!answer.ok || text.trimStart().toLowerCase().startsWith("<!doctype")) { location.assign(link.href); return; }
   const dialog = document.getElementById("dialog");
+  // Another one was opened meanwhile: what is typed into it stays.
+  if (number !== asked || (dialog.open && !dialog.contains(link))) return;
   dialog.innerHTML = text;
   const heading = dialog.querySelector("h1, h2");
   if (heading) { heading.id = "dialog-title"; dialog.setAttribute("aria-labelledby", "dialog-title"); }

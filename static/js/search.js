@@ -33,24 +33,37 @@ async function find() {
   choose(options()[0]);
 }
 
+// The field is there at once, so that no letter goes to the page while the first results are on their way.
 function open() {
-  const shown = (part) => part.getClientRects().length > 0;
-  if (document.querySelector("dialog[open]") || (field() && shown(field()))) { field()?.focus(); return; }
-  [...document.querySelectorAll("[data-search]")].find(shown)?.click();
+  const isShown = field()?.getClientRects().length > 0;
+  if (document.querySelector("dialog[open]") || isShown) { field()?.focus(); return; }
+  showDialog(document.querySelector("[data-finder]"), document.activeElement);
+  find();
+}
+
+function showDialog(template, opener) {
+  const dialog = document.getElementById("dialog");
+  dialog.replaceChildren(template.content.cloneNode(true));
+  const heading = dialog.querySelector("h1, h2");
+  heading.id = "dialog-title";
+  dialog.setAttribute("aria-labelledby", "dialog-title");
+  dialog.returnFocus = opener;
+  dialog.showModal();
 }
 
 // The page for reviews has a list of its own.
 function listKeys() {
-  const dialog = document.getElementById("dialog");
   const list = document.querySelector("[data-shortcuts]");
   if (!list || document.querySelector("dialog[open], [data-keys]")) return;
-  dialog.replaceChildren(list.content.cloneNode(true));
-  const heading = dialog.querySelector("h2");
-  heading.id = "dialog-title";
-  dialog.setAttribute("aria-labelledby", "dialog-title");
-  dialog.returnFocus = document.activeElement;
-  dialog.showModal();
+  showDialog(list, document.activeElement);
 }
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-search]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  open();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented) return;

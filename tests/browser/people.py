@@ -51,9 +51,12 @@ def go_to(page, *labels):
     """By the navigation: a section, then one of its tabs."""
     for label in labels:
         page.locator("main").wait_for()
-        links = page.locator(".sidebar, .tabs, .settings-list").get_by_role("link", name=label)
+        links = page.locator(".sidebar, .tabs, .tab-menu, .settings-list").get_by_role("link", name=label)
         # The name of the service beside its mark is a link too.
         link = links.filter(has_not=page.locator("img")).locator("visible=true")
+        tabs = page.locator(".tab-menu > summary")
+        if not link.count() and tabs.is_visible():
+            tabs.click()
         menu = page.locator(".drawer > summary")
         if not link.count() and menu.is_visible():
             menu.click()

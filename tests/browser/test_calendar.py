@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from config.core.ids import encode
 from pipeline.models import Outlet, Publication, PublishQueue, WeekPlan
+from pipeline.review import decisions
 from pipeline.schedule import queues, series
 from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import make_items, make_stage, promise, reread
@@ -71,10 +72,17 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     follow(page, page.get_by_role("link", name="Fill week"))
     page.get_by_role("heading", name="Nothing to schedule").wait_for()
     look_over(page, "fill-empty")
-    items(newsroom)
+    for item in items(newsroom)[:2]:
+        decisions.approve(item, by="bob", now=timezone.now())
     page.reload()
     page.get_by_role("heading", name="5 posts").wait_for()
+    page.get_by_text("3 posts haven't been approved").wait_for()
     look_over(page, "fill")
+    boxes = page.get_by_role("checkbox", name="Schedule ")
+    assert [box.is_checked() for box in boxes.all()].count(True) == 2
+    page.get_by_label("Also select posts that haven't been approved").check()
+    follow(page, page.get_by_role("button", name="Preview"))
+    assert all(box.is_checked() for box in boxes.all())
     page.get_by_role("checkbox", name="Schedule Rye keeps").uncheck()
     page.get_by_role("button", name="Schedule selected").click()
     page.get_by_text("4 posts scheduled.").wait_for()
@@ -96,7 +104,7 @@ def test_an_item_is_chosen_for_a_free_slot(open_window, newsroom, feed):
     cell.get_by_role("link", name="Free slot at 09:00").click()
     page.get_by_role("heading", name="Schedule an item").wait_for()
     look_over(page, "free-slot")
-    follow(page, page.get_by_role("button", name=f"Schedule {TITLES[0]}"))
+    follow(page, page.get_by_role("button", name=f"Approve and schedule {TITLES[0]}"))
     page.get_by_text("Scheduled for Own feed on").wait_for()
     cell.locator(".event", has_text=TITLES[0]).wait_for()
     assert Publication.everywhere.get().due_at == at(monday, 9)
@@ -123,7 +131,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     assert (moved.due_at, moved.queue_id is not None) == (at(monday + timedelta(days=1), 17, 30), True)
     # Onto a day where something stands at its time: it stays where it is, and it is said why.
     card.drag_to(
-        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 60, "y": 4}
+        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 120, "y": 4}
     )
     page.get_by_text("Something else goes out there at that moment.").wait_for()
     assert reread(row).due_at == moved.due_at
@@ -202,3 +210,6 @@ def test_without_a_script_and_on_a_phone_a_form_moves_it(open_window, newsroom, 
     page.get_by_role("button", name="Reschedule").click()
     page.get_by_text("Moved to 06:15").wait_for()
     assert reread(row).due_at == at(next_week() + timedelta(days=1), 6, 15)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Moved back to 11:00").wait_for()
+    assert reread(row).due_at == at(next_week(), 11)

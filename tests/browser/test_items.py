@@ -124,6 +124,8 @@ def test_from_the_list_to_the_sentence_of_the_source(open_window, newsroom, stag
     log_in(page, newsroom.alice)
     go_to(page, "Content")
     look_over(page, "items")
+    if phone:
+        page.locator("summary", has_text="Search and filter").click()
     page.get_by_label("Status").select_option("ready")
     with page.expect_navigation():
         page.get_by_role("button", name="Show", exact=True).click()

@@ -47,6 +47,39 @@ def test_search_for_everything(page, db):
     expect(field).to_be_focused()
 
 
+def test_nothing_typed_is_lost_while_the_search_is_slow(page, db):
+    """However long the service takes, the field is there with the key, and each letter is in it."""
+    alice = person("alice@example.test", "Alice")
+    newsroom = workspaces.create("Newsroom", owner=alice)
+    workspaces.whitelist(newsroom, "operator@example.test")
+    Source.everywhere.create(workspace=newsroom, name="Clipper feed", type="webhook")
+    log_in(page, alice, f"/w/{encode('ws', newsroom.pk)}/")
+    held, is_slow = [], True
+
+    def hold(route):
+        if is_slow:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/search*", hold)
+    field = page.get_by_role("combobox", name="Search")
+    page.keyboard.press("/")
+    # "c" alone would lead to Create.
+    page.keyboard.type("clipper")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("clipper")
+    page.keyboard.press("Control+k")
+    expect(field).to_have_value("clipper")
+    assert held
+    is_slow = False
+    for route in held:
+        route.continue_()
+    field.press("Backspace")
+    expect(page.locator("#found [role=option]").first).to_contain_text("Clipper feed")
+    expect(field).to_be_focused()
+
+
 def test_keys_of_every_page(page, db):
     alice = person("alice@example.test", "Alice")
     newsroom = workspaces.create("Newsroom", owner=alice)

@@ -53,7 +53,7 @@ def drawn(answer, name):
 def test_an_empty_workspace_is_told_what_to_do(owner, newsroom):
     text = owner.get(at(newsroom)).content.decode()
     assert "Nothing was published yet" in text
-    assert "Publish an item" in text
+    assert "Review items" in text
     assert "data-chart=" not in text
     # There is nothing to take along.
     assert "analytics.csv" not in text

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import workspaces
 from config.core.ids import encode, uuid7
+from pipeline import publish
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
 from pipeline.pages.calendar import queries as board
 from pipeline.pages.calendar.date_range import date_range_of
@@ -42,6 +43,10 @@ def editor(editor, newsroom, posts):
 @pytest.fixture
 def feed(newsroom):
     return Outlet.everywhere.get(workspace=newsroom, platform="feed")
+
+
+def digests(cell):
+    return [(one.time, one.name) for one in cell.planned]
 
 
 def items(workspace, count):
@@ -250,7 +255,7 @@ def test_a_zone_that_was_dropped_and_a_blackout_without_an_end_break_nothing(edi
     assert [editor.get(page).status_code for page in pages] == [200] * 4
     usual.update(timezone="Europe/Atlantis")
     type(row).everywhere.filter(pk=row.pk).update(timezone="Europe/Atlantis")
-    planned = [cell.planned for cell in editor.get(pages[0]).context["board"].days]
+    planned = [digests(cell) for cell in editor.get(pages[0]).context["board"].days]
     assert planned == [[]] * 7
     assert [editor.get(page).status_code for page in pages] == [200] * 4
 
@@ -258,10 +263,10 @@ def test_a_zone_that_was_dropped_and_a_blackout_without_an_end_break_nothing(edi
 def test_a_series_that_was_ended_makes_nothing_any_more(editor, newsroom, feed):
     given = {"name": "Weekly", "slots": [{"weekday": 4, "time": "08:30"}]}
     row = series.create(newsroom, given, test=False, now=NOW, by="alice")
-    planned = [cell.planned for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
+    planned = [digests(cell) for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
     assert planned == [[]] * 4 + [[("08:30", "Weekly")]] + [[]] * 2
     series.delete(row, now=NOW)
-    planned = [cell.planned for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
+    planned = [digests(cell) for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
     assert planned == [[]] * 7
 
 
@@ -288,6 +293,53 @@ def test_a_week_is_shown_scheduled_and_taken_back(editor, newsroom, feed):
     taken = editor.post(at(newsroom, "calendar_undo", pln=plan.pk))
     assert said(taken)[-1] == "2 posts unscheduled."
     assert not Publication.everywhere.filter(status="scheduled").exists()
+
+
+def boxes(answer):
+    """By an item's public id whether its line is ticked."""
+    found = re.findall(r'name="entry" value="(gen_\w+) [^"]*"( checked)?>', answer.content.decode())
+    return {name: bool(is_ticked) for name, is_ticked in found}
+
+
+def test_what_nobody_has_approved_is_shown_and_not_ticked(editor, newsroom, feed):
+    approved, waiting, edited = items(newsroom, 3)
+    decisions.approve(approved, by="bob", now=NOW)
+    # As words that were edited after their approval.
+    GeneratedItem.everywhere.filter(pk=edited.pk).update(
+        approved_revision=edited.revision - 1, approved_at=NOW, approved_by="bob"
+    )
+    shown = editor.get(at(newsroom, "calendar_fill"))
+    names = [encode("gen", row.pk) for row in (approved, waiting, edited)]
+    assert [boxes(shown)[name] for name in names] == [True, False, False]
+    labels = {
+        line["item"]: str(line["badge"].label) for _day, lines in shown.context["days"] for line in lines
+    }
+    assert [labels[row.pk] for row in (approved, waiting, edited)] == [
+        "Approved",
+        "To review",
+        "Edited since approval",
+    ]
+    assert "2 posts haven't been approved, so they aren't selected." in shown.content.decode()
+    shown = editor.get(at(newsroom, "calendar_fill"), {"days": 7, "unapproved": "on"})
+    assert list(boxes(shown).values()) == [True, True, True]
+    assert "Scheduling approves them." in shown.content.decode()
+
+
+def test_items_with_one_reason_stand_below_it_once(editor, newsroom, feed):
+    made = items(newsroom, 5)
+    Outlet.everywhere.filter(pk=feed.pk).update(gap_minutes=7 * 24 * 60)
+    shown = editor.get(at(newsroom, "calendar_fill"))
+    ((why, rows),) = shown.context["left"]
+    assert (
+        why == "Own feed: its other slots are less than 168 hours from another post, the gap that it keeps."
+    )
+    assert (len(rows), len(made)) == (4, 5)
+    assert shown.content.decode().count("the gap that it keeps") == 1
+
+
+def test_what_was_asked_for_stays_where_nothing_is_ticked(editor, newsroom, feed):
+    answer = editor.post(f"{at(newsroom, 'calendar_fill')}?days=14&a_day=2", {})
+    assert answer["Location"] == f"{at(newsroom, 'calendar_fill')}?days=14&a_day=2"
 
 
 def test_what_changed_meanwhile_is_told(editor, newsroom, feed):
@@ -327,6 +379,76 @@ def test_a_form_moves_it_on_the_workspaces_clocks(editor, newsroom, feed):
         "2027-03-29T10:30:00",
         "Europe/Berlin",
     )
+
+
+def undo_in(answer):
+    """The address and the note of the undo that the message offers; none where it offers none."""
+    found = re.search(r'action="([^"]+)".*name="undo" value="([^"]+)"', said(answer)[-1])
+    return found and found.groups()
+
+
+def test_a_move_is_taken_back_to_the_letter(editor, newsroom, feed):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=1, minutes=7))
+    before = publish.snapshot(row.item)
+    fields = {"at": "2027-03-29T07:00:00+00:00", "version": str(row.version)}
+    moved = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
+    address, note = undo_in(moved)
+    assert publish.snapshot(row.item) != before
+    back = editor.post(address, {"undo": note})
+    assert said(back)[-1] == "Moved back to 13:07, 25 March."
+    assert back["Location"] == f"{at(newsroom, 'calendar')}?view=week&on=2027-03-25"
+    assert publish.snapshot(row.item) == before
+    again = editor.post(address, {"undo": note})
+    assert said(again)[-1] == "Changed since it was moved, so it stays where it is."
+
+
+def test_what_changed_after_a_move_stays(editor, newsroom, feed):
+    one, other = (
+        promise(item, feed, publish_at=NOW + timedelta(days=day))
+        for day, item in enumerate(items(newsroom, 2), start=1)
+    )
+    address = at(newsroom, "calendar_move", pub=one.pk)
+    fields = {"local_time": "2027-03-29T10:30", "version": str(one.version)}
+    undo, note = undo_in(editor.post(address, fields))
+    editor.post(address, {"local_time": "2027-03-30T10:30", "version": str(reread(one).version)})
+    for where, what, why in (
+        (undo, note, "Changed since it was moved, so it stays where it is."),
+        (undo, f"{note}x", "This can't be undone any more."),
+        (at(newsroom, "calendar_move_back", pub=other.pk), note, "This can't be undone any more."),
+    ):
+        assert said(editor.post(where, {"undo": what}))[-1] == why
+    assert reread(one).due_at == datetime(2027, 3, 30, 8, 30, tzinfo=UTC)
+    assert reread(other).due_at == NOW + timedelta(days=2)
+
+
+def test_a_time_that_has_passed_does_not_come_back(editor, newsroom, feed):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(hours=1))
+    address = at(newsroom, "calendar_move", pub=row.pk)
+    fields = {"local_time": "2027-03-29T10:30", "version": str(row.version)}
+    undo, note = undo_in(editor.post(address, fields))
+    with time_machine.travel(NOW + timedelta(hours=2), tick=False):
+        assert said(editor.post(undo, {"undo": note}))[-1] == "Its former time has passed."
+    # What is late has no undo: it would be late again.
+    Publication.everywhere.filter(pk=row.pk).update(due_at=NOW - timedelta(hours=1))
+    fields = {"local_time": "2027-03-30T10:30", "version": str(reread(row).version)}
+    moved = editor.post(address, fields)
+    assert (said(moved)[-1], undo_in(moved)) == ("Moved to 10:30, 30 March.", None)
+
+
+def test_a_day_stands_in_order_of_time(editor, newsroom, feed):
+    """Posts, free slots and digests by one clock, in every view."""
+    promise(items(newsroom, 1)[0], feed, publish_at=datetime(2027, 3, 26, 9, 30, tzinfo=UTC))
+    series.create(newsroom, {"name": "Noon", "slots": [{"weekday": 4, "time": "11:00"}]}, test=False, now=NOW)
+    week = editor.get(at(newsroom, "calendar"), {"on": "2027-03-26"}).content.decode()
+    cell = re.search(rf'<td data-day="2027-03-26" data-lane="{feed.pk}".*?</td>', week, re.DOTALL)[0]
+    assert re.findall(r">(\d\d:\d\d)<", cell) == ["09:00", "10:30", "12:00", "17:00"]
+    for view in ("month", "day"):
+        html = editor.get(at(newsroom, "calendar"), {"view": view, "on": "2027-03-26"}).content.decode()
+        agenda = html[html.index("Friday, 26 March</h3>") :]
+        day = (
+            re.search(r'<td data-day="2027-03-26".*?</td>', html, re.DOTALL)[0] if view == "month" else agenda
+        )
+        assert re.findall(r"<time[^>]*>(\d\d:\d\d)<", day)[:2] == ["10:30", "11:00"], view
 
 
 def test_a_slot_stays_a_slot(editor, newsroom, feed):
@@ -506,6 +628,19 @@ def test_an_item_is_put_into_a_free_slot_and_taken_back(editor, newsroom, feed):
     assert re.search(r"Scheduled for Own feed on \d+ \w{3}, \d\d:\d\d\.", html)
     assert "Undo" in html
     assert "2027-03-25T08%3A00" not in html
+
+
+def test_a_slot_says_what_nobody_has_approved(editor, newsroom, feed):
+    approved, waiting = items(newsroom, 2)
+    decisions.approve(approved, by="bob", now=NOW)
+    html = editor.get(slot_address(newsroom, feed)).content.decode()
+    assert "Some of these haven't been approved. Scheduling one approves it." in html
+    assert re.findall(r'aria-label="((?:Approve and s|S)chedule [^"]*)"', html) == [
+        f"Schedule {approved.title}",
+        f"Approve and schedule {waiting.title}",
+    ]
+    decisions.approve(waiting, by="bob", now=NOW)
+    assert "haven't been approved" not in editor.get(slot_address(newsroom, feed)).content.decode()
 
 
 def test_a_slot_takes_no_item_that_has_changed_meanwhile(editor, newsroom, feed):

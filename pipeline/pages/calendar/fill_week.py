@@ -20,6 +20,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, read_moment
 from config.core.errors import AppError
 from config.core.ids import decode, encode
+from pipeline import labels
 from pipeline.models import Bucket, Outlet, WeekPlan
 from pipeline.schedule import planning
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
     from django.utils.functional import _StrPromise
+
+    from pipeline.models import GeneratedItem
 
 DAYS_OFFERED: Final = (7, 14, 28)
 A_DAY_OFFERED: Final = (1, 2, 3, 5)
@@ -60,6 +63,9 @@ class FillForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Leave empty for all"),
         widget=forms.CheckboxSelectMultiple,
+    )
+    unapproved = forms.BooleanField(
+        label=gettext_lazy("Also select posts that haven't been approved"), required=False
     )
 
     def __init__(self, *args: Any, outlets: Sequence[Outlet], **kwargs: Any) -> None:
@@ -99,27 +105,28 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     if form.is_valid():
         with report_errors(request, form):
             found = planning.propose(place.workspace, form.plan_request(now), test=False, now=now)
-            context |= _context_of(place, found)
+            context |= _context_of(place, found, is_all_ticked=form.cleaned_data["unapproved"])
     return render(request, "pages/calendar/fill.html", context)
 
 
-def _context_of(place: Place, found: planning.Proposal) -> dict[str, Any]:
-    """What the template shows of a proposal: its lines by day, and what is left out."""
+def _context_of(place: Place, found: planning.Proposal, *, is_all_ticked: bool) -> dict[str, Any]:
+    """What the template shows of a proposal: its lines by day, and what is left out by its reason."""
     zone = ZoneInfo(place.workspace.timezone)
     lines = [_line(entry, zone) for entry in found.entries]
     if all(line["alike"] for line in lines):
         # What all of them share tells nothing of one.
         lines = [{**line, "alike": []} for line in lines]
-    left = [
-        {"title": rest.item.title or rest.item.excerpt, "item": rest.item.pk, "why": rest.message}
-        for rest in found.left
-    ]
+    left: dict[str, list[GeneratedItem]] = {}
+    for rest in found.left[:LEFT_SHOWN]:
+        left.setdefault(rest.message, []).append(rest.item)
     return {
+        "is_all_ticked": is_all_ticked,
+        "unapproved": sum(not line["is_approved"] for line in lines),
         "days": [(day, list(group)) for day, group in groupby(lines, key=lambda line: line["day"])],
         "count": len(lines),
         "outlets_filled": len({line["outlet"] for line in lines}),
-        "left": left[:LEFT_SHOWN],
-        "left_count": len(left),
+        "left": list(left.items()),
+        "left_count": len(found.left),
         "free": found.free,
         "kinds": [
             (Bucket(bucket).label, count)
@@ -132,6 +139,8 @@ def _line(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
     """What the template shows of one post, on the clocks of the zone."""
     local = entry.slot.moment.astimezone(zone)
     return {
+        "is_approved": entry.item.is_approved_as_it_is,
+        "badge": labels.of_promise(entry.item),
         "day": local.date(),
         "time": f"{local:%H:%M}",
         "value": _as_value(entry),
@@ -170,7 +179,8 @@ def _entries(values: Iterable[str]) -> list[planning.PlanEntry]:
 
 def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
     """Schedule what is ticked and lead to the week of the first post; back to the plan where nothing was scheduled."""
-    plan_page = place.address("calendar_fill")
+    asked = request.GET.urlencode()
+    plan_page = place.address("calendar_fill") + (f"?{asked}" if asked else "")
     if not form_recovery.is_first(request):
         return redirect(plan_page)
     entries = _entries(request.POST.getlist("entry"))

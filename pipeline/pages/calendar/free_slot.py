@@ -39,6 +39,7 @@ class OfferedItem(NamedTuple):
     public_id: str
     title: str
     badge: labels.Badge
+    is_approved: bool
 
 
 @page("edit")
@@ -60,13 +61,15 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
         except AppError as error:
             why = error.detail[0].message if error.detail else str(error)
         form_recovery.sent_in_vain(request)
+    offered = [] if has_passed else _offered(place, outlet)
     context = {
         "outlet": outlet,
         "at": at,
         "zone": place.workspace.timezone,
         "address": f"{place.address('calendar_slot')}?{request.GET.urlencode()}",
         "why": why,
-        "offered": [] if has_passed else _offered(place, outlet),
+        "offered": offered,
+        "has_unapproved": not all(one.is_approved for one in offered),
         "back": _back(place, at),
     }
     return render(request, "pages/calendar/free_slot.html", context)
@@ -83,10 +86,16 @@ def _offered(place: Place, outlet: Outlet) -> list[OfferedItem]:
     rows = GeneratedItem.objects.of(place.workspace).live().ready().filter(held="")
     taken = rows.filter(bucket__in=buckets_of(outlet.platform)).order_by("-id")
     found = [
-        OfferedItem(row, encode("gen", row.pk), display.title_of(row), labels.of_item(row))
+        OfferedItem(
+            row,
+            encode("gen", row.pk),
+            display.title_of(row),
+            labels.of_promise(row),
+            row.is_approved_as_it_is,
+        )
         for row in taken.select_related("generation", "raw_item")[:OFFERED]
     ]
-    return sorted(found, key=lambda one: not one.item.is_approved_as_it_is)
+    return sorted(found, key=lambda one: not one.is_approved)
 
 
 def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) -> HttpResponse:

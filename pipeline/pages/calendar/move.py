@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
+from django.core import signing
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import form_recovery
+from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError
+from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublicationStatus
@@ -25,7 +29,6 @@ from pipeline.schedule import planning
 from pipeline.text.wall_clock import WallClock, moment_of, shift_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 SLOTS_OFFERED: Final = 3
 """Before its time, and after it."""
 _DIGITS: Final = 9
+_SALT: Final = "calendar.move"
+_KEPT_SECONDS: Final = 24 * 3600
 
 
 class MoveForm(forms.Form):
@@ -73,14 +78,11 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
             except AppError as error:
                 why = error.detail[0].message if error.detail else str(error)
             else:
-                message = _("Moved to %(time)s.")
-                if moved.item.held:
-                    message = _("Moved to %(time)s. Needs approval.")
                 shift = shift_of(clock) if clock is not None else ""
-                messages.success(request, f"{message % {'time': _shown_time(moved, zone)}} {shift}".rstrip())
+                _say_moved(request, place, moved, shift, now)
                 if is_script:
                     return HttpResponse(status=204)
-                return redirect(_back(place, moved, zone))
+                return redirect(_back(place, moved.publication, zone))
         else:
             why = _("Enter a date and time.")
         if is_script:
@@ -102,6 +104,37 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         "back": _back(place, row, zone),
     }
     return render(request, "pages/calendar/move.html", context)
+
+
+def _say_moved(request: HttpRequest, place: Place, moved: planning.Moved, shift: str, now: datetime) -> None:
+    """That it was moved; with an undo unless its former time has passed, which nothing brings back."""
+    row = moved.publication
+    message = _("Moved to %(time)s. Needs approval.") if row.item.held else _("Moved to %(time)s.")
+    time = _shown_time(row, ZoneInfo(place.workspace.timezone))
+    sentence = f"{message % {'time': time}} {shift}".rstrip()
+    if datetime.fromisoformat(moved.former["due_at"]) < now:
+        messages.success(request, sentence)
+        return
+    note = {"pub": encode("pub", row.pk), "version": row.version, "former": moved.former}
+    fields = {"undo": signing.dumps(note, salt=_SALT, compress=True)}
+    offer_undo(request, sentence, place.address("calendar_move_back", pub=row.pk), fields)
+
+
+@page("edit", methods=("POST",))
+def calendar_move_back(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    """`undo` is the signed note of what was promised before; it is refused where anything has changed since."""
+    row, zone = _find(place, pub), ZoneInfo(place.workspace.timezone)
+    try:
+        note = signing.loads(request.POST.get("undo", ""), salt=_SALT, max_age=_KEPT_SECONDS)
+    except signing.BadSignature:
+        note = {}
+    if note.get("pub") != encode("pub", row.pk):
+        messages.error(request, _("This can't be undone any more."))
+        return redirect(_back(place, row, zone))
+    with report_errors(request, overtaken=_("Changed since it was moved, so it stays where it is.")):
+        row = planning.move_back(row, note["former"], now=utc_now(), expected_version=note["version"])
+        messages.success(request, _("Moved back to %(time)s.") % {"time": _shown_time(row, zone)})
+    return redirect(_back(place, row, zone))
 
 
 def _find(place: Place, pub: UUID) -> Publication:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Q
 from django.utils.http import urlencode
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = {"day": 200, "week": 6, "month": 3}
 """Posts of a cell that are shown, by view."""
+DIGESTS_OF_MONTH: Final = 2
+"""Digests of a day that a month shows."""
 READ_MOST: Final = 5000
 """Publications of a view that are read at most."""
 EXPLAINED: Final = 12
@@ -91,6 +93,21 @@ class OpenSlot:
     """Names it to the page that puts an item there."""
 
 
+class PlannedDigest(NamedTuple):
+    moment: datetime
+    time: str
+    name: str
+
+
+class CellEntry(NamedTuple):
+    """One of the three stands in it."""
+
+    moment: datetime
+    card: CalendarCard | None = None
+    slot: OpenSlot | None = None
+    digest: PlannedDigest | None = None
+
+
 @dataclass
 class CalendarCell:
     """A day of one outlet, or of all of them; of its `total` posts `more` aren't shown."""
@@ -100,10 +117,20 @@ class CalendarCell:
     openings: list[OpenSlot] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     """Why nothing is planned there, for each blackout that touches the day."""
-    planned: list[tuple[str, str]] = field(default_factory=list)
-    """Time and name of each digest that is to be made."""
+    planned: list[PlannedDigest] = field(default_factory=list)
+    """The digests that are to be made."""
     more: int = 0
     total: int = 0
+
+    @property
+    def entries(self) -> list[CellEntry]:
+        """All that the cell shows, in order of time; of one moment the post comes first."""
+        return _in_order(self.cards, self.openings, self.planned)
+
+    @property
+    def first_entries(self) -> list[CellEntry]:
+        """The first of a cell of a month."""
+        return _in_order(self.cards[: SHOWN[MONTH]], (), self.planned[:DIGESTS_OF_MONTH])
 
 
 @dataclass(frozen=True)
@@ -126,6 +153,17 @@ class CalendarGrid:
     failed: int
     lasts: Mapping[str, int]
     """What is scheduled in it, by what a hold that lasts past its time would do."""
+
+
+def _in_order(
+    cards: Iterable[CalendarCard], openings: Iterable[OpenSlot], digests: Iterable[PlannedDigest]
+) -> list[CellEntry]:
+    found = [
+        *(CellEntry(card.moment, card=card) for card in cards),
+        *(CellEntry(slot.moment, slot=slot) for slot in openings),
+        *(CellEntry(digest.moment, digest=digest) for digest in digests),
+    ]
+    return sorted(found, key=lambda one: one.moment)
 
 
 def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
@@ -278,4 +316,4 @@ def _plan_digests(workspace: Workspace, days: Sequence[CalendarCell], span: Date
     for row in filter(publish.has_zone, rows):
         for slot in takewhile(lambda slot: slot.moment < span.ends_at, publish.moments_of(row, after=after)):
             local = slot.moment.astimezone(span.zone)
-            by_day[local.date()].planned.append((f"{local:%H:%M}", row.name))
+            by_day[local.date()].planned.append(PlannedDigest(slot.moment, f"{local:%H:%M}", row.name))

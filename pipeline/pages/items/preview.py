@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN_TAGS: Final = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 _HEADING: Final = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _NOTHING: Final = SafeString()
-_OTHER_SIZE: Final = "alternative"
+OTHER_SIZE: Final = "alternative"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def preview_of(
     frames = tuple(one for one in stills if one.role.startswith("frame"))
     video = next((one for one in files if one.mime_type.startswith("video/")), None)
     poster = next((one for one in stills if one.role in {"thumbnail", "poster"}), None)
-    others = tuple(one for one in stills if one.role == _OTHER_SIZE)
+    others = tuple(one for one in stills if one.role == OTHER_SIZE)
     beside = {*frames, *others, poster if video is not None else None}
     pictures = [one for one in stills if one not in beside]
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
@@ -163,11 +163,14 @@ def _facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ..
 
 def _page(item: GeneratedItem) -> SafeString:
     """The body as sanitised HTML, its headings below the page's own."""
-    schemes = {"http", "https", "mailto"}
-    html = nh3.clean(to_html(item.body, item.body_format), tags=_SHOWN_TAGS, url_schemes=schemes)
     # An article stands under its headline, which is a heading of the third level; a letter under the page's second.
-    top = 4 if item.bucket == "blog" else 3
-    return mark_safe(_lowered(html, top))  # noqa: S308  sanitised just above
+    return shown_html(to_html(item.body, item.body_format), top=4 if item.bucket == "blog" else 3)
+
+
+def shown_html(html: str, *, top: int) -> SafeString:
+    """Without pictures from elsewhere, sanitised, and with its highest heading at level `top`."""
+    shown = nh3.clean(html, tags=_SHOWN_TAGS, url_schemes={"http", "https", "mailto"})
+    return mark_safe(_lowered(shown, top))  # noqa: S308  sanitised just above
 
 
 def _lowered(html: str, top: int) -> str:

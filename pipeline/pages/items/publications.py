@@ -12,6 +12,7 @@ from config.core.datetimes import read_moment
 from pipeline import labels, publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.payloads import feed_page_address
 from pipeline.states import UNSENT_PUBLICATIONS
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem
+    from pipeline.platforms.base import Platform
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=str(label),
-        link="" if row.status == PublicationStatus.REMOVED else _safe(row.url),
+        link="" if row.status == PublicationStatus.REMOVED else _link(row, platform),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
         waits=str((row.waits_for or {}).get("message", "")),
@@ -124,6 +126,13 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         ),
         is_open=row.status in UNSENT_PUBLICATIONS,
     )
+
+
+def _link(row: Publication, platform: Platform | None) -> str:
+    """Where a person reads it; an entry of the workspace's own feed on the feed's page."""
+    if row.url and platform is not None and platform.is_own_feed:
+        return f"{feed_page_address(row.outlet.secret)}#{row.external_id}"
+    return _safe(row.url)
 
 
 def _safe(url: str) -> str:

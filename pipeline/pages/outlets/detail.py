@@ -25,7 +25,7 @@ from pipeline.models import (
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
 from pipeline.pages.outlets.forms import OutletEditForm
-from pipeline.payloads import feed_addresses
+from pipeline.payloads import feed_addresses, feed_page_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,9 +58,18 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
         "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
         "waiting_in_all": waiting.count(),
         "failures": _failures(place, row),
-        "feeds": feed_addresses(row.secret) if platform_of(row.platform).is_own_feed else {},
+        **_feeds(row),
     }
     return render(request, "pages/outlets/detail.html", context)
+
+
+def _feeds(row: Outlet) -> dict[str, Any]:
+    """The addresses of the workspace's own feed, and its page for people; none of any other outlet."""
+    is_own = platform_of(row.platform).is_own_feed
+    return {
+        "feeds": feed_addresses(row.secret) if is_own else {},
+        "feed_page": feed_page_address(row.secret) if is_own else "",
+    }
 
 
 @page("edit")

@@ -3,11 +3,12 @@
 from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
 from pipeline.schedule.planning.proposal import DAYS, LeftOut, PlanRequest, Proposal, Proposed, propose
 from pipeline.schedule.planning.revert import Undone, forget, undo
-from pipeline.schedule.planning.shift import move, to_next_slot
+from pipeline.schedule.planning.shift import Moved, move, move_back, to_next_slot
 
 __all__ = [
     "DAYS",
     "LeftOut",
+    "Moved",
     "PlanCommit",
     "PlanEntry",
     "PlanRequest",
@@ -18,6 +19,7 @@ __all__ = [
     "commit",
     "forget",
     "move",
+    "move_back",
     "propose",
     "to_next_slot",
     "undo",

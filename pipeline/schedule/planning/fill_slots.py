@@ -222,7 +222,7 @@ def _best_for(
     rest: Sequence[PlanCandidate],
     bucket_counts: Counter[str],
 ) -> PlanCandidate | None:
-    neighbours = list(_neighbours_at(moment, standing))
+    neighbours = list(neighbours_at(moment, standing))
     sources = Counter(one.traits.source for one in rest if one.traits.source)
     total = sum(bucket_counts.values()) or 1
 
@@ -234,11 +234,11 @@ def _best_for(
         bonus = _PRESSING_BONUS if is_pressing else 0.0
         return cost - bonus, share - one.worth, one.key
 
-    apart = [one for one in rest if not any(_is_same_story(one.traits, other.traits) for other in neighbours)]
+    apart = [one for one in rest if not any(is_same_story(one.traits, other.traits) for other in neighbours)]
     return min(apart, key=badness, default=None)
 
 
-def _neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
+def neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
     """The posts before and after a moment in which something may be put; `posts` are sorted."""
     at = bisect_left(posts, moment, key=lambda post: post.moment)
     if at:
@@ -261,7 +261,7 @@ def _cost(one: Traits, other: Traits) -> float:
     return sum(SIMILARITY_WEIGHTS[name] for name in _common(one, other))
 
 
-def _is_same_story(one: Traits, other: Traits) -> bool:
+def is_same_story(one: Traits, other: Traits) -> bool:
     return bool(one.story) and one.story == other.story
 
 
@@ -295,9 +295,7 @@ def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iter
         post = new[place]
         for other in _neighbours_of(outlet, new, place):
             total += (
-                float("inf")
-                if _is_same_story(post.traits, other.traits)
-                else _cost(post.traits, other.traits)
+                float("inf") if is_same_story(post.traits, other.traits) else _cost(post.traits, other.traits)
             )
     return total
 

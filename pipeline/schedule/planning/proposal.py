@@ -13,7 +13,7 @@ from config.core.ids import decode, encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.schedule.planning import fill_slots
+from pipeline.schedule.planning import fill_slots, left_out
 from pipeline.schedule.planning.commit_plan import PlanEntry
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of, traits_of_row
 
@@ -80,11 +80,10 @@ class Proposal:
 
 
 _WHY: Final = {
-    "held": "It is held; approve it first.",
-    "approval_required": "The workspace asks for an approval first.",
-    "variant": "Another variant of its group goes before it.",
-    "no_outlet": "It names no outlet that takes it and is filled.",
-    "no_slot": "No free slot is left that it may have beside its neighbours, by cap, gap and cadence.",
+    "held": "It is on hold. Approve it first.",
+    "approval_required": "This workspace publishes only what is approved. Approve it first.",
+    "variant": "Another variant of it goes first.",
+    "no_outlet": "None of its outlets is in this plan and takes its format.",
 }
 
 
@@ -99,7 +98,8 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
     }
     items, left = _candidates(workspace, test=test, now=now)
     by_key = {encode("gen", item.pk): item for item in items}
-    pool, refused = [], []
+    pool: list[fill_slots.PlanCandidate] = []
+    refused: list[LeftOut] = []
     assets = publish.assets_of(items)
     for key, item in by_key.items():
         taking, why = _outlets_for(item, assets.get(item.pk, []), timelines)
@@ -113,7 +113,7 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
         max_per_calendar_day=asked.a_day,
         max_placements=limits.PLAN_ENTRIES,
     )
-    left += [*refused, *(_left(by_key[key], code) for key, code in made.unplaced)]
+    left += [*refused, *_unplaced(made, pool, by_key, timelines, asked.a_day)]
     return Proposal(asked, _entries(made, by_key, timelines), tuple(left), _free(timelines, made))
 
 
@@ -192,6 +192,27 @@ def _outlets_for(
 
 def _left(item: GeneratedItem, code: str) -> LeftOut:
     return LeftOut(item, code, _WHY.get(code, "It can't be published as it is."))
+
+
+def _unplaced(
+    made: fill_slots.PlacementPlan,
+    pool: Sequence[fill_slots.PlanCandidate],
+    items: Mapping[str, GeneratedItem],
+    timelines: Mapping[str, OutletTimeline],
+    a_day: int | None,
+) -> Iterator[LeftOut]:
+    """The candidates that got no place, each with the rule that left it out."""
+    candidates = {one.key: one for one in pool}
+    traits = {one.key: one.traits for one in pool}
+    filled = left_out.filled_outlets(timelines, made, traits, max_per_calendar_day=a_day)
+    is_full = len(made.placements) >= limits.PLAN_ENTRIES
+    for key, code in made.unplaced:
+        if code != "no_slot":
+            yield _left(items[key], code)
+            continue
+        own = [one for outlet, one in filled.items() if outlet in candidates[key].outlets]
+        message = left_out.message_of(own, traits[key], max_per_calendar_day=a_day, is_full=is_full)
+        yield LeftOut(items[key], code, message)
 
 
 def _entries(

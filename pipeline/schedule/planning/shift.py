@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
 from config.core import states
 from config.core.errors import Conflict
+from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_or_refuse
@@ -16,8 +18,6 @@ from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pipeline.text.wall_clock import WallClock
 
 _WHY: Final = {
@@ -28,6 +28,14 @@ _WHY: Final = {
 }
 
 
+@dataclass(frozen=True)
+class Moved:
+    """The publication at its new time; `former` is its promise before, as `move_back` takes it."""
+
+    publication: Publication
+    former: dict[str, Any]
+
+
 def move(
     publication: Publication,
     *,
@@ -36,7 +44,7 @@ def move(
     by: str,
     now: datetime,
     expected_version: int,
-) -> Publication:
+) -> Moved:
     """Promise it for another time. A moment that is a slot of its outlet's queue becomes that slot.
 
     Nobody approves anything by it: what is held stays held, and who approved it stays who did.
@@ -58,7 +66,8 @@ def move(
         if code:
             raise Conflict.because(code=code, message=_WHY[code])
         slot = timeline.slots.get(at)
-        return publish.retime(
+        former = publish.snapshot(row.item)[encode("pub", row.pk)]
+        moved = publish.retime(
             row,
             due_at=slot.moment if slot else at,
             clock=slot.clock if slot else clock,
@@ -66,6 +75,23 @@ def move(
             by=by,
             now=now,
         )
+        return Moved(moved, former)
+
+
+def move_back(
+    publication: Publication, former: dict[str, Any], *, now: datetime, expected_version: int
+) -> Publication:
+    """Promise it as it was before a move, to the letter.
+
+    Raises `Conflict` where that time is past or it isn't scheduled any more, `states.Overtaken` as `move` does.
+    """
+    with transaction.atomic():
+        row = _locked(publication, expected_version)
+        if datetime.fromisoformat(former["due_at"]) < now:
+            raise Conflict.because(code="past", message="Its former time has passed.")
+        publish.put_back(row.item, {encode("pub", row.pk): former}, now=now)
+        back: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
+        return back
 
 
 def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_version: int) -> Publication:
