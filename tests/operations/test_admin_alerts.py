@@ -49,7 +49,7 @@ def test_nothing_needs_you(client, operator, workspace):
 
 def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator, workspace, settings):
     settings.MODEL_DAILY_CAP_USD = 1
-    whitelist_requests.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
+    whitelist_requests.request_whitelisting(workspaces.create("Charlie's"), "Please", "carol@example.test")
     kill_switch.stop("publishing", reason="Trial", actor="op")
     Workspace.everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=1_000_000)
     call(workspace, 800_000)

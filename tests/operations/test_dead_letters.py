@@ -134,7 +134,7 @@ def test_all_tokens_of_a_workspace_are_revoked_at_once(browser, workspace):
     assert [str(message) for message in answer.context["messages"]] == ["2 keys were revoked."]
     assert set(ApiToken.everywhere.filter(revoked_at=None)) == {charlies}
 
-    assert [tokens.find(token.secret, datetime.now(UTC)) for token in mine] == [None, None]
+    assert [tokens.find_token(token.secret, datetime.now(UTC)) for token in mine] == [None, None]
     found = AuditEntry.everywhere.filter(action="token.all_revoked")
     assert list(found.values_list("actor", "subject", "details")) == [
         ("operator@example.test", workspace.public_id, {"tokens": 2})

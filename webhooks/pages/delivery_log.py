@@ -265,7 +265,7 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
 @page("manage", methods=("POST",))
 def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
-    if form_recovery.is_first(request):
+    if form_recovery.is_first_sending(request):
         with report_errors(request):
             endpoints.resend(delivery, actor=place.user.email)
             messages.success(request, _("Resending."))

@@ -52,14 +52,14 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
         raise Http404
     has_passed = at <= utc_now()
     why = _("This slot has passed. Choose another one.") if has_passed else ""
-    if request.method == "POST" and not has_passed and form_recovery.is_first(request):
+    if request.method == "POST" and not has_passed and form_recovery.is_first_sending(request):
         try:
             return _schedule(request, place, outlet, at)
         except Overtaken:
             why = _("Changed since you opened it. Choose again.")
         except AppError as error:
             why = error.detail[0].message if error.detail else str(error)
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
     context = {
         "outlet": outlet,
         "at": at,

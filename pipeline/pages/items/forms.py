@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages.act_messages import changed_meanwhile
+from accounts.pages.act_messages import changed_meanwhile_message
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import limits, plugins
@@ -116,7 +116,7 @@ class VersionedForm(forms.Form):
 
     def take_newest(self, version: int) -> None:
         """Of a form that was overtaken: what was typed stays, for another look at the newer version."""
-        self.add_error(None, changed_meanwhile())
+        self.add_error(None, changed_meanwhile_message())
         sent: Any = self.data
         again = sent.copy()
         again["version"] = str(version)

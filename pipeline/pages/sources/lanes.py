@@ -33,7 +33,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
         return render(request, "pages/sources/lane_without_persona.html")
     form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
