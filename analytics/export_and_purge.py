@@ -42,7 +42,7 @@ _PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
 )
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "measurements.jsonl", (_measurement(row) for row in iterate_rows(Measurement.objects.of(workspace)))
 
 

@@ -472,9 +472,9 @@ WORKSPACE_FURNISHERS = [
 # What its export holds; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
     "accounts.export.collect_parts",
-    "pipeline.workspace.export.parts",
-    "webhooks.export_and_purge.parts",
-    "analytics.export_and_purge.parts",
+    "pipeline.workspace.export.collect_parts",
+    "webhooks.export_and_purge.collect_parts",
+    "analytics.export_and_purge.collect_parts",
 ]
 # What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
 WORKSPACE_ERASERS = [

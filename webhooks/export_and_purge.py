@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     """The webhooks' part of an export: the endpoints, without their secrets."""
     endpoints = Endpoint.objects.of(workspace).filter(deleted_at=None).defer("secret", "previous_secret")
     yield "endpoints.jsonl", (_endpoint(row) for row in iterate_rows(endpoints))

@@ -62,7 +62,7 @@ _SECRET_FORMS = (
 _MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|xox|xapp|(?i:bearer)")
 
 
-def redacted(value: Any) -> Any:
+def redact(value: Any) -> Any:
     """The same value with every secret in it replaced; containers are walked.
 
     An object whose representation holds a secret becomes that representation without it.
@@ -74,21 +74,21 @@ def redacted(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {
-            key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redacted(member)
+            key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redact(member)
             for key, member in value.items()
         }
     if isinstance(value, list | tuple):
-        return type(value)(redacted(member) for member in value)
+        return type(value)(redact(member) for member in value)
     if value is None or isinstance(value, bool | int | float):
         return value
     # Any other object is written by its representation: a request names the address that it came to.
     shown = repr(value)
-    cleaned = redacted(shown)
+    cleaned = redact(shown)
     return value if cleaned == shown else cleaned
 
 
 def _redact(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    cleaned: EventDict = redacted(dict(event))
+    cleaned: EventDict = redact(dict(event))
     return cleaned
 
 

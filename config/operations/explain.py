@@ -162,7 +162,7 @@ def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: 
 
 def _queue(queue: str, now: datetime) -> Iterator[str]:
     """What is wrong where something is due and isn't taken up."""
-    slots, taken = work_leases.slots(now)[queue], work_leases.held(now).queues[queue]
+    slots, taken = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
     elif taken >= slots:

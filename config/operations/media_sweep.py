@@ -73,7 +73,7 @@ def sweep_some(now: datetime) -> int:
         return done
 
 
-def stopped() -> str:
+def why_stopped() -> str:
     """Why the sweep waits for the operator; empty where it doesn't."""
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False, sweep_approved=None).first()
     if row is None:

@@ -47,7 +47,7 @@ _ROWS_TOGETHER: Final = 200
 _CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "output_tokens", "cost_micro_usd")
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     defaults = WorkspaceDefaults.objects.of(workspace).first()
     outlets = defaults.outlets if defaults else []
     persona_id = defaults.persona_id if defaults else None

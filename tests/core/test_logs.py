@@ -8,7 +8,7 @@ import pytest
 from django.test import RequestFactory
 from django.urls import get_resolver
 
-from config.core.logs import redacted
+from config.core.logs import redact
 from pipeline import plugins
 
 GOOGLE = "AIza-the-operators-own-key-000"
@@ -24,14 +24,14 @@ GOOGLE = "AIza-the-operators-own-key-000"
     ],
 )
 def test_googles_keys_are_cut_out(written, kept):
-    assert redacted(written) == kept
+    assert redact(written) == kept
 
 
 def test_address_of_a_door_is_cut_out_of_a_request_that_is_logged():
     request = RequestFactory().post(f"/hooks/{'t' * 32}")
-    assert redacted({"request": request}) == {"request": "<WSGIRequest: POST '/hooks/[redacted]'>"}
+    assert redact({"request": request}) == {"request": "<WSGIRequest: POST '/hooks/[redacted]'>"}
     harmless = RequestFactory().get("/v1/me")
-    assert redacted([harmless]) == [harmless]
+    assert redact([harmless]) == [harmless]
 
 
 def secret_addresses():
@@ -51,7 +51,7 @@ def test_no_secret_of_an_address_is_logged():
     assert len(known) == 10
     for address, secret in known:
         request = RequestFactory().get(address)
-        written = redacted(
+        written = redact(
             {"event": f"Internal Server Error: {address}", "request": request, "path": address}
         )
         assert secret not in str(written), address
@@ -109,7 +109,7 @@ ADDRESSES = {
 
 @pytest.mark.parametrize("written", [one for kind in ADDRESSES.values() for one in kind])
 def test_secrets_in_addresses_of_others_are_cut_out(written):
-    cleaned = redacted({"url": written, "event": f"Failed: {written}"})
+    cleaned = redact({"url": written, "event": f"Failed: {written}"})
     assert SECRET not in str(cleaned)
     assert "[redacted]" in cleaned["url"]
 
@@ -130,4 +130,4 @@ def test_the_kinds_of_addresses_are_platforms():
     ],
 )
 def test_addresses_without_a_secret_are_told_whole(written):
-    assert redacted(written) == written
+    assert redact(written) == written

@@ -192,7 +192,7 @@ def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
             "took": labels.took(attempt.duration_ms),
             "next": labels.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
             # A receiver may repeat what it was sent.
-            "answer": logs.redacted(attempt.response_body),
+            "answer": logs.redact(attempt.response_body),
         }
         for attempt in made[:_ATTEMPTS_SHOWN]
     ]

@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def _tell(self) -> None:
         found = media_root_id.standing()
-        stopped = media_sweep.stopped()
+        stopped = media_sweep.why_stopped()
         resting = [one for one in files.trash().rglob("*") if one.is_file()]
         if found.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
