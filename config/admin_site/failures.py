@@ -109,7 +109,9 @@ def failing_page(request: HttpRequest) -> HttpResponse:
         "form": form,
         "query": urlencode({name: form.data.get(name, "") for name in form.fields}),
         "heads": [_HEADS[one] for one in shown],
-        "causes": [(one, _STATUSES[one.status]) for one in failures.failure_causes(stretch, now)] if stretch else [],
+        "causes": [(one, _STATUSES[one.status]) for one in failures.failure_causes(stretch, now)]
+        if stretch
+        else [],
         "affected": [(one, [one.counts.get(name, 0) for name in shown]) for one in found],
         "shown_most": failures.SHOWN_MOST,
         "is_understood": stretch is not None,

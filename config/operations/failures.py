@@ -120,7 +120,9 @@ def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
     return sorted(told, key=lambda one: -one.count)[:SHOWN_MOST]
 
 
-def affected_workspaces(stretch: FailurePeriod, kinds: Collection[str], now: datetime) -> list[AffectedWorkspace]:
+def affected_workspaces(
+    stretch: FailurePeriod, kinds: Collection[str], now: datetime
+) -> list[AffectedWorkspace]:
     """The workspaces, those with the most first; `kinds` are of `queue_stats.DEAD`, those of publications with what is late."""
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)

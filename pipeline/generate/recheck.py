@@ -13,7 +13,7 @@ from uuid import UUID
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Check, Claim, Engine
-from pipeline.engines.checks.grounded import fresh_sentences, unsaid, words_of
+from pipeline.engines.checks.grounded import fresh_sentences, unsaid_texts, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
@@ -93,7 +93,7 @@ def _judged(
     fresh = fresh_sentences(texts, _words_before(item, persona), draft)
     # What a person has written into the film alone.
     fresh += fresh_sentences(shown, (*texts, *laid_out), draft)
-    return _with_unsaid(checks, unsaid(fresh, draft, source))
+    return _with_unsaid(checks, unsaid_texts(fresh, draft, source))
 
 
 def _with_unsaid(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:

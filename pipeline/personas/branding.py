@@ -12,7 +12,7 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine, SourceText
-from pipeline.engines.checks.persona_rules import drafted
+from pipeline.engines.checks.persona_rules import draft_without_model
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.media import drawn_pictures, uploads
@@ -139,7 +139,7 @@ def _write(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> Tried:
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
-    drafts = drafted(engine, brief, card, variants=1, seed=source.text[:100])
+    drafts = draft_without_model(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:
         return Tried(engine.name, faults=("No sentence of these words keeps all rules of the persona.",))
     draft = drafts[0]

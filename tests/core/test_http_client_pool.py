@@ -114,7 +114,9 @@ def test_whoever_does_not_ask_for_it_gets_a_connection_of_its_own(client: Client
 def test_a_server_that_closes_is_not_kept(client: Client, answer: bytes) -> None:
     there = Peer(lambda connection: (receive(connection), connection.sendall(answer))[1])
     try:
-        assert [client.post(f"{there.url}/in", body=b"x", keep_alive=True).status for _ in range(2)] == [200] * 2
+        assert [client.post(f"{there.url}/in", body=b"x", keep_alive=True).status for _ in range(2)] == [
+            200
+        ] * 2
         assert there.connections == 2
         assert client._kept.take(("http", "127.0.0.1", there.port)) is None
     finally:

@@ -51,9 +51,7 @@ def test_no_secret_of_an_address_is_logged():
     assert len(known) == 10
     for address, secret in known:
         request = RequestFactory().get(address)
-        written = redact(
-            {"event": f"Internal Server Error: {address}", "request": request, "path": address}
-        )
+        written = redact({"event": f"Internal Server Error: {address}", "request": request, "path": address})
         assert secret not in str(written), address
 
 

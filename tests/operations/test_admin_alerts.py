@@ -90,4 +90,6 @@ def test_only_what_a_person_may_see_is_told(workspace):
     assert texts(person) == []
     person.user_permissions.add(Permission.objects.get(codename="view_source"))
     again = type(person).objects.get(pk=person.pk)
-    assert [need.page for need in needs_attention.visible_needs(again)] == [f"{reverse('admin_dead_rows')}#sources"]
+    assert [need.page for need in needs_attention.visible_needs(again)] == [
+        f"{reverse('admin_dead_rows')}#sources"
+    ]

@@ -27,9 +27,9 @@ from config.core.http_client.errors import (
 from config.core.http_client.guard import Deadline, Policy, open_socket, read_host
 from config.core.http_client.messages import (
     DEFAULT_PORTS,
-    RawResponse,
     Headers,
     Options,
+    RawResponse,
     Request,
     Response,
     Target,
@@ -115,7 +115,13 @@ class Client:
         combination of bodies that can't be sent.
         """
         limits = TransferLimits(
-            Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep_alive
+            Deadline.after(timeout),
+            connect_timeout,
+            max_bytes,
+            max_redirects,
+            https_only,
+            truncate,
+            keep_alive,
         )
         content, content_type = _encode_body(body, json, form)
         request = Request(
