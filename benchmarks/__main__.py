@@ -152,7 +152,7 @@ class NotRun(Exception):
 
 
 @contextmanager
-def surroundings(database: str, migrated: str | None) -> Iterator[dict[str, str]]:
+def session_environment(database: str, migrated: str | None) -> Iterator[dict[str, str]]:
     """The environment of a session on a database of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
@@ -194,7 +194,7 @@ def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]
 
 def run(names: Sequence[str], database: str, arguments: argparse.Namespace) -> tuple[list[Row], bool]:
     """The rows of these scripts in a session of their own, and whether all of them ran."""
-    with surroundings(database, arguments.migrated) as environment:
+    with session_environment(database, arguments.migrated) as environment:
         file = Path(environment["DATA_DIR"]) / "rows.jsonl"
         options = [f"--set={given}" for given in arguments.set]
         options += ["--smallest"] if arguments.smallest else []

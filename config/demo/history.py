@@ -247,7 +247,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
         raise samples.Stopped
     with samples.fill_samples(workspace):
         row = decisions.approve(row, by=EDITOR, now=utc_now())
-        wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
+        wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:
         task_runner.work_all_due(*_WORK)

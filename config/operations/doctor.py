@@ -166,7 +166,7 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    found = media_root_id.standing()
+    found = media_root_id.compare_folder()
     if found.said:
         return Finding("media", "FAIL", found.said, media_root_id.ADVICE)
     stopped = media_sweep.why_stopped()

@@ -127,7 +127,7 @@ def _is_refused() -> bool:
 
 def _go_on(current: SweepRound, now: datetime) -> int:
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
-    if media_root_id.standing().refusal:
+    if media_root_id.compare_folder().refusal:
         return 0
     if current.to_look:
         some = _next(current.to_look)

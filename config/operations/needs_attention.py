@@ -67,7 +67,7 @@ def _switches() -> Iterator[Need]:
 
 def _media() -> Iterator[Need]:
     """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
-    refusal, stopped = media_root_id.standing().refusal, media_sweep.why_stopped()
+    refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
         yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))

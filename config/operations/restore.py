@@ -67,7 +67,7 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
     db_dump.refuse_unless_alone()
     stage = settings.MEDIA_ROOT / STAGE
     _clean(stage)
-    former, own, new = media_root_id.ids(), media_root_id.own_id(), uuid4()
+    former, own, new = media_root_id.read_ids(), media_root_id.own_id(), uuid4()
     try:
         _refuse_unless_it_fits(stage, unpacked)
         backup_archive.unpack(
@@ -76,14 +76,14 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
         prepared = db_dump.prepare_load(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
         # Whichever database a kill leaves, the folder is its own.
-        media_root_id.write(*former, *([own] if own else ()), *_ids_of(about), new)
+        media_root_id.write_ids(*former, *([own] if own else ()), *_ids_of(about), new)
         crash_point("restore.named")
         db_dump.load_database(prepared)
     except BaseException:
         # The former data is whole and stays.
         shutil.rmtree(stage, ignore_errors=True)
-        if media_root_id.ids() != former:
-            media_root_id.write(*former)
+        if media_root_id.read_ids() != former:
+            media_root_id.write_ids(*former)
         raise
     crash_point("restore.loaded")
     _move_media(stage)
@@ -92,7 +92,7 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
     crash_point("restore.migrated")
     done = _end(about, new)
     crash_point("restore.ended")
-    media_root_id.write(new)
+    media_root_id.write_ids(new)
     return done
 
 
@@ -100,7 +100,7 @@ def _end(about: backup_archive.BackupDescription, new: UUID) -> RestoreResult:
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
-        doubted = publish.doubt_promised(now=now)
+        doubted = publish.look_up_promised(now=now)
         mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(about)
         # An id of its own: the instance that was backed up may go on elsewhere, with its files.
@@ -162,11 +162,11 @@ def _refuse_other_folder(about: backup_archive.BackupDescription, *, wipe: bool,
     """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
     if not media_root_id.holds_files():
         return
-    own, named = media_root_id.own_id(), media_root_id.ids()
+    own, named = media_root_id.own_id(), media_root_id.read_ids()
     # Killed before its tables came up to this version, the restored database has no id yet.
     is_known = (half and own is None) or bool({own, *_ids_of(about)} & set(named))
     if not named:
-        is_known = half or (_has_tables() and not media_root_id.standing().refusal)
+        is_known = half or (_has_tables() and not media_root_id.compare_folder().refusal)
     if not is_known:
         message = (
             f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "

@@ -90,7 +90,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     return Check("instructions", "failed", message)
 
 
-def check_visuals(
+def run_checks_with_visuals(
     engine: Engine,
     draft: Draft,
     brief: Brief,

@@ -144,7 +144,7 @@ def _standing_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: So
     """The claims whose words stand in the draft still, each at the place of its quote."""
     said = "\n".join((draft.title, *words_of(draft)))
     for kept in item.claims:
-        one = multi_source.displaced(kept, brief) if "raw_item" in kept else kept
+        one = multi_source.join_claim(kept, brief) if "raw_item" in kept else kept
         if one is None or place_in(said, one["text"]) is None:
             continue
         claim = Claim(**one)
@@ -176,7 +176,7 @@ def _is_offline(item: GeneratedItem) -> bool:
 
 def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Brief:
     """What was read in the source: by the model, where one was asked and its answer is kept; else without one."""
-    kept = briefing.recall(plugins.get("writers", "claude", Writer), source, raw_item_id)
+    kept = briefing.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
     # One that was made without a model may have been, because the model's reading couldn't be used.
     if kept is not None and (not _is_offline(item) or kept.get("without_model")):
         return brief_from(kept)

@@ -36,7 +36,7 @@ def dead_source(workspace, status="gone"):
 def dead_publication(workspace, word):
     item = make_items(workspace)[0]
     outlet = make_stage(workspace, word)
-    row = publish.request(item, publish.Wish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
+    row = publish.request(item, publish.PublishWish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
     publish.advance_publication(claimed(row))
     return reread(row)
 

@@ -95,18 +95,18 @@ def use_other_database():
 
 def test_a_new_service_writes_its_id_at_its_first_look(db, root):
     sweep()
-    assert media_root_id.ids() == [media_root_id.own_id()]
+    assert media_root_id.read_ids() == [media_root_id.own_id()]
     assert media_finding().verdict == "ok"
     assert command().startswith(f"{root} belongs to this database: {media_root_id.own_id()}.")
 
 
 def test_a_service_from_before_adopts_its_files_once(item, root):
     sweep()
-    assert media_root_id.ids() == [media_root_id.own_id()]
+    assert media_root_id.read_ids() == [media_root_id.own_id()]
     use_other_database()
-    before = media_root_id.ids()
+    before = media_root_id.read_ids()
     sweep()
-    assert media_root_id.ids() == before != [media_root_id.own_id()]
+    assert media_root_id.read_ids() == before != [media_root_id.own_id()]
 
 
 def test_a_wrong_database_takes_no_file_of_a_service_from_before(db, root):

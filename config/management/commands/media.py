@@ -48,7 +48,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
     def _tell(self) -> None:
-        found = media_root_id.standing()
+        found = media_root_id.compare_folder()
         stopped = media_sweep.why_stopped()
         resting = [one for one in files.trash().rglob("*") if one.is_file()]
         if found.verdict == "ours":

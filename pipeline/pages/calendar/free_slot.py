@@ -95,7 +95,7 @@ def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) 
         raise Http404
     row = find_item(place, key)
     version = version_in(request.POST)
-    wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
+    wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
     given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=wish)
     chosen = (row, row.version if version is None else version)
     (done,) = bulk_review.decide(bulk_review.PUBLISH, [chosen], given)

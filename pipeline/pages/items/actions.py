@@ -181,7 +181,7 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
     row = _find_publication(place, pub)
     if request.method == "POST":
         with report_errors(request):
-            publish.remove(row, now=utc_now())
+            publish.request_removal(row, now=utc_now())
             said = _("Deleting from %(outlet)s.")
             messages.success(request, said % {"outlet": row.outlet.name})
         return redirect(place.address("item_page", gen=row.item_id))
