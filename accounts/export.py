@@ -64,7 +64,7 @@ def file_name(workspace: Workspace, now: datetime) -> str:
     return f"{workspace.public_id}-{now:%Y-%m-%d}.zip"
 
 
-def begin(workspace: Workspace, *, actor: str) -> Iterator[bytes]:
+def stream_export(workspace: Workspace, *, actor: str) -> Iterator[bytes]:
     """The ZIP, piece by piece; that it was asked for is noted."""
     audit.note("workspace.exported", workspace=workspace, actor=actor, subject=workspace.public_id)
     return _zip_pieces(workspace)
@@ -100,7 +100,7 @@ def _chunks(content: Any) -> Iterator[bytes]:
         yield json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
 
 
-def in_turn(rows: QuerySet[Any]) -> Iterator[Any]:
+def iterate_rows(rows: QuerySet[Any]) -> Iterator[Any]:
     """All rows by id, a few at a time, each time anew from where the last ended: no cursor stays open meanwhile.
 
     Rows as mappings need their `id` among the fields.
@@ -115,13 +115,13 @@ def in_turn(rows: QuerySet[Any]) -> Iterator[Any]:
         last = found[-1]["id"] if isinstance(found[-1], dict) else found[-1].pk
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     """The part of accounts: the workspace, its members, its ledger, its audit log."""
     yield "workspace.jsonl", [_workspace(workspace)]
     members = Membership.objects.of(workspace).select_related("user")
-    yield "members.jsonl", (_member(row) for row in in_turn(members))
-    yield "ledger.jsonl", (_ledger(row) for row in in_turn(LedgerEntry.objects.of(workspace)))
-    yield "audit.jsonl", (_audit(row) for row in in_turn(AuditEntry.objects.of(workspace)))
+    yield "members.jsonl", (_member(row) for row in iterate_rows(members))
+    yield "ledger.jsonl", (_ledger(row) for row in iterate_rows(LedgerEntry.objects.of(workspace)))
+    yield "audit.jsonl", (_audit(row) for row in iterate_rows(AuditEntry.objects.of(workspace)))
 
 
 def _workspace(workspace: Workspace) -> dict[str, Any]:

@@ -42,10 +42,10 @@ def render(name: str, to: str, context: Mapping[str, Any]) -> EmailMessage:
     text = render_to_string(f"mail/{name}.txt", _frame_context(context))
     subject, _, body = text.strip().partition("\n\n")
     plain = EmailMultiAlternatives(" ".join(subject.split()), body.strip() + "\n", None, [to])
-    return framed(plain)
+    return add_html(plain)
 
 
-def framed(message: EmailMessage) -> EmailMessage:
+def add_html(message: EmailMessage) -> EmailMessage:
     """The message with its text as HTML beside it."""
     framed_message = EmailMultiAlternatives(
         message.subject,

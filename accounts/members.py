@@ -43,12 +43,12 @@ def members_of(workspace: Workspace) -> list[Membership]:
     return list(Membership.objects.of(workspace).select_related("user").order_by("id"))
 
 
-def owners(workspace: Workspace) -> list[str]:
+def owner_addresses_of(workspace: Workspace) -> list[str]:
     """Addresses of the owners who can log in."""
     return list(_owners(workspace).order_by("id").values_list("user__email", flat=True))
 
 
-def pending(workspace: Workspace) -> QuerySet[Invitation]:
+def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
     """Invitations that nobody has answered, expired ones too, newest first."""
     rows = Invitation.objects.of(workspace).filter(accepted_at=None, withdrawn_at=None)
     return rows.order_by("-id")
@@ -68,7 +68,7 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
         _lock(workspace)
         if Membership.objects.of(workspace).filter(user__email__iexact=email).exists():
             raise Invalid.one(field="email", code="member", message=_("This person is a member already."))
-        waiting = pending(workspace)
+        waiting = pending_invitations(workspace)
         if waiting.filter(email__iexact=email).exists():
             message = _("This address is invited already. Send the invitation again from the list.")
             raise Invalid.one(field="email", code="invited", message=message)
@@ -94,7 +94,7 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
     return invitation
 
 
-def resend(invitation: Invitation, *, by: User) -> None:
+def resend_invitation(invitation: Invitation, *, by: User) -> None:
     """Mail a new link that works for `INVITATION_KEPT` from now; the one before stops working.
 
     Raises `Conflict` where it was sent within the last minute or is answered, or too many were mailed within a day.
@@ -117,7 +117,7 @@ def resend(invitation: Invitation, *, by: User) -> None:
         _mail(invitation, token, by)
 
 
-def withdraw(invitation: Invitation, *, actor: str) -> bool:
+def withdraw_invitation(invitation: Invitation, *, actor: str) -> bool:
     """Its link stops working; False where somebody has answered or withdrawn it meanwhile."""
     with transaction.atomic():
         if not _pending(invitation).update(withdrawn_at=utc_now()):
@@ -126,12 +126,12 @@ def withdraw(invitation: Invitation, *, actor: str) -> bool:
     return True
 
 
-def reinstate(invitation: Invitation, *, actor: str) -> bool:
+def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
     """Undo a withdrawal: the link that was mailed works again. False where there is nothing to undo."""
     workspace = invitation.workspace
     with transaction.atomic():
         _lock(workspace)
-        if pending(workspace).filter(email__iexact=invitation.email).exists():
+        if pending_invitations(workspace).filter(email__iexact=invitation.email).exists():
             return False
         rows = Invitation.objects.of(workspace).filter(
             pk=invitation.pk, accepted_at=None, withdrawn_at__isnull=False
@@ -142,7 +142,7 @@ def reinstate(invitation: Invitation, *, actor: str) -> bool:
     return True
 
 
-def find(token: str) -> Invitation | None:
+def find_invitation(token: str) -> Invitation | None:
     """The invitation behind a link that still works; None for every other text."""
     rows = Invitation.everywhere.select_related("workspace", "invited_by").defer("workspace__model_key")
     found: Invitation | None = rows.filter(
@@ -155,7 +155,7 @@ def find(token: str) -> Invitation | None:
     return found
 
 
-def find_accepted(token: str) -> Invitation | None:
+def find_accepted_invitation(token: str) -> Invitation | None:
     """The invitation that was accepted through this link; to tell who follows it again that they are in.
 
     None for every other text.
@@ -176,7 +176,7 @@ def may_accept(invitation: Invitation, user: User) -> bool:
     return bool(proven.exists())
 
 
-def accept(invitation: Invitation, user: User) -> Membership:
+def accept_invitation(invitation: Invitation, user: User) -> Membership:
     """Let them in with the role that was offered; who is in already keeps theirs, and then nothing is noted.
 
     Raises `Conflict` for another address, and where the invitation is expired, answered or withdrawn.
@@ -217,8 +217,8 @@ def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -
     return True
 
 
-def remove(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
-    """Put them out at once; what they made stays. Gives what `restore` takes, None where they weren't in.
+def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
+    """Put them out at once; what they made stays. Gives what `restore_member` takes, None where they weren't in.
 
     Raises `Conflict` for the last owner.
     """
@@ -235,7 +235,7 @@ def remove(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
     return signing.dumps(kept, salt=_UNDO_SALT)
 
 
-def restore(workspace: Workspace, removed: str, *, actor: str) -> bool:
+def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
     """Undo a removal; False where they are in again, the time for it is over, or it was of another workspace."""
     try:
         kept = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
@@ -256,7 +256,7 @@ def restore(workspace: Workspace, removed: str, *, actor: str) -> bool:
     return is_new
 
 
-def leave(workspace: Workspace, user: User) -> bool:
+def leave_workspace(workspace: Workspace, user: User) -> bool:
     """Out by one's own wish; the last owner stays, or nobody could ever manage it again.
 
     False where they weren't in. Raises `Conflict` for the last owner.
@@ -300,9 +300,9 @@ def _give_up_ownership(membership: Membership, actor: str) -> None:
 
 def _withdraw_those_of(owner: Membership, actor: str) -> None:
     """Who is no owner any more lets nobody in: not themselves either, by an invitation to another address of theirs."""
-    waiting = pending(owner.workspace).filter(invited_by_id=owner.user_id)
+    waiting = pending_invitations(owner.workspace).filter(invited_by_id=owner.user_id)
     for invitation in list(waiting):
-        withdraw(invitation, actor=actor)
+        withdraw_invitation(invitation, actor=actor)
 
 
 def _lock(workspace: Workspace) -> None:
@@ -331,7 +331,7 @@ def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
 
 
 def _pending(invitation: Invitation) -> QuerySet[Invitation]:
-    return pending(invitation.workspace).filter(pk=invitation.pk)
+    return pending_invitations(invitation.workspace).filter(pk=invitation.pk)
 
 
 def _digest(token: str) -> bytes:

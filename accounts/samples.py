@@ -30,7 +30,7 @@ class Stopped(Exception):
 
 
 @contextmanager
-def filling(workspace: Workspace) -> Iterator[None]:
+def fill_samples(workspace: Workspace) -> Iterator[None]:
     """A transaction that adds samples; raises `Stopped` where they are complete, or somebody removes them."""
     with transaction.atomic():
         rows = Workspace.everywhere.select_for_update(no_key=True).filter(pk=workspace.pk)
@@ -39,7 +39,7 @@ def filling(workspace: Workspace) -> Iterator[None]:
         yield
 
 
-def complete(workspace: Workspace) -> None:
+def mark_samples_complete(workspace: Workspace) -> None:
     """Everything is filled in; from here on nothing is added."""
     _change(workspace, _Samples.FILLED, before=(_Samples.FILLING,))
 
@@ -53,7 +53,7 @@ def is_removing(workspace: Workspace) -> bool:
     return workspace.samples == _Samples.REMOVING
 
 
-def remove(workspace: Workspace, *, actor: str) -> bool:
+def request_samples_removal(workspace: Workspace, *, actor: str) -> bool:
     """Have all samples removed, a portion at a time; False where there are none, or it was asked for already."""
     with transaction.atomic():
         if not _change(workspace, _Samples.REMOVING, before=(_Samples.FILLING, _Samples.FILLED)):

@@ -20,8 +20,8 @@ register(
     RowJob(
         name="mail.spread_notice",
         model=Notice,
-        work=notices.spread,
-        give_up=notices.give_up_spreading,
+        work=notices.write_messages,
+        give_up=notices.give_up_notice,
         lease=_LEASE,
         per_workspace=1,
     )

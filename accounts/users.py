@@ -26,7 +26,7 @@ def keep_user(user: User, fields: Iterable[str], actor: str) -> None:
         audit.note("user.changed", actor=actor, subject=user.email, details=details_of(user, fields))
 
 
-def vouch_for(user: User, actor: str) -> None:
+def mark_address_proven(user: User, actor: str) -> None:
     """Take the person's address as proven: their first log-in asks for no code by mail."""
     with transaction.atomic():
         user.vouch_for_email()

@@ -20,7 +20,7 @@ MESSAGE_CHARACTERS: Final = 2000
 REASON_CHARACTERS: Final = 1000
 
 
-def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
+def request_whitelisting(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
     """Put it into the operator's queue and mail the operator; one request of a workspace waits at a time.
 
     Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or waits already.
@@ -54,7 +54,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
     return request
 
 
-def approve(request: WhitelistRequest, actor: str) -> None:
+def approve_request(request: WhitelistRequest, actor: str) -> None:
     """Whitelist the workspace and mail its owners; raises `Conflict` where it was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
@@ -63,7 +63,7 @@ def approve(request: WhitelistRequest, actor: str) -> None:
     _mail_owners("whitelisted", request)
 
 
-def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
+def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     """Mail the owners why not; they may ask again.
 
     Raises `Invalid` for a reason that is missing or too long, `Conflict` where it was decided already.
@@ -92,4 +92,4 @@ def _mail_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
         "reason": request.reason,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
-    mail_sending.send(name, members.owners(workspace), context)
+    mail_sending.send(name, members.owner_addresses_of(workspace), context)

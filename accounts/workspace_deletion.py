@@ -65,7 +65,7 @@ class Waits(Exception):
     """A part can't be erased now: says why, and what the operator does about it."""
 
 
-def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
+def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool:
     """Set the moment of its deletion, and mail its owners; False where it is set already.
 
     Raises `Invalid` where the name wasn't typed as it is.
@@ -81,11 +81,13 @@ def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
             return False
         workspace.deletes_at = deletes_at
         _note("deletion_asked", workspace, by.email)
-        mail_sending.send("workspace_deletion", members.owners(workspace), _mail_context(workspace, by.email))
+        mail_sending.send(
+            "workspace_deletion", members.owner_addresses_of(workspace), _mail_context(workspace, by.email)
+        )
     return True
 
 
-def undo(workspace: Workspace, *, actor: str) -> bool:
+def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
     """It works again from the next request on; False where nothing was asked for, or it is too late."""
     with transaction.atomic():
         rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at__isnull=False, deleted_at=None)
@@ -93,7 +95,9 @@ def undo(workspace: Workspace, *, actor: str) -> bool:
             return False
         workspace.deletes_at = None
         _note("deletion_undone", workspace, actor)
-        mail_sending.send("workspace_kept", members.owners(workspace), _mail_context(workspace, actor))
+        mail_sending.send(
+            "workspace_kept", members.owner_addresses_of(workspace), _mail_context(workspace, actor)
+        )
     return True
 
 

@@ -70,7 +70,7 @@ def establish(
     return workspace
 
 
-def find(name: str) -> Workspace | None:
+def find_workspace(name: str) -> Workspace | None:
     """The workspace of that name or `ws_…` id; None where there is none. Raises `Conflict` where several have the name."""
     living = Workspace.everywhere.filter(deleted_at=None)
     key = decode("ws", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts.export import in_turn
+from accounts.export import iterate_rows
 from analytics import rollup
 from analytics.models import (
     HitRollup,
@@ -42,8 +42,8 @@ _PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
 )
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
-    yield "measurements.jsonl", (_measurement(row) for row in in_turn(Measurement.objects.of(workspace)))
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
+    yield "measurements.jsonl", (_measurement(row) for row in iterate_rows(Measurement.objects.of(workspace)))
 
 
 def _measurement(row: Measurement) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def compare(words: int, kinds: Sequence[str], choice: ModelChoice) -> dict[str, 
         model = Model()
         with (
             MessagesServer() as server,
-            model_client.connect(api_key="key", base_url=server.url, choice=choice) as client,
+            model_client.connect_account(api_key="key", base_url=server.url, choice=choice) as client,
         ):
             server.answer = model
             server.meter = Meter()

@@ -39,7 +39,7 @@ from config import connection_limits, in_process_broker, redis_transport  # noqa
 from config.connection_limits import connections_of, forks, slots_of
 from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 from config.operations import health, metric_counters, unfinished_restore
-from config.task_watch import Running, TaskWatch
+from config.task_watch import RunningTask, TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -280,10 +280,10 @@ class Consumer(CeleryConsumer):
         return conn
 
 
-def running_tasks() -> list[Running]:
+def running_tasks() -> list[RunningTask]:
     """What runs in this worker; the dispatcher is no job."""
     return [
-        Running(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
+        RunningTask(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
         for request in list(celery_state.active_requests)
         if request.name in jobs.jobs() and request.time_start
     ]
@@ -302,7 +302,7 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. The embedded worker shares the pool of its web process.
         if isinstance(worker, CommandLineWorker):
-            connection_limits.resize(connection_limits.OF_FORKED if forks(worker) else self._connections)
+            connection_limits.resize_pool(connection_limits.OF_FORKED if forks(worker) else self._connections)
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()
@@ -379,19 +379,19 @@ def _begin_nothing_more(**_: Any) -> None:
 
 
 def _end_now() -> None:
-    metric_counters.write()
+    metric_counters.write_counters()
     work_leases.end_worker()
     os._exit(0)
 
 
 @signals.worker_process_shutdown.connect
 def _end_child(**_: Any) -> None:
-    metric_counters.write()
+    metric_counters.write_counters()
 
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
     # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
-        metric_counters.write()
+        metric_counters.write_counters()
         work_leases.end_worker()

@@ -19,14 +19,14 @@ EMBEDDED: Final = "embedded"
 """The worker within the one web process."""
 
 
-def resize(most: int) -> None:
+def resize_pool(most: int) -> None:
     """Let this process open so many connections; it must not have opened one yet."""
     pool = connection.settings_dict["OPTIONS"].get("pool")
     if isinstance(pool, dict):
         pool["max_size"] = most
 
 
-def opened_at_most() -> tuple[int, int]:
+def most_connections() -> tuple[int, int]:
     """Connections that web and the living workers may open together, and how many workers live.
 
     Of web the processes of one machine are known.
@@ -37,7 +37,7 @@ def opened_at_most() -> tuple[int, int]:
     return processes * settings.WEB_CONNECTIONS + sum(most for _, most in workers), len(workers)
 
 
-def allowed() -> int:
+def connections_of_server() -> int:
     """What PostgreSQL admits of users that are no superusers."""
     sql = """SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
              WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')"""

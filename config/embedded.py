@@ -40,7 +40,7 @@ class EmbeddedInstance:
 
     def start(self) -> None:
         # Of the web process that this runs in, before it opens one.
-        connection_limits.resize(
+        connection_limits.resize_pool(
             settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + connection_limits.BESIDE_TASKS
         )
         state.should_stop = None
@@ -63,7 +63,7 @@ class EmbeddedInstance:
         # What the worker's own signal handler would set; its loop reads it at every turn.
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         in_process_broker.allow_waits(is_allowed=False)
-        metric_counters.write()
+        metric_counters.write_counters()
         work_leases.end_worker()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))

@@ -12,7 +12,7 @@ import environ
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from config.core.logs import redacted
+from config.core.logs import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def _read(name: str, kind: str, reader: Callable[[], Value]) -> Value:
     except ImproperlyConfigured:
         raise _missing(name) from None
     except (ValueError, TypeError, KeyError):
-        message = f"{name} must be {kind}, not {redacted(_environment.ENVIRON.get(name))!r}."
+        message = f"{name} must be {kind}, not {redact(_environment.ENVIRON.get(name))!r}."
         raise ImproperlyConfigured(message) from None
 
 

@@ -253,7 +253,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.
 _guards: dict[str, Any] = {
-    "BACKEND": f"accounts.access.counter_caches.{'InDatabase' if IS_POSTGRES else 'InMemory'}"
+    "BACKEND": f"accounts.access.counter_caches.{'DatabaseCounterCache' if IS_POSTGRES else 'MemoryCounterCache'}"
 }
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
@@ -473,10 +473,10 @@ WORKSPACE_FURNISHERS = [
 ]
 # What its export holds; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
-    "accounts.export.parts",
-    "pipeline.workspace.export.parts",
-    "webhooks.export_and_purge.parts",
-    "analytics.export_and_purge.parts",
+    "accounts.export.collect_parts",
+    "pipeline.workspace.export.collect_parts",
+    "webhooks.export_and_purge.collect_parts",
+    "analytics.export_and_purge.collect_parts",
 ]
 # What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
 WORKSPACE_ERASERS = [

@@ -21,7 +21,7 @@ OVERDUE_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningTask:
     """A task that Celery says is running in this worker."""
 
     name: str
@@ -38,7 +38,7 @@ class TaskWatch:
         """Since when, by the monotonic clock."""
         self._told: set[tuple[UUID, int]] = set()
 
-    def look(self, running: Collection[Running]) -> None:
+    def look(self, running: Collection[RunningTask]) -> None:
         work_leases.end_lost({(one.subject, one.token) for one in running}, now=work_queue.database_now())
         for one in running:
             self._look_at(one)
@@ -46,7 +46,7 @@ class TaskWatch:
         self._told &= still
         self._without_lease = {key: at for key, at in self._without_lease.items() if key in still}
 
-    def _look_at(self, one: Running) -> None:
+    def _look_at(self, one: RunningTask) -> None:
         job, key = jobs.jobs()[one.name], (one.subject, one.token)
         if not isinstance(job, jobs.RowJob) or one.seconds < job.lease.total_seconds():
             return

@@ -9,5 +9,5 @@ from django.core.cache import caches
 def clear() -> None:
     """In memory and in Redis; rows go with their test."""
     for name, one in settings.CACHES.items():
-        if not one["BACKEND"].endswith("InDatabase"):
+        if not one["BACKEND"].endswith("DatabaseCounterCache"):
             caches[name].clear()

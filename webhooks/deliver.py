@@ -302,7 +302,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
             truncate=True,
             https_only=not settings.WEBHOOKS_ALLOW_HTTP,
             # A receiver sees the id of what came twice; most deliveries spare the handshake.
-            keep=True,
+            keep_alive=True,
         )
     except OutboundError as error:
         return AttemptResult(
@@ -346,7 +346,7 @@ def _complaint(status_code: int) -> str:
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Those of an answer that the log keeps, cut, and without secrets."""
     kept = [name for name in headers if name.lower() not in HEADERS_LEFT_OUT][:HEADERS_KEPT]
-    redacted: dict[str, str] = logs.redacted(
+    redacted: dict[str, str] = logs.redact(
         {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in kept}
     )
     return redacted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accounts import notices
-from accounts.export import in_turn
+from accounts.export import iterate_rows
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.ids import encode
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     """The webhooks' part of an export: the endpoints, without their secrets."""
     endpoints = Endpoint.objects.of(workspace).filter(deleted_at=None).defer("secret", "previous_secret")
-    yield "endpoints.jsonl", (_endpoint(row) for row in in_turn(endpoints))
+    yield "endpoints.jsonl", (_endpoint(row) for row in iterate_rows(endpoints))
 
 
 def _endpoint(row: Endpoint) -> dict[str, Any]:

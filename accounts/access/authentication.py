@@ -74,7 +74,7 @@ class BearerToken(BaseAuthentication):
         if text is None:
             raise Unauthenticated
         now = utc_now()
-        token = tokens.find(text, now)
+        token = tokens.find_token(text, now)
         # Only bad tokens are counted and only they are refused: a good one works from an address where another
         # client has a wrong one.
         if token is None:

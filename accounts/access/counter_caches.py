@@ -32,7 +32,7 @@ _FORGOTTEN_AT_ONCE: Final = 500
 _KEY_CHARACTERS: Final = 250
 
 
-def one_more(key: str, *, within: timedelta, by: int = 1) -> int:
+def count_one_more(key: str, *, within: timedelta, by: int = 1) -> int:
     """How many there were of this key in the present span of that length, this one included."""
     seconds = int(within.total_seconds())
     name, guards = f"{key}:{int(time.time()) // seconds}", caches[GUARDS]
@@ -44,7 +44,7 @@ def one_more(key: str, *, within: timedelta, by: int = 1) -> int:
         return by
 
 
-def forget_ended(now: datetime) -> int:
+def forget_ended_counts(now: datetime) -> int:
     """Delete some entries whose time is over; how many."""
     ended = GuardCount.everywhere.filter(ends_micros__lte=int(now.timestamp() * 1_000_000))
     some = list(ended.order_by("ends_micros").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
@@ -53,7 +53,7 @@ def forget_ended(now: datetime) -> int:
     return len(some)
 
 
-class InMemory(LocMemCache):
+class MemoryCounterCache(LocMemCache):
     """Of the one process of the embedded mode. Where it is full, what has ended goes first, then what counted least."""
 
     # The parent's own; what is known of its types doesn't have them.
@@ -74,7 +74,7 @@ class InMemory(LocMemCache):
                 self._delete(key)
 
 
-class InDatabase(BaseCache):
+class DatabaseCounterCache(BaseCache):
     """Of several processes, whether they have a Redis or not: one that is full or away would let every guess through."""
 
     def __init__(self, _location: str, params: dict[str, Any]) -> None:

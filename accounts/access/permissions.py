@@ -87,7 +87,9 @@ class RateAllows(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
         workspace = caller(request).workspace
-        decision = ratelimit.unlimited() if workspace.is_unlimited else ratelimit.take(workspace.pk)
+        decision = (
+            ratelimit.unlimited_decision() if workspace.is_unlimited else ratelimit.take_request(workspace.pk)
+        )
         # On Django's own request, so that every layer above sees it too.
         request._request.rate_decision = decision  # type: ignore[attr-defined]  # noqa: SLF001
         if not decision.allowed:
@@ -123,4 +125,4 @@ def caller(request: Request) -> Caller:
 def rate_headers(request: Request) -> dict[str, str]:
     """The headers of the decision that `RateAllows` took; none where it wasn't reached."""
     decision = getattr(request._request, "rate_decision", None)  # noqa: SLF001
-    return {} if decision is None else ratelimit.headers(decision)
+    return {} if decision is None else ratelimit.headers_of(decision)

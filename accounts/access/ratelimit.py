@@ -56,7 +56,7 @@ class Decision:
     retry_after: int
 
 
-def take(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
+def take_request(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
     """Take one request from the workspace's allowance; exact however many ask at once.
 
     Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the request
@@ -74,12 +74,12 @@ def take(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
     return _take_from_database(workspace_id, micros)
 
 
-def unlimited() -> Decision:
+def unlimited_decision() -> Decision:
     """What a workspace without a rate limit is told."""
     return Decision(allowed=True, limit=CAPACITY, remaining=CAPACITY, reset_seconds=0, retry_after=0)
 
 
-def headers(decision: Decision) -> dict[str, str]:
+def headers_of(decision: Decision) -> dict[str, str]:
     """The current IETF draft's two headers, and the older three; `X-RateLimit-Reset` is seconds since 1970."""
     values = {
         "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _SECOND}',

@@ -75,11 +75,11 @@ class RecordRequests:
                 request_id=request_id(),
             )
             # Called when the server has sent the last byte, so a slow Redis delays no answer.
-            response._resource_closers.append(partial(note, caller.token_id, seen))  # type: ignore[attr-defined]  # noqa: SLF001
+            response._resource_closers.append(partial(keep_request, caller.token_id, seen))  # type: ignore[attr-defined]  # noqa: SLF001
         return response
 
 
-def note(token_id: UUID, seen: RecentRequest) -> None:
+def keep_request(token_id: UUID, seen: RecentRequest) -> None:
     """Keep the newest of a key; where Redis is away this one is forgotten."""
     if not settings.REDIS_URL:
         _keep_in_process(token_id, seen)
@@ -98,7 +98,7 @@ def note(token_id: UUID, seen: RecentRequest) -> None:
         log.warning("request_not_recorded", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
 
 
-def of(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
+def recent_requests_of(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
     """Newest first; None where the record can't be read just now."""
     since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:

@@ -166,7 +166,7 @@ _LIVE: Final[Prepared[ApiToken]] = Prepared(
 )
 
 
-def find(text: str, now: datetime) -> ApiToken | None:
+def find_token(text: str, now: datetime) -> ApiToken | None:
     """The live token behind the text, with its workspace and plan, in one query; None for every other text."""
     if not is_well_formed(text):
         return None
@@ -286,7 +286,7 @@ def public_id(token: ApiToken) -> str:
     return encode("tok", token.pk)
 
 
-def called(actor: str) -> str:
+def actor_name(actor: str) -> str:
     """Who an actor is, to people: an API key by its name, a person by the address that is there already."""
     key = decode("tok", actor)
     name = ApiToken.everywhere.filter(pk=key).values_list("name", flat=True).first() if key else None

@@ -106,7 +106,7 @@ class UserAdmin(UserAdminBase):
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         for user in chosen:
-            users.vouch_for(user, actor_of(request))
+            users.mark_address_proven(user, actor_of(request))
         text = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
         self.message_user(request, text % len(chosen), messages.SUCCESS)
 

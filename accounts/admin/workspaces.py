@@ -188,7 +188,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
 
     @admin.action(description=_("Approve"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> None:
-        self._decide(request, queryset, whitelist_requests.approve)
+        self._decide(request, queryset, whitelist_requests.approve_request)
 
     @admin.action(description=_("Refuse with a reason"), permissions=["decide"])
     def refuse(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> TemplateResponse | None:
@@ -202,7 +202,9 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]
-        self._decide(request, queryset, lambda one, actor: whitelist_requests.refuse(one, reason, actor))
+        self._decide(
+            request, queryset, lambda one, actor: whitelist_requests.refuse_request(one, reason, actor)
+        )
         return None
 
     def _decide(

@@ -51,7 +51,7 @@ def open_digest(workspace: Workspace, _language: str = "") -> None:
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)
 
 
-def put_together(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime | None = None) -> None:
+def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime | None = None) -> None:
     """Work one claimed digest; a person for whom there is nothing gets nothing. All or nothing, the next one set too.
 
     `lines` is what was counted now; a person sees those whose kind they chose daily.

@@ -96,7 +96,7 @@ def send_test(workspace: Workspace, user: User, once: str) -> None:
         )
 
 
-def spread(notice: Notice, *, now: datetime | None = None) -> None:
+def write_messages(notice: Notice, *, now: datetime | None = None) -> None:
     """Work one claimed notice: all of its messages are written, and the notice is done, in one transaction."""
     now = now or utc_now()
     people = _people(notice)
@@ -111,7 +111,7 @@ def spread(notice: Notice, *, now: datetime | None = None) -> None:
         dispatcher.wake()
 
 
-def give_up_spreading(notice: Notice) -> None:
+def give_up_notice(notice: Notice) -> None:
     """The end of a notice whose workers died, time after time: nobody is sent it, and the log says so."""
     log.error("notice_not_told", notice=notice.pk.hex, kind=notice.kind)
     notice.sleep_until(None, attempts=0)

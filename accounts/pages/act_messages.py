@@ -37,13 +37,13 @@ def report_errors(
     try:
         yield
     except AppError as error:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         if isinstance(error, Overtaken) and on_overtaken is not None:
             on_overtaken()
         elif form is not None:
             show_at_fields(form, error)
         elif isinstance(error, Overtaken):
-            messages.error(request, overtaken or changed_meanwhile())
+            messages.error(request, overtaken or changed_meanwhile_message())
         else:
             messages.error(request, str(error))
 
@@ -64,7 +64,7 @@ def first_part(path: str) -> str:
     return path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
-def changed_meanwhile() -> str:
+def changed_meanwhile_message() -> str:
     return _("Changed since you opened it. This is the current version.")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Who was invited may always come in."""
-        return settings.SIGNUP_OPEN or invitation.kept(request) is not None
+        return settings.SIGNUP_OPEN or invitation.find_kept_invitation(request) is not None
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         del request
@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
     ) -> EmailMessage:
         """Allauth's words in our frame: plain text and HTML."""
         plain: EmailMessage = super().render_mail(template_prefix, email, context, headers)
-        return mail_sending.framed(plain)
+        return mail_sending.add_html(plain)
 
     def format_email_subject(self, subject: str) -> str:
         return f"{settings.SITE_NAME}: {subject}"

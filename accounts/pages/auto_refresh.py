@@ -31,7 +31,7 @@ def look_again(
     """
     inner = render_to_string(template, context, request)
     digest = hashlib.sha256(f"{seconds}{inner}".encode()).hexdigest()[:16]
-    is_asked_for = asks_for(request, part)
+    is_asked_for = asks_for_part(request, part)
     if is_asked_for and request.GET.get("seen") == digest:
         return HttpResponse(status=204)
     query = request.GET.copy()
@@ -46,5 +46,5 @@ def look_again(
     return HttpResponse(whole) if is_asked_for else whole
 
 
-def asks_for(request: HttpRequest, part: str) -> bool:
+def asks_for_part(request: HttpRequest, part: str) -> bool:
     return request.headers.get("HX-Target") == part

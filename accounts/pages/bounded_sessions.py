@@ -57,9 +57,9 @@ def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
         return None
     within = limits.STRANGERS_SESSION_KEPT
     if (
-        counter_caches.one_more(f"sessions:{sender(request)}", within=within)
+        counter_caches.count_one_more(f"sessions:{sender(request)}", within=within)
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
-        or counter_caches.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
+        or counter_caches.count_one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
         text = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{text}\n", status=429, content_type="text/plain; charset=utf-8")

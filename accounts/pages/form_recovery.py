@@ -31,7 +31,7 @@ _ONCE_SECONDS: Final = 24 * 3600
 
 
 def vouch(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Let the browser of who is logged in show later that they were: only then `keep` keeps anything."""
+    """Let the browser of who is logged in show later that they were: only then `keep_form` keeps anything."""
     person = str(request.user.pk)
     if _known(request) != person:
         response.set_signed_cookie(
@@ -49,7 +49,7 @@ def _known(request: HttpRequest) -> str | None:
     return request.get_signed_cookie(_KNOWN, None, salt=_KNOWN, max_age=_KNOWN_SECONDS)
 
 
-def keep(request: HttpRequest) -> bool:
+def keep_form(request: HttpRequest) -> bool:
     """Keep a form that was sent after the session had ended, secrets left out, until its page is opened again.
 
     False where it is on the open page alone: it is too long, or comes from a browser in which nobody was logged in, or
@@ -81,9 +81,10 @@ def _is_too_much(request: HttpRequest, person: str, size: int) -> bool:
     """Counted in this order, so that who is over their own bound uses up nobody else's."""
     within = limits.TYPED_KEPT_FOR
     return (
-        counter_caches.one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
-        or counter_caches.one_more(f"typed:{sender(request)}", within=within) > limits.TYPED_KEPT_OF_ADDRESS
-        or counter_caches.one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
+        counter_caches.count_one_more(f"typed:{person}", within=within) > limits.TYPED_KEPT_OF_PERSON
+        or counter_caches.count_one_more(f"typed:{sender(request)}", within=within)
+        > limits.TYPED_KEPT_OF_ADDRESS
+        or counter_caches.count_one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
     )
 
 
@@ -109,14 +110,14 @@ def once() -> str:
     return secrets.token_urlsafe(12)
 
 
-def is_first(request: HttpRequest) -> bool:
+def is_first_sending(request: HttpRequest) -> bool:
     """False where this showing of the form was sent before: a double click, or the back button."""
     token = request.POST.get("once", "")
     # A form without the mark can't be told from its repetition.
     return not token or caches["marks"].add(f"once:{request.user.pk}:{token[:64]}", 1, _ONCE_SECONDS)
 
 
-def sent_in_vain(request: HttpRequest) -> None:
+def allow_sending_again(request: HttpRequest) -> None:
     """The form was refused after all: the same showing may be sent again."""
     if token := request.POST.get("once", ""):
         caches["marks"].delete(f"once:{request.user.pk}:{token[:64]}")

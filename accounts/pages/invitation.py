@@ -31,7 +31,7 @@ _KEPT: Final = "invitation"
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST answers: a mail program that fetches links in advance accepts nothing."""
-    found = members.find(token)
+    found = members.find_invitation(token)
     if found is None:
         return _over(request, token)
     user = request.user if request.user.is_authenticated else None
@@ -49,7 +49,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 def _over(request: HttpRequest, token: str) -> HttpResponse:
     """Who followed it once more, and is in, goes on to the workspace."""
-    accepted = members.find_accepted(token)
+    accepted = members.find_accepted_invitation(token)
     if accepted is not None and request.user.is_authenticated:
         own = workspaces.memberships_of(request.user)
         if any(row.workspace_id == accepted.workspace_id for row in own):
@@ -59,9 +59,9 @@ def _over(request: HttpRequest, token: str) -> HttpResponse:
 
 def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:
     with report_errors(request):
-        membership = members.accept(found, user)
+        membership = members.accept_invitation(found, user)
         request.session.pop(_KEPT, None)
-        welcome(request, membership, found)
+        add_welcome_message(request, membership, found)
         return redirect("home", ws=membership.workspace_id)
     return redirect(request.path)
 
@@ -75,26 +75,26 @@ def _sign_up(request: HttpRequest, found: Invitation, token: str) -> HttpRespons
     return redirect("account_signup")
 
 
-def kept(request: HttpRequest) -> Invitation | None:
+def find_kept_invitation(request: HttpRequest) -> Invitation | None:
     """The invitation with which somebody came to sign up, if it still holds."""
     token = request.session.get(_KEPT)
-    return members.find(token) if token else None
+    return members.find_invitation(token) if token else None
 
 
 def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
     """Who signed up by an invitation has said yes to it; None where they came without one."""
-    found = kept(request)
+    found = find_kept_invitation(request)
     request.session.pop(_KEPT, None)
     if found is None:
         return None
     with report_errors(request):
-        membership = members.accept(found, user)
-        welcome(request, membership, found)
+        membership = members.accept_invitation(found, user)
+        add_welcome_message(request, membership, found)
         return membership
     return None
 
 
-def welcome(request: HttpRequest, membership: Membership, found: Invitation) -> None:
+def add_welcome_message(request: HttpRequest, membership: Membership, found: Invitation) -> None:
     """Leave a message for the next page: where they are now, and in which role."""
     role = roles.DESCRIPTIONS[Membership.Role(membership.role)][0]
     text = _("Welcome to %(workspace)s. Your role: %(role)s.")

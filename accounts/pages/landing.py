@@ -91,7 +91,7 @@ def create(request: HttpRequest) -> HttpResponse:
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
     form = form_recovery.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect("front")
         with report_errors(request, form):
             made = workspaces.create(

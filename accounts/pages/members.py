@@ -58,7 +58,7 @@ def listed(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "people": members.members_of(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
-        "invitations": list(members.pending(place.workspace)),
+        "invitations": list(members.pending_invitations(place.workspace)),
         "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},
         "days": limits.INVITATION_KEPT.days,
     }
@@ -69,7 +69,7 @@ def listed(request: HttpRequest, place: Place) -> HttpResponse:
 def invite(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, InviteForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("members"))
         email = form.cleaned_data["email"]
         with report_errors(request, form):
@@ -83,7 +83,7 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
 def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
     with report_errors(request):
-        members.resend(found, by=place.user)
+        members.resend_invitation(found, by=place.user)
         text = _("New link sent to %(email)s. The old one no longer works.")
         messages.success(request, text % {"email": found.email})
     return redirect(place.address("members"))
@@ -92,7 +92,7 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
 @page("manage", methods=("POST",))
 def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
-    if members.withdraw(found, actor=place.user.email):
+    if members.withdraw_invitation(found, actor=place.user.email):
         text = _("Invitation of %(email)s withdrawn.") % {"email": found.email}
         offer_undo(request, text, place.address("member_reinstate", invitation=found.pk))
     return redirect(place.address("members"))
@@ -101,7 +101,7 @@ def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpRespon
 @page("manage", methods=("POST",))
 def reinstate(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
-    if members.reinstate(found, actor=place.user.email):
+    if members.reinstate_invitation(found, actor=place.user.email):
         messages.success(request, _("Invitation restored.") % {"email": found.email})
     return redirect(place.address("members"))
 
@@ -127,7 +127,7 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            removed = members.remove(place.workspace, user, actor=place.user.email)
+            removed = members.remove_member(place.workspace, user, actor=place.user.email)
             if removed is not None:
                 text = _("%(person)s was removed.") % {"person": membership.user.email}
                 offer_undo(request, text, place.address("member_restore"), {"removed": removed})
@@ -137,7 +137,7 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
 
 @page("manage", methods=("POST",))
 def restore(request: HttpRequest, place: Place) -> HttpResponse:
-    if members.restore(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
+    if members.restore_member(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
         messages.success(request, _("Member restored."))
     else:
         messages.error(request, _("Can't be undone any more. Invite them again."))
@@ -149,7 +149,7 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            members.leave(place.workspace, place.user)
+            members.leave_workspace(place.workspace, place.user)
             messages.success(request, _("You left %(workspace)s.") % {"workspace": place.workspace.name})
             return redirect("front")
     is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage

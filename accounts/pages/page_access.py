@@ -129,7 +129,7 @@ def _answer(
         raise Http404
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if not place.may(act):
-        context = {"owners": members.owners(place.workspace)}
+        context = {"owners": members.owner_addresses_of(place.workspace)}
         return render(request, "pages/errors/not_yours.html", context, status=403)
     if request.session.get(_LAST_WORKSPACE) != str(workspace_id):
         request.session[_LAST_WORKSPACE] = str(workspace_id)
@@ -184,7 +184,7 @@ def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResp
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
     """They come back to where they were, and find what they had typed."""
-    is_kept = form_recovery.keep(request)
+    is_kept = form_recovery.keep_form(request)
     if request.headers.get("HX-Request") == "true":
         if not is_kept:
             # The page stays open: it is the only place that has what was typed.

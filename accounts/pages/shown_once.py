@@ -18,17 +18,17 @@ _REPEATED_WITHIN_SECONDS: Final = 20
 _WAITED_SECONDS: Final = 3.0
 
 
-def keep(request: HttpRequest, of: str, secret: str) -> None:
+def keep_secret(request: HttpRequest, of: str, secret: str) -> None:
     """Keep a secret until its page takes it. `of` is the public id of what it belongs to.
 
-    For some seconds the sealed secret is also kept beside the form's mark, for `repeated`.
+    For some seconds the sealed secret is also kept beside the form's mark, for `secret_of_first_sending`.
     """
     _keep(request, of, secret)
     if mark := _mark(request):
         caches["marks"].set(mark, seal(f"{of} {secret}"), _REPEATED_WITHIN_SECONDS)
 
 
-def repeated(request: HttpRequest) -> str | None:
+def secret_of_first_sending(request: HttpRequest) -> str | None:
     """What the first sending of this form made, for the second click of a double one; its secret can be taken again.
 
     The browser shows the answer to the second click only, and the first may still be at work: wait for it. None where
@@ -47,7 +47,7 @@ def repeated(request: HttpRequest) -> str | None:
     return None
 
 
-def take(request: HttpRequest, of: str) -> str | None:
+def take_secret(request: HttpRequest, of: str) -> str | None:
     """The secret, the first time; None ever after."""
     kept = dict(request.session.get(_NAME, {}))
     sealed = kept.pop(of, None)

@@ -62,4 +62,4 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
 
 
 def _are_too_many() -> bool:
-    return counter_caches.one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS
+    return counter_caches.count_one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS

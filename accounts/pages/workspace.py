@@ -154,7 +154,7 @@ def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
 def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        if samples.remove(place.workspace, actor=place.user.email):
+        if samples.request_samples_removal(place.workspace, actor=place.user.email):
             messages.success(request, _("The sample data is being removed."))
         return redirect(place.address("home"))
     return render(request, "pages/workspace/samples_remove.html", {"form": form})
@@ -167,7 +167,7 @@ def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
         messages.error(request, _("An export was just started. Try again in a minute."))
         return redirect(place.address("workspace"))
     name = export.file_name(place.workspace, utc_now())
-    pieces = export.begin(place.workspace, actor=place.user.email)
+    pieces = export.stream_export(place.workspace, actor=place.user.email)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(pieces, content_type="application/zip", headers=headers)
 
@@ -178,7 +178,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            workspace_deletion.ask(place.workspace, form.cleaned_data["name"], by=place.user)
+            workspace_deletion.request_deletion(place.workspace, form.cleaned_data["name"], by=place.user)
             return redirect(place.address("workspace"))
     context = {"form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
     return render(request, "pages/workspace/delete.html", context)
@@ -187,7 +187,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage", methods=("POST",))
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
     """The deletion undone."""
-    if workspace_deletion.undo(place.workspace, actor=place.user.email):
+    if workspace_deletion.undo_deletion(place.workspace, actor=place.user.email):
         text = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
         messages.success(request, text)
     return redirect(place.address("workspace"))
@@ -213,7 +213,9 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            whitelist_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            whitelist_requests.request_whitelisting(
+                place.workspace, form.cleaned_data["message"], place.user.email
+            )
             messages.success(request, _("Request sent. We'll reply by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()

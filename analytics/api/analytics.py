@@ -20,7 +20,7 @@ from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.serialize import figures, serialize_row
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import unknown_names
-from config.core.api.jsonio import Dumped, JsonRenderer, dump
+from config.core.api.jsonio import DumpedJson, JsonRenderer, dump
 from config.core.api.query_params import (
     DATE_OR_MOMENT,
     LEAVES_DAY_OUT,
@@ -228,7 +228,7 @@ class AnalyticsView(WorkspaceResource):
         self.dimensions = question.group_by
         answer = _answer(question)
         if getattr(request, "accepted_media_type", _JSON) != _CSV:
-            body = Dumped(dump(answer))
+            body = DumpedJson(dump(answer))
             return respond_with_tag(request, body, tag=weak_tag(body))
         # The two forms of one answer are told apart by their tags.
         return respond_with_tag(

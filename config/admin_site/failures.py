@@ -41,7 +41,7 @@ _STATUSES: Final = {
 }
 
 
-class StretchForm(forms.Form):
+class PeriodForm(forms.Form):
     """Days of UTC; `until` is the last of them."""
 
     since = forms.DateField(
@@ -80,9 +80,9 @@ class StretchForm(forms.Form):
         )
 
 
-def stretch_in(request: HttpRequest) -> tuple[StretchForm, FailurePeriod | None]:
+def read_period(request: HttpRequest) -> tuple[PeriodForm, FailurePeriod | None]:
     """What the address asks for; None where it can't be understood, or nothing is asked."""
-    form = StretchForm(request.GET)
+    form = PeriodForm(request.GET)
     return form, form.stretch if form.is_valid() else None
 
 
@@ -93,23 +93,25 @@ def failing_page(request: HttpRequest) -> HttpResponse:
     if "publications" not in kinds:
         raise PermissionDenied
     now = utc_now()
-    form, stretch = stretch_in(request)
+    form, stretch = read_period(request)
     if not request.GET:
         starts_at, ends_at = failures.last_days(DAYS, now)
         last = ends_at - timedelta(days=1)
-        form = StretchForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
+        form = PeriodForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
         stretch = FailurePeriod(starts_at, ends_at)
     shown = [one for one in _HEADS if one in {failures.LATE, *kinds}]
     if stretch is not None and stretch.platform:
         shown = [failures.LATE, "publications"]
-    found = [] if stretch is None else failures.affected(stretch, kinds, now)
+    found = [] if stretch is None else failures.affected_workspaces(stretch, kinds, now)
     context = {
         **admin.site.each_context(request),
         "title": _("Failed and late"),
         "form": form,
         "query": urlencode({name: form.data.get(name, "") for name in form.fields}),
         "heads": [_HEADS[one] for one in shown],
-        "causes": [(one, _STATUSES[one.status]) for one in failures.causes(stretch, now)] if stretch else [],
+        "causes": [(one, _STATUSES[one.status]) for one in failures.failure_causes(stretch, now)]
+        if stretch
+        else [],
         "affected": [(one, [one.counts.get(name, 0) for name in shown]) for one in found],
         "shown_most": failures.SHOWN_MOST,
         "is_understood": stretch is not None,

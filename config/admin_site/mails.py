@@ -212,7 +212,7 @@ _LABELS: Final[Mapping[str, Any]] = {
 }
 
 
-def names() -> dict[str, Any]:
+def mail_names() -> dict[str, Any]:
     """What the page offers, and how it is called there."""
     told = {
         f"notice-{kind}": _("Notification: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES
@@ -220,7 +220,7 @@ def names() -> dict[str, Any]:
     return told | dict(_LABELS)
 
 
-def sample(name: str) -> EmailMessage:
+def sample_mail(name: str) -> EmailMessage:
     """The mail as it would be sent; 404 for a name that there isn't."""
     if name in OURS:
         template, context = OURS[name]
@@ -236,11 +236,11 @@ def sample(name: str) -> EmailMessage:
 def mails_page(request: HttpRequest) -> HttpResponse:
     """Behind `admin_view`."""
     chosen = request.GET.get("mail") or next(iter(OURS))
-    message = sample(chosen)
+    message = sample_mail(chosen)
     context = {
         **admin.site.each_context(request),
         "title": _("Mails"),
-        "names": names(),
+        "names": mail_names(),
         "chosen": chosen,
         "subject": message.subject,
         "text": message.body,
@@ -263,5 +263,5 @@ def mails_page(request: HttpRequest) -> HttpResponse:
 )
 def mail_as_html(request: HttpRequest, name: str) -> HttpResponse:
     del request
-    ((html, _kind),) = sample(name).alternatives  # type: ignore[attr-defined]  # framed ones have one
+    ((html, _kind),) = sample_mail(name).alternatives  # type: ignore[attr-defined]  # framed ones have one
     return HttpResponse(html)

@@ -27,7 +27,7 @@ SHOWN: Final = 100
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskLine:
     lease: Lease
     state: str
     row: str
@@ -38,7 +38,7 @@ class Task:
     """Since it began; of one that is queued since it was sent."""
 
 
-def tasks(now: datetime) -> list[Task]:
+def list_tasks(now: datetime) -> list[TaskLine]:
     """What runs and what is queued, the longest first, at most `SHOWN`."""
     shown = sorted(
         running_tasks.running_or_queued(now),
@@ -48,7 +48,7 @@ def tasks(now: datetime) -> list[Task]:
     workspaces = Workspace.everywhere.in_bulk({one.owner for one in shown if one.owner})
     workers = {one.pk: one.name for one in Worker.everywhere.all()}
     return [
-        Task(
+        TaskLine(
             one,
             str(LeaseState(one.state).label),
             _row_of(one),
@@ -79,8 +79,8 @@ def work_page(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "title": _("Work"),
-        "queues": running_tasks.queues(now),
-        "tasks": tasks(now),
+        "queues": running_tasks.job_queues(now),
+        "tasks": list_tasks(now),
         "shown_most": SHOWN,
         "workers": [
             (one, sorted(one.slots.items()), (now - one.seen_at).total_seconds())

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import workspaces
 from accounts.access import tokens
 from config.admin_site import workspace_overview as overview
-from config.admin_site.failures import stretch_in
+from config.admin_site.failures import read_period
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode
@@ -65,10 +65,10 @@ def dead_rows(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         _requeue(request)
         return HttpResponseRedirect(request.get_full_path())
-    workspace = overview.find(request.GET["workspace"]) if "workspace" in request.GET else None
+    workspace = overview.find_workspace(request.GET["workspace"]) if "workspace" in request.GET else None
     if workspace is None and "workspace" in request.GET:
         raise Http404
-    stretch = stretch_in(request)[1]
+    stretch = read_period(request)[1]
     names = [name for name in rows.DEAD if _may(request, "view", name)]
     context = {
         **admin.site.each_context(request),
@@ -138,7 +138,7 @@ def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
     """Behind `admin_view`; each part is shown, and read, only where the person may see its rows."""
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
-    workspace = overview.find(public_id)
+    workspace = overview.find_workspace(public_id)
     if workspace is None:
         raise Http404
     if request.method == "POST":

@@ -33,7 +33,7 @@ _BOTH: Final = (False, True)
 """`test__in`, because the indexes name `test` between the workspace and the id."""
 
 
-def find(public_id: str) -> Workspace | None:
+def find_workspace(public_id: str) -> Workspace | None:
     pk = decode("ws", public_id)
     found = Workspace.everywhere.select_related("plan").filter(pk=pk) if pk else Workspace.everywhere.none()
     workspace: Workspace | None = found.first()
@@ -47,7 +47,7 @@ def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
 
 
 @dataclass(frozen=True)
-class Spent:
+class ModelSpending:
     """Calls of one model for one engine since the month began; `today` is part of `month`, in millionths of a dollar."""
 
     model: str
@@ -59,8 +59,8 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Money:
-    rows: Sequence[Spent]
+class SpendingSummary:
+    rows: Sequence[ModelSpending]
     calls: int
     today: int
     month: int
@@ -75,7 +75,7 @@ class Money:
 
 
 @dataclass(frozen=True)
-class Table:
+class ValueCounts:
     """How many rows have each value."""
 
     figures: Sequence[tuple[str, int]]
@@ -125,7 +125,7 @@ class WorkspaceOverview:
         return reports.usage(self.workspace, self.now)
 
     @cached_property
-    def money(self) -> Money:
+    def money(self) -> SpendingSummary:
         found = (
             ModelCall.objects.of(self.workspace)
             .filter(created_at__gte=self.month)
@@ -138,7 +138,7 @@ class WorkspaceOverview:
             .order_by("-of_month")
         )
         lines = [
-            Spent(
+            ModelSpending(
                 model=one["asked_model"],
                 engine=one["generation__engine"] or "",
                 is_own_key=one["is_own_key"],
@@ -148,7 +148,7 @@ class WorkspaceOverview:
             )
             for one in found
         ]
-        return Money(
+        return SpendingSummary(
             rows=lines,
             calls=sum(line.calls for line in lines),
             today=sum(line.today for line in lines),
@@ -157,25 +157,25 @@ class WorkspaceOverview:
         )
 
     @cached_property
-    def raw_items(self) -> Table:
+    def raw_items(self) -> ValueCounts:
         found = RawItem.objects.of(self.workspace).filter(**self._of_month)
         return _table(found.values_list("test", "status").annotate(count=Count("pk")).order_by())
 
     @cached_property
-    def items_by_status(self) -> Table:
+    def items_by_status(self) -> ValueCounts:
         return self._items("status")
 
     @cached_property
-    def items_by_bucket(self) -> Table:
+    def items_by_bucket(self) -> ValueCounts:
         return self._items("bucket")
 
-    def _items(self, column: str) -> Table:
+    def _items(self, column: str) -> ValueCounts:
         """By one thing at a time: each has an index that answers by itself, however many items there are."""
         found = GeneratedItem.objects.of(self.workspace).filter(**self._of_month)
         return _table(found.values_list("test", column).annotate(count=Count("pk")).order_by())
 
     @cached_property
-    def publications(self) -> Table:
+    def publications(self) -> ValueCounts:
         """How those ended that ended this month, and those that still wait for something."""
         ended = (
             Outcome.objects.of(self.workspace)
@@ -256,7 +256,7 @@ class WorkspaceOverview:
         return list(found.order_by("role", "created_at")[:SHOWN])
 
     @cached_property
-    def request(self) -> WhitelistRequest | None:
+    def open_request(self) -> WhitelistRequest | None:
         """The wish to be let in that waits for an answer."""
         return (
             WhitelistRequest.objects.of(self.workspace).filter(status=WhitelistRequest.Status.PENDING).first()
@@ -272,9 +272,9 @@ class WorkspaceOverview:
         return list(AuditEntry.objects.of(self.workspace).order_by("-created_at")[:SHOWN])
 
     def reader_of(self, name: str) -> Callable[[], DeadKind]:
-        return partial(self.dead, name)
+        return partial(self.read_dead, name)
 
-    def dead(self, name: str) -> DeadKind:
+    def read_dead(self, name: str) -> DeadKind:
         """Of one kind of `rows.DEAD`: how many, and the newest with what went wrong."""
         found = rows.DEAD[name].rows().filter(workspace=self.workspace)
         if name not in {"deliveries", "persona_drafts"}:
@@ -326,8 +326,8 @@ def why_of(name: str, row: Any) -> str:
     return str(kept.get("message", "")) if isinstance(kept, dict) else str(kept or "")
 
 
-def _table(counted: Iterable[tuple[bool, str, int]]) -> Table:
+def _table(counted: Iterable[tuple[bool, str, int]]) -> ValueCounts:
     """Of whether a test token made them, what they are counted by, and how many there are."""
     rows_of = list(counted)
     figures = sorted((value, count) for test, value, count in rows_of if not test)
-    return Table(figures, sum(count for test, _, count in rows_of if test))
+    return ValueCounts(figures, sum(count for test, _, count in rows_of if test))

@@ -182,7 +182,7 @@ def guide(request: HttpRequest, slug: str) -> HttpResponse:
     found = _BY_SLUG.get(slug)
     if found is None:
         raise Http404
-    html, headings = rendered(found.file, settings.PUBLIC_URL)
+    html, headings = render_document(found.file, settings.PUBLIC_URL)
     return render(
         request,
         "docs/guide.html",
@@ -207,7 +207,7 @@ def refuse_if_closed(request: HttpRequest) -> None:
 
 
 @cache
-def rendered(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
+def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
     """The HTML of one of our own documents, and the anchor and words of each heading of its second level."""
     text = (DOCS / file).read_text().replace(_EXAMPLE_HOST, public_url)
     # The page has the title in its own heading; marks for the tests aren't for people.

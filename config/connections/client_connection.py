@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 
-from config.connections.request_buffer import Arrived, IncomingRequest, RefusedError
+from config.connections.request_buffer import ArrivedRequest, IncomingRequest, RefusedError
 from config.connections.response_socket import PACE_BYTES, ResponseSocket
 from config.core import limits
 
@@ -30,7 +30,7 @@ class ClientConnection(TConn):
         super().__init__(worker.cfg, sock, client, server)
         self.sock = ResponseSocket(self, sock)
         self.parser = RequestParser(worker.cfg, (), client)
-        self.parser.unreader = Arrived()
+        self.parser.unreader = ArrivedRequest()
         # Else gunicorn would make a parser that reads from the socket.
         self.initialized = True
         self.incoming = IncomingRequest()

@@ -52,10 +52,10 @@ _SAID: Final = {
 _NO_HTTP: Final = ("invalid_request", "malformed_request", "This is no HTTP request that can be read.")
 
 
-def refusal(status: HTTPStatus) -> bytes:
+def refusal_bytes(status: HTTPStatus) -> bytes:
     """An answer of the form that every error has, written without a thread."""
     error, code, message = _SAID.get(status, _NO_HTTP)
-    body = json.dumps(errors.body(error, [Detail(None, code, message)]))
+    body = json.dumps(errors.error_body(error, [Detail(None, code, message)]))
     more = "Retry-After: 1\r\n" if status in _SAID else ""
     return _REFUSED.format(status=status, length=len(body), more=more, body=body).encode()
 
@@ -184,7 +184,7 @@ class IncomingRequest:
             self.is_cut = not is_number or self._missing > pipeline_limits.UPLOAD_BODY_BYTES
 
 
-class Arrived(Unreader):
+class ArrivedRequest(Unreader):
     """Hands gunicorn's parser the bytes of one whole request; there are no others to wait for."""
 
     kept: IO[bytes] | None = None

@@ -24,7 +24,7 @@ from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from config.connections.client_connection import BENEFIT_OF_DOUBT, ClientConnection
-from config.connections.request_buffer import PIECE, RefusedError, refusal
+from config.connections.request_buffer import PIECE, RefusedError, refusal_bytes
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ConnectionsWorker(ThreadWorker):
     def _refuse_address(self, sock: socket.socket, network: str) -> None:
         with suppress(OSError), sock:
             sock.setblocking(False)  # noqa: FBT003  its only form
-            sock.send(refusal(HTTPStatus.TOO_MANY_REQUESTS))
+            sock.send(refusal_bytes(HTTPStatus.TOO_MANY_REQUESTS))
         if monotonic() - self._warned_at > _WARNED_EVERY:
             self._warned_at = monotonic()
             most = limits.CONNECTIONS_PER_ADDRESS
@@ -224,7 +224,7 @@ class ConnectionsWorker(ThreadWorker):
     def _refuse(self, connection: ClientConnection, status: HTTPStatus) -> None:
         self._unwatch(connection)
         try:
-            connection.sock.sendall(refusal(status))
+            connection.sock.sendall(refusal_bytes(status))
         except OSError:
             self._drop(connection)
         else:

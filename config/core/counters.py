@@ -30,7 +30,7 @@ def note_lost_lease() -> None:
 
 
 @contextmanager
-def of_kind(kind: str) -> Iterator[None]:
+def count_for_kind(kind: str) -> Iterator[None]:
     token = _kind.set(kind)
     try:
         yield

@@ -213,7 +213,7 @@ def due_jobs() -> list[Job]:
         if isinstance(job, BatchJob) and (job.name in found or not job.waits)
     }
     if batches:
-        known = work_leases.of_jobs(list(batches), work_queue.database_now())
+        known = work_leases.leases_of_jobs(list(batches), work_queue.database_now())
         for subject, job in batches.items():
             is_busy = known.get(subject, (0, False))[1]
             (found.discard if is_busy else found.add)(job.name)
@@ -229,7 +229,7 @@ def claim(job: Job, slots: int) -> list[work_leases.QueuedTask]:
         work_leases.lock()
         # After the lock, so that it isn't before another dispatcher's claims.
         now = work_queue.database_now()
-        held = work_leases.held(now)
+        held = work_leases.current_load(now)
         room = _room(job, slots, held)
         found = _claim_some(job, room, slots, held, now) if room > 0 else []
         if found:
@@ -302,7 +302,7 @@ def _claim_holders(
         for holder, slot in slots.items()
     }
     busy = {owner: count for (name, owner), count in held.owners.items() if name == job.name}
-    chosen = work_queue.deal(
+    chosen = work_queue.deal_places(
         {holder: (slot.workspace_id, free[holder]) for holder, slot in slots.items()},
         limit=room,
         per_workspace=per_workspace,
@@ -314,7 +314,7 @@ def _claim_holders(
 
 
 def _claim_batch(job: BatchJob, now: datetime) -> list[work_leases.QueuedTask]:
-    token, is_busy = work_leases.of_jobs([job.subject], now).get(job.subject, (0, False))
+    token, is_busy = work_leases.leases_of_jobs([job.subject], now).get(job.subject, (0, False))
     # Another dispatcher may have queued it since this one asked.
     return [] if is_busy else [work_leases.QueuedTask(job.subject, token + 1)]
 

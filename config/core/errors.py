@@ -113,7 +113,7 @@ DETAILS_TOLD: Final = 100
 """More of them help nobody, and an answer must not be larger than its question."""
 
 
-def body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
+def error_body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
     """The contract's shape: `detail` always holds at least the code's own sentence."""
     entries = [one.as_json() for one in detail[:DETAILS_TOLD]] or [
         Detail(None, code, CODES[code].message).as_json()

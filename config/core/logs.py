@@ -27,25 +27,42 @@ _SECRET_FORMS = (
         ),
         r"\1[redacted]",
     ),
-    # Addresses of others that work for whoever knows them: Telegram's, Slack's, Discord's.
-    (re.compile(r"(/bot)\d+:[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
-    (re.compile(r"(/(?:services|api/webhooks)/)[0-9A-Za-z_-]{4,}(?:/[0-9A-Za-z_-]{4,})+"), r"\1[redacted]"),
+    # Addresses of others that work for whoever knows them, with their host or without it: Telegram's, Discord's, Slack's,
+    # Zapier's, Make's, IFTTT's, those of Microsoft Teams, and LinkedIn's for the bytes of a file.
+    (re.compile(r"(?i)(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
+    (re.compile(r"(/api/(?:v\d+/)?webhooks/)[^\s\"'<>?]+"), r"\1[redacted]"),
+    (re.compile(r"(/(?:services|workflows|triggers)/)[TE][0-9A-Z]{3,}/[^\s\"'<>?]+"), r"\1[redacted]"),
+    (re.compile(r"(/hooks/(?:catch|standard)/)[^\s\"'<>?]+"), r"\1[redacted]"),
+    (
+        re.compile(r"(?i)(//(?:hooks\.slack(?:-gov)?\.com|hook\.(?:[a-z0-9]+\.)?make\.com)/)[^\s\"'<>?]+"),
+        r"\1[redacted]",
+    ),
+    (re.compile(r"(/with/key/|/webhookb2/|/dms-uploads/)[^\s\"'<>?]+"), r"\1[redacted]"),
     (re.compile(r"whsec_[0-9A-Za-z+/=]{4,}"), "whsec_[redacted]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), "Bearer [redacted]"),
     (re.compile(r"\bsk-[0-9A-Za-z_-]{8,}"), "sk-[redacted]"),
     # Google's keys, such as that of YouTube's Data API.
     (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}"), "AIza[redacted]"),
     (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), "://[redacted]@"),
+    # Slack's tokens.
+    (re.compile(r"\bx(?:ox[a-z]|app)-[0-9A-Za-z-]{8,}"), "xox-[redacted]"),
+    # What proves in an address that its bearer may do it: keys, tokens, and signatures of files at Amazon's, Google's and
+    # Microsoft's stores. `;` ends an `&` that is escaped in HTML.
     (
-        re.compile(r"(?i)([?&](?:[a-z_]*(?:token|key|secret|signature|password)|code|state)=)[^&\s\"']+"),
+        re.compile(
+            r"(?i)([?&#;](?:[a-z_-]*(?:token|key|secret|signature|password|credential)|sig|auth|code|code_verifier"
+            r"|state|upload_id)=)[^&\s\"'<>]+"
+        ),
         r"\1[redacted]",
     ),
+    # The first of a form's body, which no sign precedes.
+    (re.compile(r"(?i)\b((?:access_token|refresh_token|client_secret)=)[^&\s\"'<>]+"), r"\1[redacted]"),
 )
 # What every one of them holds: most strings have nothing of it, and are looked at once.
-_MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|(?i:bearer)")
+_MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|xox|xapp|(?i:bearer)")
 
 
-def redacted(value: Any) -> Any:
+def redact(value: Any) -> Any:
     """The same value with every secret in it replaced; containers are walked.
 
     An object whose representation holds a secret becomes that representation without it.
@@ -57,21 +74,21 @@ def redacted(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {
-            key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redacted(member)
+            key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redact(member)
             for key, member in value.items()
         }
     if isinstance(value, list | tuple):
-        return type(value)(redacted(member) for member in value)
+        return type(value)(redact(member) for member in value)
     if value is None or isinstance(value, bool | int | float):
         return value
     # Any other object is written by its representation: a request names the address that it came to.
     shown = repr(value)
-    cleaned = redacted(shown)
+    cleaned = redact(shown)
     return value if cleaned == shown else cleaned
 
 
 def _redact(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    cleaned: EventDict = redacted(dict(event))
+    cleaned: EventDict = redact(dict(event))
     return cleaned
 
 

@@ -270,7 +270,7 @@ def error_response(
     code: str, detail: tuple[errors.Detail, ...] = (), *, headers: dict[str, str] | None = None
 ) -> HttpResponse:
     response = HttpResponse(
-        json.dumps(errors.body(code, detail), ensure_ascii=False),
+        json.dumps(errors.error_body(code, detail), ensure_ascii=False),
         status=errors.CODES[code].status,
         content_type="application/json",
         headers=headers,

@@ -37,7 +37,7 @@ def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> boo
     """What a message starts. False where it was stale, came a second time, or this process is about to stop."""
     job = jobs()[name]
     with (
-        counters.of_kind(name),
+        counters.count_for_kind(name),
         structlog.contextvars.bound_contextvars(kind=name, row=str(holder or subject)),
     ):
         try:
@@ -75,7 +75,7 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
         crash_point("task.worked")
     finally:
         if rest:
-            work_leases.rest(subject, token, work_queue.database_now() + timedelta(seconds=rest))
+            work_leases.end_until(subject, token, work_queue.database_now() + timedelta(seconds=rest))
         else:
             work_leases.end(subject, token)
         # A slot is free, and the row may be due again at once.

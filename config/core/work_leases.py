@@ -66,7 +66,7 @@ def lock() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
-def held(now: datetime) -> QueueLoad:
+def current_load(now: datetime) -> QueueLoad:
     sql = """SELECT lease.queue, lease.job, lease.owner, lease.holder, lease.state, count(*)
              FROM lease LEFT JOIN worker ON worker.id = lease.worker
              WHERE (lease.state = 'queued' AND lease.until > %s)
@@ -119,21 +119,21 @@ def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
     sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
     with connection.cursor() as cursor:
         # What has just begun may not be known yet.
-        cursor.execute(sql, [_id(worker()), _moment(now - QUEUED)])
+        cursor.execute(sql, [_id(worker_id()), _moment(now - QUEUED)])
         found = [(work_queue.as_uuid(subject), token) for subject, token in cursor.fetchall()]
     for subject, token in found:
         if (subject, token) not in known:
             end(subject, token)
 
 
-def rest(subject: UUID, token: int, until: datetime) -> None:
+def end_until(subject: UUID, token: int, until: datetime) -> None:
     """The work is done and due again at `until`."""
     sql = f"""UPDATE lease SET state = 'resting', worker = NULL, until = %s
               WHERE subject = %s AND token = %s {MAY_BE_LOST}"""  # noqa: S608
     _execute(sql, [_moment(until), _id(subject), token])
 
 
-def of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tuple[int, bool]]:
+def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tuple[int, bool]]:
     """Of work without rows: the newest token, and whether it is queued, running or resting now."""
     marks = ", ".join(["%s"] * len(subjects))
     sql = f"""SELECT lease.subject, lease.token,
@@ -155,7 +155,7 @@ def start_worker() -> None:
     _worker["id"] = uuid4()
 
 
-def worker() -> UUID:
+def worker_id() -> UUID:
     return _worker["id"]
 
 
@@ -167,7 +167,7 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
               ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots
               {MAY_BE_LOST}"""  # noqa: S608
     slots_as_json = json.dumps(dict(slots_by_queue))
-    _execute(sql, [_id(worker()), name[:255], slots_as_json, connections, _moment(now), _moment(now)])
+    _execute(sql, [_id(worker_id()), name[:255], slots_as_json, connections, _moment(now), _moment(now)])
     old = _moment(now - FORGOTTEN)
     _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [old])  # noqa: S608
     _execute(
@@ -179,7 +179,7 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
 
 
 def end_worker() -> None:
-    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [_id(worker())])  # noqa: S608
+    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [_id(worker_id())])  # noqa: S608
 
 
 def slots(now: datetime) -> Counter[str]:

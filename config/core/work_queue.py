@@ -106,7 +106,7 @@ Turns: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, dateti
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimedRow:
     """A row that a message may be sent for, and the token that the message must name."""
 
     pk: UUID
@@ -124,7 +124,7 @@ def claim(
     busy: Mapping[UUID, int] | None = None,
     where: Mapping[str, str] | None = None,
     turns: Turns | None = None,
-) -> list[Claimed]:
+) -> list[ClaimedRow]:
     """At most `limit` rows whose time has come, at most `per_workspace` of one workspace; none is due again for `lease`.
 
     `busy` counts what is queued and running of each workspace. The one with the least comes first, in a random order
@@ -147,7 +147,7 @@ def claim(
     with connection.cursor() as cursor:
         cursor.execute(f"{sql} RETURNING due_at, id, lease_token, workspace_id", parameters)
         taken = [
-            (due_at, Claimed(as_uuid(pk), token, as_uuid(holder)))
+            (due_at, ClaimedRow(as_uuid(pk), token, as_uuid(holder)))
             for due_at, pk, token, holder in cursor.fetchall()
         ]
     # A promise is a moment, or text on SQLite; a row without one comes first.
@@ -331,7 +331,7 @@ def _shares(
     return dict(shares)
 
 
-def deal(
+def deal_places(
     free: Mapping[UUID, tuple[UUID, int]], *, limit: int, per_workspace: int, busy: Mapping[UUID, int]
 ) -> list[UUID]:
     """Which holders are served, one place each: one for each workspace in turn, of any of its holders with a free one.

@@ -111,7 +111,7 @@ def fill(workspace: Workspace, *, webhook_url: str) -> None:
         _odd_ones(workspace, now)
         _from_now_on(workspace, webhook_url)
         _to_review(workspace)
-        samples.complete(workspace)
+        samples.mark_samples_complete(workspace)
     except samples.Stopped:
         return
 
@@ -121,7 +121,7 @@ def fill(workspace: Workspace, *, webhook_url: str) -> None:
 
 def _roots(workspace: Workspace) -> None:
     now = utc_now()
-    with samples.filling(workspace):
+    with samples.fill_samples(workspace):
         for given in PERSONAS:
             if not Persona.objects.of(workspace).filter(name=given["name"]).exists():
                 _mark(crud.create(workspace, given, by=ACTOR, now=now))
@@ -151,7 +151,7 @@ def _roots(workspace: Workspace) -> None:
 
 def _from_now_on(workspace: Workspace, url: str) -> None:
     """A digest of each week, an item that comes back, and a webhook endpoint, whose log begins when somebody answers."""
-    with samples.filling(workspace):
+    with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
         evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN].slug).first()
         if evergreen is not None and not Recurrence.everywhere.filter(item=evergreen).exists():
@@ -210,7 +210,7 @@ def _tell(workspace: Workspace, story: DemoStory, number: int, start: datetime, 
 
 def _made(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
     """The items of a story, made now where they aren't there."""
-    with samples.filling(workspace):
+    with samples.fill_samples(workspace):
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()
         if raw is None:
             raw = _push(workspace, story.slug, story.title, story.body, engines)
@@ -245,9 +245,9 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
     outlet = Outlet.objects.of(workspace).filter(deleted_at=None, **wanted).first()
     if outlet is None:
         raise samples.Stopped
-    with samples.filling(workspace):
+    with samples.fill_samples(workspace):
         row = decisions.approve(row, by=EDITOR, now=utc_now())
-        wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
+        wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:
         task_runner.work_all_due(*_WORK)
@@ -262,7 +262,7 @@ def _odd_ones(workspace: Workspace, now: datetime) -> None:
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _made(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)
-    with clock.frozen_at(now - timedelta(minutes=20)), samples.filling(workspace):
+    with clock.frozen_at(now - timedelta(minutes=20)), samples.fill_samples(workspace):
         # What of it is published is flagged, what still waits is held.
         _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED_FERRY_LINE, None)
 
@@ -270,6 +270,6 @@ def _odd_ones(workspace: Workspace, now: datetime) -> None:
 def _to_review(workspace: Workspace) -> None:
     """Items of all five buckets, which the service makes while one looks."""
     for story in TO_REVIEW:
-        with samples.filling(workspace):
+        with samples.fill_samples(workspace):
             if not RawItem.objects.of(workspace).filter(external_id=story.slug).exists():
                 _push(workspace, story.slug, story.title, story.body, list(_REVIEWED))

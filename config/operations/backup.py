@@ -33,16 +33,16 @@ def back_up(path: Path) -> None:
     The final name appears only when the file is whole and on the disk.
     """
     if unfinished_restore.is_half_restored():
-        raise backup_archive.Unusable(unfinished_restore.SENTENCE)
+        raise backup_archive.UnusableBackup(unfinished_restore.SENTENCE)
     refusal = media_root_id.claim()
     if refusal:
         # It would be a database without its files, under a name that promises both.
-        raise backup_archive.Unusable(refusal)
+        raise backup_archive.UnusableBackup(refusal)
     partial, dump = path.with_name(f"{path.name}{PART}"), path.with_name(f"{path.name}.database{PART}")
     try:
         # Readable for its owner alone: it holds password hashes and people's content.
         os.close(os.open(dump, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        db_dump.dump(dump)
+        db_dump.dump_database(dump)
         crash_point("backup.dumped")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             writer = backup_archive.ArchiveWriter(file, _about())
@@ -64,12 +64,12 @@ def back_up(path: Path) -> None:
         dump.unlink(missing_ok=True)
 
 
-def named_now(folder: Path, *, now: datetime | None = None) -> Path:
+def next_backup_path(folder: Path, *, now: datetime | None = None) -> Path:
     """Where the next backup of a folder goes; by their names they sort by age."""
     return folder / f"pipeline-{now or utc_now():%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-def kept_in(folder: Path) -> list[Path]:
+def kept_backups(folder: Path) -> list[Path]:
     """The whole backups of a folder, oldest first."""
     return sorted(one for one in folder.iterdir() if NAMED.fullmatch(one.name))
 
@@ -78,8 +78,8 @@ def drop_old(folder: Path, *, keep: int) -> list[Path]:
     """Delete all but the newest `keep`, and what killed runs have left; returns the whole ones that were deleted."""
     if keep < 1:
         message = "At least one backup has to be kept."
-        raise backup_archive.Unusable(message)
-    dropped = kept_in(folder)[:-keep]
+        raise backup_archive.UnusableBackup(message)
+    dropped = kept_backups(folder)[:-keep]
     for one in dropped:
         one.unlink()
     for one in folder.iterdir():
@@ -90,9 +90,9 @@ def drop_old(folder: Path, *, keep: int) -> list[Path]:
     return dropped
 
 
-def _about() -> backup_archive.About:
+def _about() -> backup_archive.BackupDescription:
     applied = MigrationRecorder(connection).applied_migrations()
-    return backup_archive.About(
+    return backup_archive.BackupDescription(
         vendor=connection.vendor,
         made_at=utc_now().isoformat(timespec="seconds"),
         migrations=tuple(sorted(f"{app}.{name}" for app, name in applied)),

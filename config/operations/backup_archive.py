@@ -26,16 +26,16 @@ MANIFEST_BYTES_MOST: Final = 512 * 1024 * 1024
 """About three million files; more isn't a manifest of ours."""
 
 
-class Unusable(Exception):
+class UnusableBackup(Exception):
     """Says what is missing or in the way, to a person at a terminal."""
 
 
-class Readable(Protocol):
+class ReadableFile(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
-class About:
+class BackupDescription:
     """What a backup says of itself. `migrations` are those that its database had, as `app.name`; `instance` is the id of
     its media folder, empty in backups from before there were ids.
     """
@@ -46,10 +46,10 @@ class About:
     instance: str = ""
 
 
-class Hashing:
+class HashingReader:
     """A file that is read through; knows the checksum of what was read."""
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, file: ReadableFile) -> None:
         self._file = file
         self._digest = hashlib.sha256()
 
@@ -66,7 +66,7 @@ class Hashing:
 class ArchiveWriter:
     """Put the members in, then `finish`; without that the file is no backup."""
 
-    def __init__(self, file: BinaryIO, about: About) -> None:
+    def __init__(self, file: BinaryIO, about: BackupDescription) -> None:
         # Closed by `finish`; whoever doesn't come that far throws the file away.
         self._tar = tarfile.open(  # noqa: SIM115
             fileobj=file, mode="w:gz", compresslevel=6, dereference=True
@@ -77,7 +77,7 @@ class ArchiveWriter:
     def put(self, path: Path, name: str) -> None:
         with path.open("rb") as source:
             info = self._tar.gettarinfo(arcname=name, fileobj=source)
-            hashing = Hashing(source)
+            hashing = HashingReader(source)
             self._tar.addfile(info, hashing)
         # It would keep every member for a listing that nobody asks for.
         self._tar.members.clear()  # type: ignore[attr-defined]
@@ -91,10 +91,10 @@ class ArchiveWriter:
         self._tar.close()
 
 
-def verify(path: Path) -> tuple[About, int]:
+def verify(path: Path) -> tuple[BackupDescription, int]:
     """Read the whole backup and compare every checksum; returns what it says of itself and its unpacked bytes.
 
-    Raises `Unusable` for anything that isn't a whole backup of this form. Nothing is written.
+    Raises `UnusableBackup` for anything that isn't a whole backup of this form. Nothing is written.
     """
     found: dict[str, str] = {}
     manifest: Mapping[str, Any] | None = None
@@ -103,11 +103,11 @@ def verify(path: Path) -> tuple[About, int]:
         for info, file in _members(path):
             if manifest is not None:
                 message = f"{path} has more behind its manifest; it is not a backup of this service."
-                raise Unusable(message)
+                raise UnusableBackup(message)
             if info.name == MANIFEST:
                 manifest = _read_manifest(info, file)
                 continue
-            hashing = Hashing(file)
+            hashing = HashingReader(file)
             while hashing.read(PIECE_BYTES):
                 pass
             found[info.name] = hashing.hexdigest
@@ -116,25 +116,25 @@ def verify(path: Path) -> tuple[About, int]:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
             raise
         message = f"{path} is damaged or was cut off ({error}); nothing was changed."
-        raise Unusable(message) from error
+        raise UnusableBackup(message) from error
     if manifest is None:
         message = (
             f"{path} has no manifest at its end: it was cut off, or is not a backup. Nothing was changed."
         )
-        raise Unusable(message)
+        raise UnusableBackup(message)
     if manifest.get("form") != FORM:
         message = (
             f"{path} has form {manifest.get('form')}; this version reads form {FORM}. Nothing was changed."
         )
-        raise Unusable(message)
+        raise UnusableBackup(message)
     if DATABASE not in found or found != manifest.get("sha256"):
         message = f"{path} is damaged: its content isn't what its manifest says. Nothing was changed."
-        raise Unusable(message)
+        raise UnusableBackup(message)
     return _about(manifest), unpacked
 
 
-def _about(manifest: Mapping[str, Any]) -> About:
-    return About(
+def _about(manifest: Mapping[str, Any]) -> BackupDescription:
+    return BackupDescription(
         vendor=str(manifest["vendor"]),
         made_at=str(manifest["made_at"]),
         migrations=tuple(manifest["migrations"]),
@@ -154,7 +154,7 @@ def unpack(path: Path, *, database: Path, media: Path) -> None:
                 out.write(piece)
 
 
-def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, Readable]]:
+def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, ReadableFile]]:
     with tarfile.open(path, "r|gz") as archive:
         for info in archive:
             file = archive.extractfile(info) if info.isreg() else None
@@ -162,19 +162,19 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, Readable]]:
                 message = (
                     f"{path} holds {info.name!r}, which is no plain file; it is not a backup of this service."
                 )
-                raise Unusable(message)
+                raise UnusableBackup(message)
             yield info, file
             archive.members.clear()  # type: ignore[attr-defined]
 
 
-def _read_manifest(info: tarfile.TarInfo, file: Readable) -> Mapping[str, Any]:
+def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, Any]:
     if info.size > MANIFEST_BYTES_MOST:
         message = "The manifest is too large to be one of ours."
-        raise Unusable(message)
+        raise UnusableBackup(message)
     manifest = json.loads(file.read(info.size))
     if not isinstance(manifest, dict):
         message = "The manifest can't be read."
-        raise Unusable(message)
+        raise UnusableBackup(message)
     return manifest
 
 
@@ -183,5 +183,5 @@ def _inside(media: Path, name: str) -> Path:
     to = (media / name.removeprefix(MEDIA)).resolve()
     if not name.startswith(MEDIA) or not to.is_relative_to(media.resolve()):
         message = f"The backup holds {name!r}, which lies outside its folders."
-        raise Unusable(message)
+        raise UnusableBackup(message)
     return to

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 
 from config.operations import unfinished_restore
-from config.operations.backup_archive import Unusable
+from config.operations.backup_archive import UnusableBackup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ LEAVES_SECONDS: Final = 3.0
 STILL_RUNNING: Final = "Something else still uses the database. Stop web, workers and beat, then restore."
 
 
-def dump(to: Path) -> None:
+def dump_database(to: Path) -> None:
     """Into an empty file: a whole state of the database, however many write meanwhile.
 
     But for the sessions: whoever finds a backup would be logged in as everybody who was.
@@ -50,7 +50,7 @@ def dump(to: Path) -> None:
 
 
 def refuse_unless_alone() -> None:
-    """Raises `Unusable` while any other process has the database open."""
+    """Raises `UnusableBackup` while any other process has the database open."""
     if connection.vendor == "postgresql":
         _close_all()
         until = monotonic() + LEAVES_SECONDS
@@ -60,7 +60,7 @@ def refuse_unless_alone() -> None:
         )
         while int(_run("psql", "-XAtq", "--command", others, _name())):
             if monotonic() > until:
-                raise Unusable(STILL_RUNNING)
+                raise UnusableBackup(STILL_RUNNING)
             sleep(0.2)
         return
     try:
@@ -70,13 +70,13 @@ def refuse_unless_alone() -> None:
             # back in it.
             cursor.execute("PRAGMA journal_mode = DELETE")
     except OperationalError as error:
-        raise Unusable(STILL_RUNNING) from error
+        raise UnusableBackup(STILL_RUNNING) from error
     finally:
         connection.close()
 
 
-def prepare(kept: Path) -> Path:
-    """Make ready what `load` will read, and mark it as half restored; what can't be read fails here, with nothing
+def prepare_load(kept: Path) -> Path:
+    """Make ready what `load_database` will read, and mark it as half restored; what can't be read fails here, with nothing
     changed.
     """
     since = datetime.now(UTC).isoformat()
@@ -92,17 +92,17 @@ def prepare(kept: Path) -> Path:
         with closing(sqlite3.connect(kept)) as copy:
             if copy.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 message = "The database in the backup is damaged. Nothing was changed."
-                raise Unusable(message)
+                raise UnusableBackup(message)
             copy.execute(unfinished_restore.CREATE)
             copy.execute(f"INSERT INTO {unfinished_restore.TABLE} VALUES (?)", [since])  # noqa: S608  our own name
             copy.commit()
     except sqlite3.DatabaseError as error:
         message = f"The database in the backup can't be read ({error}). Nothing was changed."
-        raise Unusable(message) from error
+        raise UnusableBackup(message) from error
     return kept
 
 
-def load(prepared: Path) -> None:
+def load_database(prepared: Path) -> None:
     """Replace the whole database in one transaction: killed in the middle, the former one is still there."""
     if connection.vendor == "postgresql":
         _close_all()
@@ -141,13 +141,13 @@ def _run(program: str, *arguments: str) -> str:
     found = shutil.which(program)
     if found is None:
         message = f"{program} is not installed; install PostgreSQL's client programs of the server's version."
-        raise Unusable(message)
+        raise UnusableBackup(message)
     # Not in the arguments, which every user of the machine can read.
     environment = {**os.environ, **dict(_libpq())}
     done = subprocess.run([found, *arguments], env=environment, capture_output=True, text=True, check=False)  # noqa: S603  our own words
     if done.returncode:
         message = f"{program} failed: {done.stderr.strip()[-500:]}"
-        raise Unusable(message)
+        raise UnusableBackup(message)
     return done.stdout
 
 

@@ -123,8 +123,8 @@ def _migrations() -> Finding:
 def _connections() -> Finding:
     if connection.vendor != "postgresql":
         return Finding("connections", "ok", "SQLite has no bound for them.")
-    most, workers = connection_limits.opened_at_most()
-    allowed = connection_limits.allowed()
+    most, workers = connection_limits.most_connections()
+    allowed = connection_limits.connections_of_server()
     said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
     if most <= allowed:
         return Finding("connections", "ok", said)
@@ -166,10 +166,10 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    found = media_root_id.standing()
+    found = media_root_id.compare_folder()
     if found.said:
         return Finding("media", "FAIL", found.said, media_root_id.ADVICE)
-    stopped = media_sweep.stopped()
+    stopped = media_sweep.why_stopped()
     if stopped:
         return Finding("media", "warn", stopped, media_sweep.APPROVE)
     return Finding("media", "ok", f"{root} can be written to, and is this database's.")
@@ -221,7 +221,7 @@ def _backups() -> Finding:
         verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
         return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
     folder = Path(settings.BACKUP_DIR)
-    kept = backup.kept_in(folder) if folder.is_dir() else []
+    kept = backup.kept_backups(folder) if folder.is_dir() else []
     if not kept:
         return Finding("backups", "FAIL", f"{folder} holds no backup.", advice)
     age = timedelta(seconds=max(time.time() - kept[-1].stat().st_mtime, 0))
@@ -265,7 +265,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = platform_checks.aging()
+    found = platform_checks.aging_apis()
     if not found:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(
@@ -324,7 +324,7 @@ def _dispatcher_of_embedded(advice: str) -> Finding:
 
 
 def _late_rows() -> Finding:
-    found = queue_stats.waiting()
+    found = queue_stats.backlog_of_jobs()
     late = [one for one in found if one.is_late]
     if not late:
         return Finding("late rows", "ok", "Nothing waits longer than a minute.")

@@ -162,7 +162,7 @@ def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: 
 
 def _queue(queue: str, now: datetime) -> Iterator[str]:
     """What is wrong where something is due and isn't taken up."""
-    slots, taken = work_leases.slots(now)[queue], work_leases.held(now).queues[queue]
+    slots, taken = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
     elif taken >= slots:
@@ -222,7 +222,9 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
         yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
-    why = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.unavailable(source)
+    why = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.why_unavailable(
+        source
+    )
     if why is not None:
         yield why.sentence
     yield from _below(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)
@@ -245,8 +247,8 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
 
 
 def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
-    yield from _blockers(blockers.of_workspace(workspace, platform))
-    yield from _blockers(blockers.of_switches(workspace.pk, platform))
+    yield from _blockers(blockers.workspace_blockers(workspace, platform))
+    yield from _blockers(blockers.switch_blockers(workspace.pk, platform))
     if reports.is_used_up(workspace):
         yield "Its credits of this month are used up."
 

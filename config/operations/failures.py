@@ -76,7 +76,7 @@ class FailurePeriod:
 
 
 @dataclass(frozen=True)
-class Cause:
+class FailureCause:
     platform: str
     status: str
     code: str
@@ -86,7 +86,7 @@ class Cause:
 
 
 @dataclass
-class Affected:
+class AffectedWorkspace:
     """`counts` by kind, `late` among them; `oldest` is the earliest moment of all."""
 
     workspace: Workspace
@@ -98,7 +98,7 @@ class Affected:
         return sum(self.counts.values())
 
 
-def causes(stretch: FailurePeriod, now: datetime) -> list[Cause]:
+def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
     """Of publications, by platform, status and the code of the error; three of the same are one line."""
     code = KeyTextTransform("code", "error")
     failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
@@ -107,7 +107,7 @@ def causes(stretch: FailurePeriod, now: datetime) -> list[Cause]:
         *_grouped(stretch.late(now).annotate(code=code), "due_at", "platform", "code"),
     ]
     told = [
-        Cause(
+        FailureCause(
             one["platform"],
             one.get("status", LATE),
             one["code"] or "",
@@ -120,7 +120,9 @@ def causes(stretch: FailurePeriod, now: datetime) -> list[Cause]:
     return sorted(told, key=lambda one: -one.count)[:SHOWN_MOST]
 
 
-def affected(stretch: FailurePeriod, kinds: Collection[str], now: datetime) -> list[Affected]:
+def affected_workspaces(
+    stretch: FailurePeriod, kinds: Collection[str], now: datetime
+) -> list[AffectedWorkspace]:
     """The workspaces, those with the most first; `kinds` are of `queue_stats.DEAD`, those of publications with what is late."""
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)
@@ -135,7 +137,7 @@ def affected(stretch: FailurePeriod, kinds: Collection[str], now: datetime) -> l
             oldest[one["workspace_id"]].append(one["oldest"])
     most = sorted(counts, key=lambda key: -sum(counts[key].values()))[:SHOWN_MOST]
     there = Workspace.everywhere.in_bulk(most)
-    return [Affected(there[key], counts[key], min(oldest[key])) for key in most if key in there]
+    return [AffectedWorkspace(there[key], counts[key], min(oldest[key])) for key in most if key in there]
 
 
 def last_days(days: int, now: datetime) -> tuple[datetime, datetime]:

@@ -73,7 +73,7 @@ def sweep_some(now: datetime) -> int:
         return done
 
 
-def stopped() -> str:
+def why_stopped() -> str:
     """Why the sweep waits for the operator; empty where it doesn't."""
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False, sweep_approved=None).first()
     if row is None:
@@ -127,7 +127,7 @@ def _is_refused() -> bool:
 
 def _go_on(current: SweepRound, now: datetime) -> int:
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
-    if media_root_id.standing().refusal:
+    if media_root_id.compare_folder().refusal:
         return 0
     if current.to_look:
         some = _next(current.to_look)

@@ -21,7 +21,7 @@ EVERY_SECONDS: Final = 5.0
 _last: Final = {"at": 0.0}
 
 
-def write() -> None:
+def write_counters() -> None:
     """Add them to the table; where the database is away they wait for the next time."""
     taken = counters.drain()
     if not taken:
@@ -42,16 +42,16 @@ def write() -> None:
         work_queue.release_connections()
 
 
-def write_now_and_then() -> None:
+def write_counters_when_due() -> None:
     if time.monotonic() - _last["at"] >= EVERY_SECONDS:
         _last["at"] = time.monotonic()
-        write()
+        write_counters()
 
 
-def sums() -> dict[tuple[str, str], float]:
+def counter_sums() -> dict[tuple[str, str], float]:
     return {
         (name, kind): value for name, kind, value in Tally.everywhere.values_list("name", "kind", "value")
     }
 
 
-task_runner.every_second(write_now_and_then)
+task_runner.every_second(write_counters_when_due)

@@ -83,7 +83,7 @@ def _database_series() -> Iterable[str]:
     yield from _due_row_series()
     yield from _lateness_series(now)
     yield from _worker_series()
-    yield from _counters(metric_counters.sums())
+    yield from _counters(metric_counters.counter_sums())
     yield from _series(
         "pipeline_webhook_endpoints",
         "Endpoints of webhooks that aren't removed, by state.",
@@ -98,13 +98,13 @@ def _database_series() -> Iterable[str]:
         "pipeline_media_sweep_waits",
         "1 while the sweep of the media asks before it takes so many files.",
         "",
-        {"": int(media_sweep.stopped() != "")},
+        {"": int(media_sweep.why_stopped() != "")},
     )
 
 
 def _due_row_series() -> Iterable[str]:
     """How much work there is, and what no worker will take up."""
-    waiting, dead = [*queue_stats.waiting(), *queue_stats.unread_events()], queue_stats.dead_counts()
+    waiting, dead = [*queue_stats.backlog_of_jobs(), *queue_stats.unread_events()], queue_stats.dead_counts()
     yield from _series(
         "pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}
     )

@@ -23,7 +23,7 @@ _INITIAL: Final = "0001_initial"
 _NO_TABLE: Final = re.compile(r'no such table|relation "\S+" does not exist')
 
 
-def replaced() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
+def replaced_migrations() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
     """Of each migration that replaces others those others."""
     disk = MigrationLoader(None).disk_migrations
     return {key: frozenset(one.replaces) for key, one in disk.items() if one.replaces}
@@ -35,7 +35,7 @@ def why_not(applied: Collection[tuple[str, str]]) -> str | None:
     Django would pass such an app by without a word, and the tables that it lacks would be missed much later.
     """
     had = set(applied)
-    former = replaced()
+    former = replaced_migrations()
     for app in _OURS:
         initial = (app, _INITIAL)
         missing = sorted({initial, *former.get(initial, ())} - had)

@@ -37,7 +37,7 @@ class Need:
     page: str
 
 
-def needs(user: User) -> list[Need]:
+def visible_needs(user: User) -> list[Need]:
     """What this person may see of it, the most pressing first."""
     parts: tuple[tuple[str, Callable[[], Iterator[Need]]], ...] = (
         ("accounts.view_whitelistrequest", _requests),
@@ -67,7 +67,7 @@ def _switches() -> Iterator[Need]:
 
 def _media() -> Iterator[Need]:
     """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
-    refusal, stopped = media_root_id.standing().refusal, media_sweep.stopped()
+    refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
         yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))
@@ -109,7 +109,7 @@ def _instance_cap() -> Iterator[Need]:
 
 def _late() -> Iterator[Need]:
     known: dict[str, Any] = dict(jobs.jobs())
-    for one in queue_stats.waiting():
+    for one in queue_stats.backlog_of_jobs():
         if not one.is_late:
             continue
         options = known[one.kind].model._meta
@@ -119,14 +119,14 @@ def _late() -> Iterator[Need]:
 
 
 def _unserved() -> Iterator[Need]:
-    for one in running_tasks.unserved(work_queue.database_now()):
+    for one in running_tasks.unserved_queues(work_queue.database_now()):
         given = {"queue": one.name, "count": one.due}
         text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % given
         yield Need(text, reverse("admin_tasks"))
 
 
 def _platforms() -> Iterator[Need]:
-    for one in platform_checks.aging():
+    for one in platform_checks.aging_apis():
         page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
         yield Need(f"{one.said} {one.advice}", page)
 

@@ -72,14 +72,14 @@ def platforms_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) -> li
 
 
 @dataclass(frozen=True)
-class Aging:
+class AgingApi:
     kind: str
     code: str
     said: str
     advice: str
 
 
-def aging(today: date | None = None) -> list[Aging]:
+def aging_apis(today: date | None = None) -> list[AgingApi]:
     """What to do something about, platform by platform; nothing of a version that the operator has set by hand."""
     today = today or utc_now().date()
     found = []
@@ -89,7 +89,7 @@ def aging(today: date | None = None) -> list[Aging]:
     return found
 
 
-def _of(platform: Platform, api: Api, today: date) -> list[Aging]:
+def _of(platform: Platform, api: Api, today: date) -> list[AgingApi]:
     found = []
     given = {"label": platform.label, "version": api.version, "kind": platform.kind}
     is_ours = settings.PLATFORM_VERSIONS.get(platform.kind, api.version) == api.version
@@ -100,14 +100,14 @@ def _of(platform: Platform, api: Api, today: date) -> list[Aging]:
             else _("%(label)s ends version %(version)s of its API on %(day)s.")
         )
         advice = _("Upgrade, or set PLATFORM_VERSIONS=%(kind)s=<a newer version> and try it.") % given
-        found.append(Aging(platform.kind, "expires", said % {**given, "day": api.expires_on}, advice))
+        found.append(AgingApi(platform.kind, "expires", said % {**given, "day": api.expires_on}, advice))
     if today > api.reviewed_on + REVIEWED_WITHIN:
         said = _("The documents of %(label)s were last read on %(day)s.")
         advice = (
             _("Upgrade; where the platform has a newer version, PLATFORM_VERSIONS=%(kind)s=<it> sets that.")
             % given
         )
-        found.append(Aging(platform.kind, "unreviewed", said % {**given, "day": api.reviewed_on}, advice))
+        found.append(AgingApi(platform.kind, "unreviewed", said % {**given, "day": api.reviewed_on}, advice))
     return found
 
 
@@ -115,4 +115,4 @@ def _of(platform: Platform, api: Api, today: date) -> list[Aging]:
 def platforms_are_current(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
     del app_configs
     ids = {"expires": "platforms.W001", "unreviewed": "platforms.W002"}
-    return [Warning(one.said, hint=one.advice, id=ids[one.code]) for one in aging()]
+    return [Warning(one.said, hint=one.advice, id=ids[one.code]) for one in aging_apis()]

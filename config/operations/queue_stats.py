@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dead:
+class DeadRows:
     """Rows of one kind that no task takes up again by itself, and what an operator can do with them."""
 
     name: str
@@ -44,40 +44,40 @@ class JobBacklog:
 
 
 # A failed run stays failed for good and a retry is a run of its own, so what is dead is the item that it left.
-DEAD: Final[Mapping[str, Dead]] = {
+DEAD: Final[Mapping[str, DeadRows]] = {
     dead.name: dead
     for dead in (
-        Dead(
+        DeadRows(
             "sources",
             Source,
             Source.everywhere.failing,
             "Its last error says why; switch it on again when its server answers.",
         ),
-        Dead(
+        DeadRows(
             "raw_items",
             RawItem,
             RawItem.everywhere.failed,
             "Nothing could be made from it; its reason says why.",
         ),
-        Dead(
+        DeadRows(
             "generated_items",
             GeneratedItem,
             GeneratedItem.everywhere.failed,
             "Making it failed; its error says why.",
         ),
-        Dead(
+        DeadRows(
             "persona_drafts",
             PersonaDraft,
             PersonaDraft.everywhere.failed,
             "Its error says why, and what whoever asked for it was told to do.",
         ),
-        Dead(
+        DeadRows(
             "publications",
             Publication,
             Publication.everywhere.unresolved,
             "Retry what failed; what is unknown is looked up, never sent again blindly.",
         ),
-        Dead(
+        DeadRows(
             "deliveries",
             Delivery,
             Delivery.everywhere.dead,
@@ -91,7 +91,7 @@ def dead_counts() -> dict[str, int]:
     return {name: dead.rows().count() for name, dead in DEAD.items()}
 
 
-def waiting() -> list[JobBacklog]:
+def backlog_of_jobs() -> list[JobBacklog]:
     """One entry for each job; one alone for those that work the same rows."""
     now = due.database_now()
     found: dict[tuple[Any, ...], JobBacklog] = {}

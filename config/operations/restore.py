@@ -37,7 +37,7 @@ STOPPED: Final = (
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreResult:
     made_at: str
     voided: int
     """Rows that were in hand and are looked at again."""
@@ -49,7 +49,7 @@ class Restored:
     """What the keys of the settings can't open; empty where they open everything."""
 
 
-def restore(path: Path, *, wipe: bool) -> Restored:
+def restore(path: Path, *, wipe: bool) -> RestoreResult:
     """Replace database and media. Refuses an instance that holds anything, unless `wipe`; a media folder that belongs to
     neither the database nor the backup; and while others use it.
 
@@ -60,30 +60,30 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     half = unfinished_restore.is_half_restored()
     if not wipe and not half and _holds_something():
         message = "This instance holds data already. Stop it and add --wipe to replace everything."
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
     about, unpacked = backup_archive.verify(path)
     _refuse_unless_ours(about)
     _refuse_other_folder(about, wipe=wipe, half=half)
     db_dump.refuse_unless_alone()
     stage = settings.MEDIA_ROOT / STAGE
     _clean(stage)
-    former, own, new = media_root_id.ids(), media_root_id.own_id(), uuid4()
+    former, own, new = media_root_id.read_ids(), media_root_id.own_id(), uuid4()
     try:
         _refuse_unless_it_fits(stage, unpacked)
         backup_archive.unpack(
             path, database=stage / backup_archive.DATABASE, media=stage / backup_archive.MEDIA
         )
-        prepared = db_dump.prepare(stage / backup_archive.DATABASE)
+        prepared = db_dump.prepare_load(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
         # Whichever database a kill leaves, the folder is its own.
-        media_root_id.write(*former, *([own] if own else ()), *_ids_of(about), new)
+        media_root_id.write_ids(*former, *([own] if own else ()), *_ids_of(about), new)
         crash_point("restore.named")
-        db_dump.load(prepared)
+        db_dump.load_database(prepared)
     except BaseException:
         # The former data is whole and stays.
         shutil.rmtree(stage, ignore_errors=True)
-        if media_root_id.ids() != former:
-            media_root_id.write(*former)
+        if media_root_id.read_ids() != former:
+            media_root_id.write_ids(*former)
         raise
     crash_point("restore.loaded")
     _move_media(stage)
@@ -92,15 +92,15 @@ def restore(path: Path, *, wipe: bool) -> Restored:
     crash_point("restore.migrated")
     done = _end(about, new)
     crash_point("restore.ended")
-    media_root_id.write(new)
+    media_root_id.write_ids(new)
     return done
 
 
-def _end(about: backup_archive.About, new: UUID) -> Restored:
+def _end(about: backup_archive.BackupDescription, new: UUID) -> RestoreResult:
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
-        doubted = publish.doubt_promised(now=now)
+        doubted = publish.look_up_promised(now=now)
         mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(about)
         # An id of its own: the instance that was backed up may go on elsewhere, with its files.
@@ -108,10 +108,10 @@ def _end(about: backup_archive.About, new: UUID) -> Restored:
         MediaFolder.everywhere.create(instance=new)
         details = {"made_at": about.made_at, "publications_looked_up": doubted}
         audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)
-        unfinished_restore.clear()
+        unfinished_restore.clear_mark()
     keys = doctor.keys()
     warning = "" if keys.verdict == "ok" else f"{keys.said} {keys.advice}"
-    return Restored(about.made_at, voided, doubted, stopped, warning)
+    return RestoreResult(about.made_at, voided, doubted, stopped, warning)
 
 
 def _void_leases(now: datetime) -> int:
@@ -127,7 +127,7 @@ def _void_leases(now: datetime) -> int:
     return voided
 
 
-def _stop_autopilots(about: backup_archive.About) -> tuple[str, ...]:
+def _stop_autopilots(about: backup_archive.BackupDescription) -> tuple[str, ...]:
     """What such a source published after the backup would be made and published anew, under another key: no platform
     could be asked for it. A person has to compare first.
     """
@@ -139,48 +139,48 @@ def _stop_autopilots(about: backup_archive.About) -> tuple[str, ...]:
     return tuple(workspace.name for workspace in found)
 
 
-def _refuse_unless_ours(about: backup_archive.About) -> None:
+def _refuse_unless_ours(about: backup_archive.BackupDescription) -> None:
     if about.vendor != connection.vendor:
         message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
     had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
-    known = set(MigrationLoader(None).disk_migrations).union(*migration_errors.replaced().values())
+    known = set(MigrationLoader(None).disk_migrations).union(*migration_errors.replaced_migrations().values())
     newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
     if newer:
         message = (
             f"The backup is of a newer version: this one doesn't know {', '.join(newer[:3])}. "
             "Install that version first. Nothing was changed."
         )
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
     reason = migration_errors.why_not(had)
     if reason:
         message = f"The backup can't be used. {reason}"
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
 
 
-def _refuse_other_folder(about: backup_archive.About, *, wipe: bool, half: bool) -> None:
+def _refuse_other_folder(about: backup_archive.BackupDescription, *, wipe: bool, half: bool) -> None:
     """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
     if not media_root_id.holds_files():
         return
-    own, named = media_root_id.own_id(), media_root_id.ids()
+    own, named = media_root_id.own_id(), media_root_id.read_ids()
     # Killed before its tables came up to this version, the restored database has no id yet.
     is_known = (half and own is None) or bool({own, *_ids_of(about)} & set(named))
     if not named:
-        is_known = half or (_has_tables() and not media_root_id.standing().refusal)
+        is_known = half or (_has_tables() and not media_root_id.compare_folder().refusal)
     if not is_known:
         message = (
             f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
             "MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. Nothing was changed."
         )
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
     if not wipe and not half:
         message = (
             f"{settings.MEDIA_ROOT} holds files already. Add --wipe to replace them. Nothing was changed."
         )
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
 
 
-def _ids_of(about: backup_archive.About) -> tuple[UUID, ...]:
+def _ids_of(about: backup_archive.BackupDescription) -> tuple[UUID, ...]:
     try:
         return (UUID(about.instance),)
     except ValueError:
@@ -195,7 +195,7 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
             f"{stage.parent} has {free // 2**20} MiB free; the backup unpacks to {needed // 2**20} MiB "
             "beside what is there. Free some space. Nothing was changed."
         )
-        raise backup_archive.Unusable(message)
+        raise backup_archive.UnusableBackup(message)
 
 
 def _move_media(stage: Path) -> None:

@@ -77,7 +77,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
         "until their span ends",
-        counter_caches.forget_ended,
+        counter_caches.forget_ended_counts,
     ),
     RetentionRule(
         "content of events (the row stays for the counts)",

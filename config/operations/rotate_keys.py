@@ -31,7 +31,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Turned:
+class RotatedColumn:
     """What became of a column's values: `overtaken` were written by somebody else at that moment."""
 
     column: Column
@@ -40,7 +40,7 @@ class Turned:
     shut: int
 
 
-def columns() -> list[Column]:
+def sealed_columns() -> list[Column]:
     """Every sealed column of every app."""
     return [
         Column(model._meta.db_table, str(model._meta.pk.column), str(field.column))
@@ -55,31 +55,31 @@ def newest_key() -> str:
     return str(settings.FIELD_KEYS[0]).partition(":")[0]
 
 
-def counted() -> dict[Column, Counter[str]]:
+def count_by_key() -> dict[Column, Counter[str]]:
     """How many values of each column are sealed with which key id."""
-    return {column: _counted(column) for column in columns()}
+    return {column: _counted(column) for column in sealed_columns()}
 
 
-def rotate() -> Iterator[Turned]:
+def rotate() -> Iterator[RotatedColumn]:
     """One column after the other; may be killed and begun again at any moment, for only what is left is taken up."""
-    for column in columns():
+    for column in sealed_columns():
         anew, overtaken, shut = 0, 0, 0
         for _ in range(PASSES):
             one = _pass(column)
             anew, overtaken, shut = anew + one.anew, overtaken + one.overtaken, one.shut
             if not one.overtaken:
                 break
-        yield Turned(column, anew, overtaken, shut)
+        yield RotatedColumn(column, anew, overtaken, shut)
 
 
-def _pass(column: Column) -> Turned:
+def _pass(column: Column) -> RotatedColumn:
     counts: Counter[str] = Counter()
     last: Any = None
     while rows := _left(column, last):
         for key, stored in rows:
             counts[_turn(column, key, stored)] += 1
         last = rows[-1][0]
-    return Turned(column, counts["anew"], counts["overtaken"], counts["shut"])
+    return RotatedColumn(column, counts["anew"], counts["overtaken"], counts["shut"])
 
 
 def _turn(column: Column, key: Any, stored: str) -> str:

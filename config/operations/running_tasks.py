@@ -30,9 +30,9 @@ class JobQueue:
         return self.slots == 0 and self.oldest_seconds > UNSERVED_SECONDS
 
 
-def queues(now: datetime) -> list[JobQueue]:
+def job_queues(now: datetime) -> list[JobQueue]:
     there = work_leases.slots(now)
-    waiting = queue_stats.waiting() + queue_stats.unread_events()
+    waiting = queue_stats.backlog_of_jobs() + queue_stats.unread_events()
     leases = running_or_queued(now)
     found = []
     for name in jobs.QUEUES:
@@ -52,9 +52,9 @@ def queues(now: datetime) -> list[JobQueue]:
     return found
 
 
-def unserved(now: datetime) -> list[JobQueue]:
+def unserved_queues(now: datetime) -> list[JobQueue]:
     """Queues in which something is due and that no living worker takes."""
-    return [one for one in queues(now) if one.is_unserved]
+    return [one for one in job_queues(now) if one.is_unserved]
 
 
 def running_or_queued(now: datetime) -> list[Lease]:

@@ -52,7 +52,7 @@ def refuse_to_start(*, before_fork: bool = False) -> None:
             cast("Any", connection).close_pool()
 
 
-def clear() -> None:
+def clear_mark() -> None:
     """Inside the transaction that ends the restore."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")

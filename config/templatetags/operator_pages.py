@@ -21,7 +21,7 @@ register.filter("usd", as_usd)
 
 @register.simple_tag
 def what_needs(user: User) -> list[needs_attention.Need]:
-    return needs_attention.needs(user)
+    return needs_attention.visible_needs(user)
 
 
 @register.filter

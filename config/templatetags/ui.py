@@ -69,7 +69,7 @@ def got(table: Mapping[str, object], key: str) -> object:
 @register.filter
 def who(actor: str | None) -> str:
     """A person by the address, an API key by its name; empty for nobody."""
-    return tokens.called(actor) if actor else ""
+    return tokens.actor_name(actor) if actor else ""
 
 
 @register.filter

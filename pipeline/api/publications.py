@@ -143,7 +143,7 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.remove(row, now=now), now)
+        return _accepted(publish.request_removal(row, now=now), now)
 
     @extend_schema(
         operation_id="publications_settle",

@@ -198,7 +198,7 @@ class HoldView(PipelineResource):
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
-        shown = self._told(workspace_hold.read(self.caller.workspace))
+        shown = self._told(workspace_hold.read_hold(self.caller.workspace))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     @extend_schema(
@@ -210,7 +210,7 @@ class HoldView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         reason = self.read_body(request, HoldInput)["reason"]
-        row = workspace_hold.hold(self.caller.workspace, reason=reason, by=self.caller.actor)
+        row = workspace_hold.hold_workspace(self.caller.workspace, reason=reason, by=self.caller.actor)
         return Response(self._told(row))
 
     @extend_schema(
@@ -220,11 +220,13 @@ class HoldView(PipelineResource):
     )
     def destroy(self, request: Request) -> Response:
         self.read_nothing(request)
-        workspace_hold.release(self.caller.workspace, by=self.caller.actor, now=utc_now())
+        workspace_hold.release_workspace(self.caller.workspace, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 
     def _told(self, row: PublishHold | None) -> dict[str, Any]:
-        coming, has_more = workspace_hold.coming(self.caller.workspace, test=self.caller.test, now=utc_now())
+        coming, has_more = workspace_hold.coming_publications(
+            self.caller.workspace, test=self.caller.test, now=utc_now()
+        )
         return {
             "held": row is not None,
             "reason": row.reason if row else None,

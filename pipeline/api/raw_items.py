@@ -14,7 +14,7 @@ from accounts.ledger import reports
 from config.core import limits as core_limits
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import flattened, raw_body, refuse_unless_json
+from config.core.api.jsonio import flatten_errors, raw_body, refuse_unless_json
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import (
     LEAVES_DAY_OUT,
@@ -270,7 +270,7 @@ def _checked(item: Any) -> dict[str, Any]:
     try:
         checked.is_valid(raise_exception=True)
     except serializers.ValidationError as error:
-        raise Invalid(*flattened(error.detail)) from error
+        raise Invalid(*flatten_errors(error.detail)) from error
     return dict(checked.validated_data)
 
 

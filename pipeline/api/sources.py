@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from accounts.api.base import answers, documented, secret_answer
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import flattened
+from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, choices, read_query
 from config.core.clock import utc_now
@@ -72,7 +72,7 @@ class SourceView(PipelineResource):
         except ValidationError as error:
             meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
             kept = _without_faults(meant, error)
-            faults = list(flattened(error.detail))
+            faults = list(flatten_errors(error.detail))
             try:
                 settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(kept)))
                 collect.checked(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
@@ -103,7 +103,7 @@ class SourceView(PipelineResource):
                 replace(one, message=f"There is no field {one.field}. {advice[one.field]}")
                 if one.field in advice
                 else one
-                for one in flattened(error.detail)
+                for one in flatten_errors(error.detail)
             ]
             try:
                 changes = _as_settings(SourceChanges().run_validation(kept))

@@ -177,7 +177,7 @@ class Check:
     message: str
 
 
-def judged(code: str, passed: str, fault: str | None) -> Check:
+def judge(code: str, passed: str, fault: str | None) -> Check:
     """One check: `fault` is the sentence for a failure, None where all is well."""
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
@@ -202,7 +202,7 @@ class Draft:
     prove them. See `Engine.marked`."""
 
 
-def drawable(brief: Brief) -> Brief:
+def drawable_brief(brief: Brief) -> Brief:
     """The brief without the facts, headings and title that no font here draws; as it is where none would be left."""
     facts = tuple(fact for fact in brief.facts if not undrawable_clusters(fact.quote))
     if not facts:
@@ -347,7 +347,7 @@ class Engine(ABC):
         Of an engine that draws its words, what the fonts here can't draw is no material.
         """
         del source
-        return drawable(brief) if buckets.TRAITS[self.bucket].is_drawn else brief
+        return drawable_brief(brief) if buckets.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
         """Whether two variants would show the same, whatever their words: only one of them is kept."""

@@ -12,7 +12,7 @@ from config.core.api.nearest import hint
 from config.core.errors import Invalid
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.engines.checks.persona_rules import blocking_rule, drafted
+from pipeline.engines.checks.persona_rules import blocking_rule, draft_without_model
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
@@ -187,7 +187,7 @@ def ask_writer(
     """How many variants the writer without a model makes of what it found, and why no more; None where it makes all."""
     try:
         told = engine.told(brief, source)
-        drafts = drafted(engine, told, persona, variants=variants, seed="")
+        drafts = draft_without_model(engine, told, persona, variants=variants, seed="")
     except Refused as refusal:
         return 0, refusal
     if len(drafts) >= variants:

@@ -78,7 +78,7 @@ def _gate_of(code: str) -> str:
     return "facts" if code in FACTS else "safety" if code in SAFETY else "platform"
 
 
-def are_open(checks: Iterable[Mapping[str, Any]]) -> bool:
+def are_gates_open(checks: Iterable[Mapping[str, Any]]) -> bool:
     """Whether all four gates were looked at, and let it through."""
     found = {check["code"]: check["outcome"] for check in checks if check["code"].startswith(PREFIX)}
     return found == {f"{PREFIX}{name}": "passed" for name in _PASSED}
@@ -95,13 +95,13 @@ def publish_automatically(generation: Generation, made: Sequence[GeneratedItem],
         return
     if generation.workspace.requires_approval or _is_out(made[0]):
         return
-    best = next((item for item in made if are_open(item.present_checks)), None)
+    best = next((item for item in made if are_gates_open(item.present_checks)), None)
     if best is None:
         return
     try:
         # A savepoint: what autopilot can't publish must not undo the words.
         with transaction.atomic():
-            publish.request(best, publish.Wish(), by="autopilot", now=now)
+            publish.request(best, publish.PublishWish(), by="autopilot", now=now)
     except AppError as error:
         GeneratedItem.everywhere.filter(pk=best.pk).update(
             error={"code": "autopilot", "message": str(error), "stage": "publish"}, version=F("version") + 1

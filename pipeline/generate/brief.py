@@ -15,7 +15,7 @@ from django.db.models import Q
 from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_to_store
+from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_to_store_answer
 from pipeline.generate.model import batches
 from pipeline.generate.model import client as model_client
 from pipeline.generate.model.metered_client import LostLease
@@ -47,7 +47,7 @@ def find_material(run: Run) -> RunMaterial:
     source = source_text(generation)
 
     def keep(brief: Any, usage: Mapping[str, Any]) -> bool:
-        return try_to_store(generation, run.then, brief=brief, brief_usage=usage)
+        return try_to_store_answer(generation, run.then, brief=brief, brief_usage=usage)
 
     find_brief(generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=keep)
     return _material(run, source)
@@ -95,7 +95,7 @@ def find_brief(
         raise LostLease
 
 
-def recall(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
+def read_kept_brief(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
     """The brief that this reading of the raw item came to, as it was kept; None where it isn't kept.
 
     A reading by another model, or by other rules, is better than none: the newest one then.
@@ -106,7 +106,7 @@ def recall(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
     return found.content if found is not None else None
 
 
-def give_back(generation: Generation, wait: timedelta | None = None) -> None:
+def release_brief(generation: Generation, wait: timedelta | None = None) -> None:
     """It came to nothing: any run may ask; where the service named a wait, the others wait as long."""
     asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
     if wait is not None:
@@ -115,15 +115,15 @@ def give_back(generation: Generation, wait: timedelta | None = None) -> None:
         _free(asked, asked_by=None, asked_until=None)
 
 
-def hold(generation: Generation, until: datetime) -> None:
+def hold_for_batch(generation: Generation, until: datetime) -> None:
     """It sleeps until a batch has the answer: the runs that may wait too ask nobody meanwhile."""
     SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True).update(asked_until=until)
 
 
-def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
+def refuse_brief(generation: Generation, error: Refused | NeedsReconnect) -> None:
     """Nothing will come of this content: the runs that wait for it hear the same, and no other call is paid for."""
     if not isinstance(error, Refused):
-        give_back(generation)
+        release_brief(generation)
         return
     if not generation.under_lease().exists():
         return

@@ -100,13 +100,13 @@ def cost_so_far(run: Generation | None) -> dict[str, Any]:
     return {EARLIER: spent} if any(spent.values()) else {}
 
 
-def store(generation: Generation, stage: GenerationStage | str, **answers: Any) -> None:
+def store_answer(generation: Generation, stage: GenerationStage | str, **answers: Any) -> None:
     """Keep a step's answer under the lease; `stage` is what is to be done next."""
-    if not try_to_store(generation, stage, **answers):
+    if not try_to_store_answer(generation, stage, **answers):
         raise LostLease
 
 
-def try_to_store(generation: Generation, stage: GenerationStage | str, **answers: Any) -> bool:
+def try_to_store_answer(generation: Generation, stage: GenerationStage | str, **answers: Any) -> bool:
     """The same; False where the lease is lost, and then nothing was written."""
     generation.answers = {**generation.answers, **answers}
     # What was waited for has come: the next outage is counted from its own beginning.

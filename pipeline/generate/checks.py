@@ -9,7 +9,7 @@ from django.utils.translation import get_language_info
 
 from pipeline.engines.base import Check
 from pipeline.engines.checks.allowed_contacts import list_some
-from pipeline.engines.checks.grounded import check_grounding, without_added, words_of
+from pipeline.engines.checks.grounded import check_grounding, remove_added_words, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
@@ -82,7 +82,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     required = (str(one.get("text") or "") for one in persona.required_structures)
     own = (persona.name, persona.handle, persona.who_you_are, persona.voice, *persona.approved_lines)
     known = "\n".join((shown.title, shown.author, shown.text, shown.url, *own, *required))
-    words = without_added("\n".join((draft.title, *words_of(draft))), draft)
+    words = remove_added_words("\n".join((draft.title, *words_of(draft))), draft)
     done = obeyed_in(words, brief.orders, known)
     if not done:
         return None
@@ -90,7 +90,7 @@ def _check_orders(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     return Check("instructions", "failed", message)
 
 
-def check_visuals(
+def run_checks_with_visuals(
     engine: Engine,
     draft: Draft,
     brief: Brief,

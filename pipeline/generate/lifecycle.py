@@ -16,7 +16,7 @@ from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import has_key
-from pipeline.generate.topics.topic_run import conclude
+from pipeline.generate.topics.topic_run import conclude_pick
 from pipeline.media import drawn_pictures
 from pipeline.models import (
     GeneratedItem,
@@ -100,7 +100,7 @@ def items_of(generation: Generation) -> list[GeneratedItem]:
     ]
 
 
-def wanted(generation: Generation) -> tuple[int, str]:
+def wanted_variants(generation: Generation) -> tuple[int, str]:
     """How many variants: up to the highest index among its items, as a further one must differ from those before it.
 
     And what was asked of it when somebody wanted another one; empty for nearly all.
@@ -142,7 +142,7 @@ def drop_said_unless_wanted(generation: Generation, items: Sequence[GeneratedIte
 
 def _let_go(generation: Generation) -> None:
     if generation.batch_until is not None:
-        batches.let_go([generation.pk])
+        batches.forget_calls([generation.pk])
 
 
 def _kept_of(generation: Generation, *names: str) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
         if raw is not None:
             finish_raw_item(raw, now)
         else:
-            conclude(generation, (), now, reason=error)
+            conclude_pick(generation, (), now, reason=error)
         settle_credits(generation, None, 0, now)
         crash_point("generate.written")
 

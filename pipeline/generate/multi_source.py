@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core import ids
 from pipeline.generate import brief as briefing
-from pipeline.generate.checkpoint import brief_from, store, text_of, try_to_store
+from pipeline.generate.checkpoint import brief_from, store_answer, text_of, try_to_store_answer
 from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
 from pipeline.writers.base import Usage
@@ -40,7 +40,7 @@ def find_material(run: Run) -> None:
     for one in inputs_of(run.generation):
         _obtain(run.generation, run.writer, one, run.client)
     usage = _total(run.generation.answers[BRIEFS])
-    store(run.generation, run.then, brief_usage=asdict(usage))
+    store_answer(run.generation, run.then, brief_usage=asdict(usage))
 
 
 def read_material(run: Run) -> RunMaterial:
@@ -57,8 +57,8 @@ def raw_items_of(brief: Brief) -> list[UUID]:
     return [key for one in brief.stories if (key := ids.decode("raw", one.id)) is not None]
 
 
-def displaced(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
-    """A claim as `placed` gives it, at its place in the one text again; None where its raw item isn't told."""
+def join_claim(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
+    """A claim as `split_claims` gives it, at its place in the one text again; None where its raw item isn't told."""
     story = next((one for one in brief.stories if one.id == claim["raw_item"]), None)
     if story is None:
         return None
@@ -74,7 +74,7 @@ def lock_raw_items(brief: Brief) -> None:
     list(rows.select_for_update().order_by("id").values_list("pk"))
 
 
-def placed(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
+def split_claims(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
     """Claims by the raw item that says them, each at its place in that one's text."""
     found = []
     for claim in claims:
@@ -93,14 +93,14 @@ def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client
 
     def keep(brief: Any, usage: Mapping[str, Any] | None) -> bool:
         kept = None if brief is None else {"brief": brief, "usage": usage}
-        return try_to_store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: kept}})
+        return try_to_store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: kept}})
 
     try:
         source = text_of(one.raw_item_id, one.raw_version)
         briefing.find_brief(generation, writer, source, client, raw_item_id=one.raw_item_id, keep=keep)
     except Refused as error:
-        briefing.refuse(generation, error)
-        store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})
+        briefing.refuse_brief(generation, error)
+        store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})
 
 
 def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[SourcePart]:
@@ -121,7 +121,7 @@ def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[So
             continue
         parts.append(SourcePart(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
     if erased:
-        store(generation, GenerationStage.DRAFT, **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
+        store_answer(generation, GenerationStage.DRAFT, **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
     return parts
 
 

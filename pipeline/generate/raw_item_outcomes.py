@@ -38,7 +38,9 @@ _UNKNOWN: Final = {
 }
 
 
-def read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
+def read_outcomes(
+    workspace: Workspace, rows: Sequence[Mapping[str, Any]]
+) -> dict[UUID, list[dict[str, Any]]]:
     """The outcomes of raw items of one workspace, given as rows, by id; one statement for all of them.
 
     A second one is asked only where something failed for good, since that may have changed meanwhile.
@@ -54,8 +56,8 @@ def read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dict[UUID, 
     return {row["id"]: outcomes_of(row, of_row.get(row["id"], ())) for row in rows}
 
 
-def read_one(raw: RawItem) -> list[dict[str, Any]]:
-    return read(raw.workspace, [payloads.row_of(raw)])[raw.pk]
+def read_outcomes_of(raw: RawItem) -> list[dict[str, Any]]:
+    return read_outcomes(raw.workspace, [payloads.row_of(raw)])[raw.pk]
 
 
 def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
 
 def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of raw items of one workspace, as the API shows them."""
-    told = read(workspace, rows)
+    told = read_outcomes(workspace, rows)
     return [
         payloads.raw_item(
             {**row, "reason": current_reason(row["reason"], told[row["id"]])}, outcomes=told[row["id"]]
@@ -79,7 +81,7 @@ def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID,
     final = [
         {name: getattr(raw, name) for name in _RAW_FIELDS} for raw in raws if retry_rules.is_final(raw.reason)
     ]
-    told = read(workspace, final)
+    told = read_outcomes(workspace, final)
     return {
         raw.pk: current_reason(raw.reason, told[raw.pk]) if raw.pk in told else raw.reason for raw in raws
     }

@@ -13,7 +13,7 @@ from uuid import UUID
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Check, Claim, Engine
-from pipeline.engines.checks.grounded import fresh_sentences, unsaid, words_of
+from pipeline.engines.checks.grounded import fresh_sentences, unsaid_texts, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
@@ -93,7 +93,7 @@ def _judged(
     fresh = fresh_sentences(texts, _words_before(item, persona), draft)
     # What a person has written into the film alone.
     fresh += fresh_sentences(shown, (*texts, *laid_out), draft)
-    return _with_unsaid(checks, unsaid(fresh, draft, source))
+    return _with_unsaid(checks, unsaid_texts(fresh, draft, source))
 
 
 def _with_unsaid(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:
@@ -144,7 +144,7 @@ def _standing_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: So
     """The claims whose words stand in the draft still, each at the place of its quote."""
     said = "\n".join((draft.title, *words_of(draft)))
     for kept in item.claims:
-        one = multi_source.displaced(kept, brief) if "raw_item" in kept else kept
+        one = multi_source.join_claim(kept, brief) if "raw_item" in kept else kept
         if one is None or place_in(said, one["text"]) is None:
             continue
         claim = Claim(**one)
@@ -176,7 +176,7 @@ def _is_offline(item: GeneratedItem) -> bool:
 
 def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Brief:
     """What was read in the source: by the model, where one was asked and its answer is kept; else without one."""
-    kept = briefing.recall(plugins.get("writers", "claude", Writer), source, raw_item_id)
+    kept = briefing.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
     # One that was made without a model may have been, because the model's reading couldn't be used.
     if kept is not None and (not _is_offline(item) or kept.get("without_model")):
         return brief_from(kept)

@@ -19,7 +19,7 @@ from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.generate.checkpoint import draft_from, draft_of, store
+from pipeline.generate.checkpoint import draft_from, draft_of, store_answer
 from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
 from pipeline.generate.model.metered_client import LostLease
 from pipeline.media import drawn_pictures, made_films, text_to_speech
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft, Engine, PersonaCard
     from pipeline.generate.checkpoint import Run
-    from pipeline.media.text_to_speech import Voiced
+    from pipeline.media.text_to_speech import VoicedScript
     from pipeline.render.video.material import Shot, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
@@ -92,8 +92,8 @@ def draw_variants(run: Run) -> Run:
         if run.engine.bucket == "video":
             crash_point("generate.filmed")
             # A film takes long enough to be worth a write of its own.
-            store(generation, generation.stage, pictures=drawn)
-    store(generation, run.then, pictures=drawn)
+            store_answer(generation, generation.stage, pictures=drawn)
+    store_answer(generation, run.then, pictures=drawn)
     return run
 
 
@@ -109,14 +109,14 @@ def _draw_one(
     """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
-        return drawn_pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+        return drawn_pictures.draw_pictures(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
-        voiced = voice(generation, item, engine, draft, persona)
+        voiced = speak_script(generation, item, engine, draft, persona)
     else:
-        voiced = text_to_speech.recalled(item, board.audio.voice)
+        voiced = text_to_speech.recall_script(item, board.audio.voice)
     tell = Teller(generation, item, *share)
     try:
-        return made_films.film(
+        return made_films.make_film(
             item,
             engine,
             draft,
@@ -132,8 +132,8 @@ def _draw_one(
             raise LostLease from failed
         times = generation.answers.get(BROKEN, 0) + 1
         if failed.code not in PASSING or times >= limits.GENERATION_TRIES:
-            return made_films.failed(failed.code, failed.message)
-        store(generation, generation.stage, **{BROKEN: times})
+            return made_films.failed_film(failed.code, failed.message)
+        store_answer(generation, generation.stage, **{BROKEN: times})
         raise BrokenFilm(failed.message, code=failed.code, after=times * RENDER_AGAIN) from failed
 
 
@@ -192,7 +192,7 @@ def redraw(run: Run) -> Run:
             share=(0, 1),
             board=None if said is None else storyboard_json.from_json(said),
         )
-    store(generation, run.then, pictures=drawn)
+    store_answer(generation, run.then, pictures=drawn)
     return run
 
 
@@ -226,9 +226,9 @@ class NotSpokenYet(TryLater):
     """The voices were too slow; the words are kept meanwhile."""
 
 
-def voice(
+def speak_script(
     generation: Generation, item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard
-) -> Voiced:
+) -> VoicedScript:
     """What the engine's script sounds like; no transaction is open meanwhile.
 
     Raises `NotSpokenYet` where the voices were too slow and may do better another time, and `LostLease`.
@@ -240,19 +240,21 @@ def voice(
     spoken = dict(generation.answers.get(SPEECH, {}))
     kept = spoken.get(place)
     if kept is None or not text_to_speech.is_stored(kept, script):
-        if not generation.renew_lease(text_to_speech.longest() + timedelta(seconds=settings.LEASE_SECONDS)):
+        if not generation.renew_lease(
+            text_to_speech.longest_call() + timedelta(seconds=settings.LEASE_SECONDS)
+        ):
             raise LostLease
         try:
             kept = text_to_speech.speak_to_file(item, script)
         except TryLater as late:
             times = generation.answers.get(UNSPOKEN, 0) + 1
             if times < limits.GENERATION_TRIES:
-                store(generation, generation.stage, **{UNSPOKEN: times})
+                store_answer(generation, generation.stage, **{UNSPOKEN: times})
                 raise NotSpokenYet(late.message, code=late.code, after=times * SPEAK_AGAIN) from late
-            kept = text_to_speech.silence(script, late.message)
-        store(generation, generation.stage, **{SPEECH: {**spoken, place: kept}})
+            kept = text_to_speech.silent_script(script, late.message)
+        store_answer(generation, generation.stage, **{SPEECH: {**spoken, place: kept}})
         crash_point("generate.spoken")
-    return text_to_speech.voiced(kept)
+    return text_to_speech.read_script(kept)
 
 
 class Looker:
@@ -272,7 +274,7 @@ class Looker:
             if not self._hold(timedelta(seconds=shot_detection.longest(span) + settings.LEASE_SECONDS)):
                 raise LostLease
             seen[place] = [asdict(shot) for shot in shot_detection.detect_shots(path, span)]
-            store(self._generation, self._generation.stage, **{SHOTS: seen})
+            store_answer(self._generation, self._generation.stage, **{SHOTS: seen})
             crash_point("generate.looked")
         return shot_detection.shots_from(seen[place])
 

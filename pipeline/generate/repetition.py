@@ -10,7 +10,7 @@ from config.core.database.prepared_queries import Prepared
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.engines.base import Check
-from pipeline.engines.checks.grounded import without_added
+from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.models import GeneratedItem
 from pipeline.text.similarity import grams, jaccard, may_be_like, opening, plain_words
 from pipeline.writers.approved_line_drafts import REPETITION
@@ -102,7 +102,7 @@ class OwnWords:
         repetition is a warning for them. `is_verbatim` tells that of a draft whose writer could have asked a model.
         """
         is_verbatim = is_verbatim or self._is_verbatim
-        fault = self._fault(without_added(draft.body, draft))
+        fault = self._fault(remove_added_words(draft.body, draft))
         outcome = "warning" if is_verbatim else "failed"
         checks = [
             Check(REPETITION, "passed", "It repeats nothing of the newest items.")

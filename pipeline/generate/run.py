@@ -15,8 +15,8 @@ from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, multi_source
-from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store
-from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted
+from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store_answer
+from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted_variants
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for, has_key, uses_own_key
 from pipeline.generate.model.metered_client import LostLease, open_client
@@ -84,7 +84,7 @@ def _find(run: Run) -> Run:
 
 
 def _draft(run: Run) -> Run:
-    variants, hint = wanted(run.generation)
+    variants, hint = wanted_variants(run.generation)
     drafted = run.writer.draft(
         run.engine,
         run.rests_on.brief,
@@ -96,7 +96,7 @@ def _draft(run: Run) -> Run:
         hint=hint,
     )
     drafts = [asdict(one) for one in drafted.drafts]
-    store(run.generation, run.then, drafts=drafts, draft_usage=asdict(drafted.usage))
+    store_answer(run.generation, run.then, drafts=drafts, draft_usage=asdict(drafted.usage))
     # A topic's drafts are compared with what was said before when they are read back.
     return replace(run, material=None) if _source_of(run.generation) is TOPIC else run
 
@@ -174,7 +174,7 @@ def run_generation(generation: Generation, queue: GenerationQueue | None = None)
     except TryLater as error:
         _wait(generation, error)
     except (Refused, NeedsReconnect) as error:
-        brief.refuse(generation, error)
+        brief.refuse_brief(generation, error)
         fail_run(generation, error.code, error.message)
 
 
@@ -245,18 +245,18 @@ def _wait(generation: Generation, error: TryLater) -> None:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=kept, attempts=0):
             # Nobody was asked: another run finds out for itself what holds it.
-            brief.give_back(generation)
+            brief.release_brief(generation)
         return
     waited = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
     if now - datetime.fromisoformat(waited["since"]) >= limits.MODEL_PATIENCE:
         told = f"{error.message} It was tried for a day without success; retry it."
-        brief.refuse(generation, Refused(told, code=error.code))
+        brief.refuse_brief(generation, Refused(told, code=error.code))
         fail_run(generation, error.code, told)
         return
     wait = error.after or limits.MODEL_RETRIES[min(waited["times"], len(limits.MODEL_RETRIES) - 1)]
     answers = {**generation.answers, WAITS: {**waited, "times": waited["times"] + 1}}
     if generation.sleep_until(now + wait, error=kept, attempts=0, answers=as_json(answers)):
-        brief.give_back(generation, wait)
+        brief.release_brief(generation, wait)
 
 
 def _await_batch(generation: Generation, error: dict[str, str]) -> None:
@@ -265,7 +265,7 @@ def _await_batch(generation: Generation, error: dict[str, str]) -> None:
     if not generation.sleep_until(until, error=error, attempts=0):
         return
     if until is not None:
-        brief.hold(generation, until)
+        brief.hold_for_batch(generation, until)
     if batches.is_decided(generation):
         # It was answered before this run slept, and woke nobody.
         generation.sleep_until(utc_now())

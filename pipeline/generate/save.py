@@ -18,7 +18,7 @@ from pipeline.generate import multi_source
 from pipeline.generate.acceptance import NO_MORE_SENTENCES
 from pipeline.generate.autopilot import gates_of, publish_automatically
 from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
-from pipeline.generate.checks import check_visuals
+from pipeline.generate.checks import run_checks_with_visuals
 from pipeline.generate.lifecycle import (
     end_run,
     fail_item,
@@ -28,7 +28,7 @@ from pipeline.generate.lifecycle import (
     record_item_event,
     settle_credits,
 )
-from pipeline.generate.topics.topic_run import conclude
+from pipeline.generate.topics.topic_run import conclude_pick
 from pipeline.holds.source_changes import standing_of
 from pipeline.media import drawn_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
@@ -53,7 +53,7 @@ def save_run(run: Run) -> Run:
     checked = [
         (
             draft,
-            check_visuals(engine, draft, brief, source, persona, own_words=run.own_words)
+            run_checks_with_visuals(engine, draft, brief, source, persona, own_words=run.own_words)
             if draft is not None
             else (),
         )
@@ -110,7 +110,7 @@ def save_run(run: Run) -> Run:
                 )
                 made.append(item)
         if raw is None:
-            conclude(generation, made, now)
+            conclude_pick(generation, made, now)
         else:
             finish_raw_item(raw, now)
         if is_automatic:
@@ -157,7 +157,7 @@ def _ready(
         excerpt=excerpt_of(draft.body, draft.body_format),
         language=draft.language[:35],
         angle=draft.angle[:20],
-        claims=multi_source.placed(draft.claims, brief)
+        claims=multi_source.split_claims(draft.claims, brief)
         if brief.stories
         else [asdict(claim) for claim in draft.claims],
         checks=list(checks),

@@ -42,10 +42,10 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
         # What a writer found in it is content too.
         lifecycle.erase_words(Generation.everywhere.filter(raw_item=row))
         SharedBrief.everywhere.filter(raw_item=row).delete()
-        batches.let_go(Generation.everywhere.filter(raw_item=row).values("pk"))
+        batches.forget_calls(Generation.everywhere.filter(raw_item=row).values("pk"))
         # Who sleeps until the model has answered learns at once that nothing will come of it.
         asleep = Generation.everywhere.filter(raw_item=row)
-        batches.wake(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
+        batches.wake_runs(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
         clear_fingerprint(row)
         uploads.let_go(raw_item=row, now=now)

@@ -106,7 +106,7 @@ def rows_of_runs(
             wake_at=now,
             queue=queue,
             request_id=row.request_id,
-            batch_until=batches.patience(source.config, now) if may_wait else None,
+            batch_until=batches.waits_until(source.config, now) if may_wait else None,
             created_at=now,
         )
         for share in plan.shares

@@ -17,9 +17,9 @@ from pipeline import limits
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, Subscriber
-from pipeline.platforms.email_newsletter.frame import inlined
+from pipeline.platforms.email_newsletter.frame import inline_styles
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, style_of
-from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, SmtpReply, SmtpSession
+from pipeline.platforms.email_newsletter.session import NoAnswer, SessionLost, SmtpReply, SmtpSession
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import WANTED_SUBSCRIBERS
 
@@ -69,7 +69,7 @@ class Postman:
         with self.session.one_mail():
             try:
                 reply = self.session.begin(self._sender(row), subscriber.email)
-            except Lost as error:
+            except SessionLost as error:
                 raise Halted(TryLater(str(error), code="connection_lost")) from error
             if reply.verdict == "sent":
                 states.move(row, "sending", tries=row.tries + 1, updated_at=utc_now())
@@ -81,7 +81,7 @@ class Postman:
     def _end(self, row: MailDelivery, message: bytes) -> SmtpReply:
         try:
             reply = self.session.end(message)
-        except Lost as error:
+        except SessionLost as error:
             now = utc_now()
             states.move(row, "pending", next_at=now, reply=self._told(str(error)), updated_at=now)
             raise Halted(TryLater(str(error), code="connection_lost")) from error
@@ -224,6 +224,8 @@ def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) ->
         f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
     )
     issue = Issue(
-        " ".join(subject.split()), inlined(html, style_of(outlet.config)), f"{asked}\n\n{url}\n\n{ignore}"
+        " ".join(subject.split()),
+        inline_styles(html, style_of(outlet.config)),
+        f"{asked}\n\n{url}\n\n{ignore}",
     )
     return issue, Envelope(subscriber.email, message_id)

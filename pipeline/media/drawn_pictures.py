@@ -46,7 +46,7 @@ class _Given:
     photo: bytes | None
 
 
-def draw(
+def draw_pictures(
     item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard, *, shown_on: date | None
 ) -> dict[str, Any]:
     """Draw every size and keep the files; runs outside any transaction.
@@ -70,7 +70,7 @@ def draw(
                 checks.append(Check("photo", "warning", f"{unusable.message} {COLOUR_INSTEAD}"))
             else:
                 given = replace(given, portrait=None)
-                checks.append(warning(unusable.message))
+                checks.append(portrait_warning(unusable.message))
         except Refused as refused:
             error = {"code": refused.code, "message": refused.message}
             return {"files": [], "checks": [], "error": error}
@@ -193,7 +193,7 @@ def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None,
     except OSError:
         data = None
     if data is None:
-        return None, [warning("The persona's portrait is no longer there.")]
+        return None, [portrait_warning("The persona's portrait is no longer there.")]
     return data, []
 
 
@@ -209,7 +209,7 @@ def _path_of_asset(workspace_id: UUID, named: str) -> str | None:
     return rows.values_list("path", flat=True).first() if rows is not None else None
 
 
-def warning(message: str) -> Check:
+def portrait_warning(message: str) -> Check:
     return Check("portrait", "warning", f"{message} {INITIALS_INSTEAD}")
 
 

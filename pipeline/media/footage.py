@@ -108,7 +108,7 @@ def paths_of(workspace_id: UUID, names: Sequence[str]) -> dict[str, Path]:
     return {keys[key]: files.path_of(path) for key, path in rows}
 
 
-def looked_at(
+def detect_shown_shots(
     workspace_id: UUID,
     material: FilmMaterial,
     engine: Engine,

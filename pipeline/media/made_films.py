@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.engines.base import Draft, Engine, PersonaCard
-    from pipeline.media.text_to_speech import Voiced
+    from pipeline.media.text_to_speech import VoicedScript
     from pipeline.models import GeneratedItem
     from pipeline.render.video.film_process import Made
     from pipeline.render.video.material import FilmMaterial, Shot, VideoSpan
@@ -57,18 +57,18 @@ class _Order:
 
     draft: Draft
     persona: PersonaCard
-    voiced: Voiced
+    voiced: VoicedScript
     board: Storyboard | None
     look: Callable[[Path, VideoSpan], tuple[Shot, ...]]
 
 
-def film(
+def make_film(
     item: GeneratedItem,
     engine: Engine,
     draft: Draft,
     persona: PersonaCard,
     *,
-    voiced: Voiced = text_to_speech.UNVOICED,
+    voiced: VoicedScript = text_to_speech.UNVOICED,
     board: Storyboard | None = None,
     look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_detection.detect_shots,
     on_progress: Callable[[float], bool],
@@ -83,7 +83,7 @@ def film(
     """
     reason = film_process.why_not()
     if reason is not None:
-        return failed("no_video", reason)
+        return failed_film("no_video", reason)
     portrait, checks = drawn_pictures.portrait_of(item.workspace_id, persona)
     order = _Order(draft, persona, voiced, board, look)
     try:
@@ -93,27 +93,27 @@ def film(
             except Refused as refused:
                 if refused.code != UNUSABLE_PORTRAIT or portrait is None:
                     raise
-                instead = [drawn_pictures.warning(refused.message)]
+                instead = [drawn_pictures.portrait_warning(refused.message)]
                 return _filmed(item, engine, order, None, checks=instead, on_progress=on_progress)
     except film_process.RenderFailed as broken:
         if broken.code != "render_stopped":
             log.warning("render_failed", item=item.pk.hex, code=broken.code, log=broken.log)
         raise
     except Refused as refused:
-        return failed(refused.code, refused.message)
+        return failed_film(refused.code, refused.message)
 
 
-def root() -> Path:
+def films_folder() -> Path:
     """Where films are made: beside the database, not in the folder that is served."""
     return Path(settings.DATA_DIR) / "renders"
 
 
 def sweep(now: datetime) -> int:
     """Remove the working folders of killed processes; returns how many."""
-    return film_process.sweep(root(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
+    return film_process.sweep(films_folder(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
 
 
-def failed(code: str, message: str) -> dict[str, Any]:
+def failed_film(code: str, message: str) -> dict[str, Any]:
     return {"files": [], "checks": [], "error": {"code": code, "message": message, "stage": "render"}}
 
 
@@ -144,7 +144,7 @@ def _filmed(
     media.mkdir(parents=True, exist_ok=True)
     # The files are copied to there, and it may be another disk.
     film_process.refuse_without_room(board, media, shrink=SHRINK)
-    with film_process.working_folder(root()) as folder:
+    with film_process.working_folder(films_folder()) as folder:
         face = portrait_in(folder, board, portrait)
         begun = time.monotonic()
         made = film_process.render(
@@ -168,7 +168,7 @@ def _filmed(
     return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
 
 
-def storyboard_files(item: GeneratedItem, board: Storyboard, voiced: Voiced) -> dict[str, Path]:
+def storyboard_files(item: GeneratedItem, board: Storyboard, voiced: VoicedScript) -> dict[str, Path]:
     """The files that a storyboard names: uploads of the raw item, and the voice."""
     there = footage.paths_of(item.workspace_id, board.assets)
     if voiced.file is None or not board.audio.voice:
@@ -212,7 +212,7 @@ def _material(item: GeneratedItem, engine: Engine, order: _Order) -> FilmMateria
     if raw is None or raw.deleted_at is not None:
         raise Refused("The raw item with its video was deleted.", code="source_deleted")
     material = footage.material_of(raw)
-    return footage.looked_at(item.workspace_id, material, engine, order.draft, look=order.look)
+    return footage.detect_shown_shots(item.workspace_id, material, engine, order.draft, look=order.look)
 
 
 def _kept(item: GeneratedItem, engine: Engine, board: Storyboard, made: Made) -> Iterator[dict[str, Any]]:

@@ -33,11 +33,11 @@ FOLDERS_AT_ONCE: Final = 200
 KNOWN_PERCENT: Final = 90
 """Of the files that rows name, and of the rows' files that are there: less is another database, or another folder."""
 WALKED_AGAIN_SECONDS: Final = 600.0
-_walked: Final[dict[Path, tuple[float, Standing]]] = {}
+_walked: Final[dict[Path, tuple[float, FolderComparison]]] = {}
 
 
 @dataclass(frozen=True)
-class Standing:
+class FolderComparison:
     """`new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]
@@ -53,19 +53,19 @@ class NotOurs(Exception):
     """The folder belongs to another database; says what to do."""
 
 
-def standing() -> Standing:
+def compare_folder() -> FolderComparison:
     """How the folder and the database stand to each other; writes nothing."""
     root = Path(settings.MEDIA_ROOT)
     try:
-        named = ids()
+        named = read_ids()
         if not named:
             return _by_content(root)
     except OSError as error:
-        return Standing("other", f"{root} can't be read: {error.strerror}.")
+        return FolderComparison("other", f"{root} can't be read: {error.strerror}.")
     own = own_id()
     if own in named:
-        return Standing("ours")
-    return Standing(
+        return FolderComparison("ours")
+    return FolderComparison(
         "other",
         f"{root} belongs to another database: its {MARK} says {named[0]}, this database {own or 'has no id yet'}.",
     )
@@ -73,15 +73,15 @@ def standing() -> Standing:
 
 def refuse_unless_ours() -> None:
     """Raises `NotOurs`. For those who are in a transaction: writes nothing, as a rollback would keep only half of it."""
-    refusal = standing().refusal
+    refusal = compare_folder().refusal
     if refusal:
         raise NotOurs(refusal)
 
 
 def claim() -> str:
     """Give both the id where they have none and belong together; returns why not, or nothing. Outside a transaction."""
-    found = standing()
-    if found.verdict in {"new", "known"} or (found.verdict == "ours" and len(ids()) > 1):
+    found = compare_folder()
+    if found.verdict in {"new", "known"} or (found.verdict == "ours" and len(read_ids()) > 1):
         try:
             adopt()
         except OSError:
@@ -95,11 +95,11 @@ def adopt() -> UUID:
     # Committed before the file is there: the other way round a folder could be of nobody.
     with transaction.atomic(durable=True):
         row, _ = MediaFolder.everywhere.get_or_create()
-    write(row.instance)
+    write_ids(row.instance)
     return row.instance
 
 
-def write(*instances: UUID) -> None:
+def write_ids(*instances: UUID) -> None:
     """Name those whose folder it is: one; while a restore is under way, each that may be right after a kill."""
     root = Path(settings.MEDIA_ROOT)
     root.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def write(*instances: UUID) -> None:
     files.write(MARK, [text.encode()])
 
 
-def ids() -> list[UUID]:
+def read_ids() -> list[UUID]:
     """What the folder says; nothing where it has no mark, or one that nobody can read."""
     try:
         lines = (Path(settings.MEDIA_ROOT) / MARK).read_text(encoding="utf-8", errors="replace").split()
@@ -142,7 +142,7 @@ def item_folders() -> Iterator[Path]:
     yield from (one for one in _entries(Path(settings.MEDIA_ROOT)) if _uuid(one.name) and one.is_dir())
 
 
-def _by_content(root: Path) -> Standing:
+def _by_content(root: Path) -> FolderComparison:
     """For a folder without an id. Walks all of it, so what it found wrong holds for some minutes."""
     at, kept = _walked.get(root, (0.0, None))
     if kept is not None and time.monotonic() - at < WALKED_AGAIN_SECONDS:
@@ -165,17 +165,17 @@ def _by_content(root: Path) -> Standing:
         present += len(found & served)
     named = Asset.everywhere.filter(revoked_at=None).count() + Upload.everywhere.count()
     if not there and not named:
-        return Standing("new")
+        return FolderComparison("new")
     # One more, so that a service with a handful of files isn't judged by the one that is being made.
     if known and all(
         100 * (part + 1) >= KNOWN_PERCENT * whole for part, whole in ((known, there), (present, named))
     ):
-        return Standing("known")
+        return FolderComparison("known")
     said = (
         f"{root} has no {MARK}, and it is not clear that it is this database's: of its {there} files rows name {known}, "
         f"and of the {named} files that rows name {present} are there."
     )
-    unclear = Standing("unclear", said)
+    unclear = FolderComparison("unclear", said)
     _walked[root] = (time.monotonic(), unclear)
     return unclear
 

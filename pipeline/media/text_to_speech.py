@@ -46,7 +46,7 @@ class Spoken:
 
 
 @dataclass(frozen=True)
-class Voiced:
+class VoicedScript:
     """A script as it was spoken and kept. `file` holds the columns of its row, None where the film is silent."""
 
     narration: Narration | None = None
@@ -54,11 +54,11 @@ class Voiced:
     checks: tuple[Check, ...] = field(default=())
 
 
-UNVOICED: Final = Voiced()
+UNVOICED: Final = VoicedScript()
 """Of a film in which nobody was to speak."""
 
 
-def longest() -> timedelta:
+def longest_call() -> timedelta:
     """How long `speak` may take, by the clock."""
     kinds = _PREFERRED if settings.VOICE_ENVIRONMENT.get("VOICE_TOOL") else _PREFERRED[1:]
     each: list[int] = [plugins.get("voices", kind, Voice).seconds for kind in kinds]
@@ -92,13 +92,13 @@ def key_of(script: NarrationScript) -> str:
 
 
 def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
-    """Speak a script and keep its sound as a file; returns what `voiced` reads, of JSON only.
+    """Speak a script and keep its sound as a file; returns what `read_script` reads, of JSON only.
 
     Runs outside any transaction, in child processes of the voices. Raises `TryLater`.
     """
     said = speak(script.text, language=script.language, rate=script.rate, pitch=script.pitch)
     if said.speech is None:
-        return silence(script, said.note)
+        return silent_script(script, said.note)
     data = said.speech.wav()
     sha256 = hashlib.sha256(data).hexdigest()
     path = f"{item.pk.hex}/{sha256}.wav"
@@ -123,7 +123,7 @@ def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any
     }
 
 
-def silence(script: NarrationScript, note: str) -> dict[str, Any]:
+def silent_script(script: NarrationScript, note: str) -> dict[str, Any]:
     """As `speak_to_file` returns it where nobody speaks, for that reason."""
     return {"key": key_of(script), "voice": "", "note": note, "narration": None, "file": None}
 
@@ -135,20 +135,20 @@ def is_stored(kept: Mapping[str, Any] | None, script: NarrationScript) -> bool:
     return kept["file"] is None or files.path_of(kept["file"]["path"]).is_file()
 
 
-def recalled(item: GeneratedItem, name: str) -> Voiced:
+def recall_script(item: GeneratedItem, name: str) -> VoicedScript:
     """The voice of that name as it was kept with the item's film, to film it again; of a silent one, why it is that."""
     rows = Asset.everywhere.filter(item=item, role=ROLE, name=name, revoked_at=None)
     file = rows.order_by("-id").values(*_COLUMNS).first()
     told = tuple(Check(**check) for check in item.checks if check["code"] == "voice")
-    return Voiced(file=file, checks=told)
+    return VoicedScript(file=file, checks=told)
 
 
-def voiced(kept: Mapping[str, Any]) -> Voiced:
+def read_script(kept: Mapping[str, Any]) -> VoicedScript:
     """What `speak_to_file` returned, with a check that says whose voice it is, or why there is none."""
     if kept["narration"] is None:
         told = Check("voice", "warning", f"The film is silent, with captions: {kept['note']}")
-        return Voiced(checks=(told,))
+        return VoicedScript(checks=(told,))
     label = plugins.get("voices", kept["voice"], Voice).label
     message = f"{label}: the captions follow its words. {kept['note']}".strip()
     outcome = Check("voice", "warning" if kept["note"] else "passed", message)
-    return Voiced(narration.from_json(kept["narration"]), kept["file"], (outcome,))
+    return VoicedScript(narration.from_json(kept["narration"]), kept["file"], (outcome,))

@@ -12,7 +12,7 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine, SourceText
-from pipeline.engines.checks.persona_rules import drafted
+from pipeline.engines.checks.persona_rules import draft_without_model
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.media import drawn_pictures, uploads
@@ -37,7 +37,7 @@ _BEHIND: Final = "#ffffff"
 
 
 @dataclass(frozen=True)
-class Looks:
+class BrandChoices:
     """What a person chose. Without colours they go with the name; `portrait` is a picture in any form that is taken."""
 
     primary: str = ""
@@ -49,8 +49,14 @@ class Looks:
     """How films speak; None for the usual."""
 
 
-def change(
-    persona: Persona, looks: Looks, *, workspace: Workspace, by: str, now: datetime, expected_version: int
+def change_brand(
+    persona: Persona,
+    looks: BrandChoices,
+    *,
+    workspace: Workspace,
+    by: str,
+    now: datetime,
+    expected_version: int,
 ) -> Persona:
     """Write the brand kit as the persona's next version.
 
@@ -95,7 +101,7 @@ def _square(given: uploads.ReceivedFile) -> uploads.ReceivedFile:
 
 
 @dataclass(frozen=True)
-class Tried:
+class EngineSample:
     """One engine's sample: the words, the PNG where it draws them, and what stands against it, in sentences."""
 
     engine: str
@@ -104,7 +110,7 @@ class Tried:
     faults: tuple[str, ...] = ()
 
 
-def try_out(persona: Persona, text: str) -> list[Tried]:
+def make_samples(persona: Persona, text: str) -> list[EngineSample]:
     """A sample of every engine that makes something of text alone."""
     card = persona_card(persona.pk, persona.version)
     source = SourceText(
@@ -125,33 +131,35 @@ def try_out(persona: Persona, text: str) -> list[Tried]:
 
 def _try(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
-) -> Tried:
+) -> EngineSample:
     reason = engine.why_not(source) or engine.unshown(source)
     if reason is not None:
-        return Tried(engine.name, faults=(reason,))
+        return EngineSample(engine.name, faults=(reason,))
     try:
         return _write(engine, source, card, portrait, warnings)
     except Refused as refused:
-        return Tried(engine.name, faults=(refused.message,))
+        return EngineSample(engine.name, faults=(refused.message,))
 
 
 def _write(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
-) -> Tried:
+) -> EngineSample:
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
-    drafts = drafted(engine, brief, card, variants=1, seed=source.text[:100])
+    drafts = draft_without_model(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:
-        return Tried(engine.name, faults=("No sentence of these words keeps all rules of the persona.",))
+        return EngineSample(
+            engine.name, faults=("No sentence of these words keeps all rules of the persona.",)
+        )
     draft = drafts[0]
     faults = tuple(
         check.message for check in run_checks(engine, draft, brief, source, card) if check.outcome == "failed"
     )
     if faults or not engine.sizes:
-        return Tried(engine.name, draft.body, faults=faults)
+        return EngineSample(engine.name, draft.body, faults=faults)
     try:
-        return Tried(engine.name, draft.body, _draw(engine, draft, card, portrait), warnings)
+        return EngineSample(engine.name, draft.body, _draw(engine, draft, card, portrait), warnings)
     except UnusablePicture as unusable:
-        return Tried(engine.name, draft.body, _draw(engine, draft, card, None), (unusable.message,))
+        return EngineSample(engine.name, draft.body, _draw(engine, draft, card, None), (unusable.message,))
 
 
 def _draw(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | None) -> bytes | None:

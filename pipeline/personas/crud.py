@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _READERS: Final[Mapping[str, Any]] = {
-    "name": partial(validation.line, most=core_limits.NAME_CHARACTERS, is_needed=True),
-    "handle": validation.handle,
-    "language": validation.language,
-    "links": validation.links,
-    "brand": validation.brand,
-    "who_you_are": partial(validation.text, most=limits.PERSONA_TEXT_CHARACTERS),
-    "voice": partial(validation.text, most=limits.PERSONA_TEXT_CHARACTERS),
+    "name": partial(validation.read_line, most=core_limits.NAME_CHARACTERS, is_needed=True),
+    "handle": validation.read_handle,
+    "language": validation.read_language,
+    "links": validation.read_links,
+    "brand": validation.read_brand,
+    "who_you_are": partial(validation.read_text, most=limits.PERSONA_TEXT_CHARACTERS),
+    "voice": partial(validation.read_text, most=limits.PERSONA_TEXT_CHARACTERS),
     "banned_words": partial(
-        validation.lines, most=limits.BANNED_WORDS, characters=limits.BANNED_WORD_CHARACTERS
+        validation.read_lines, most=limits.BANNED_WORDS, characters=limits.BANNED_WORD_CHARACTERS
     ),
-    "required_structures": validation.structures,
+    "required_structures": validation.read_structures,
     "reference_posts": partial(
-        validation.texts, most=limits.REFERENCE_POSTS, characters=limits.REFERENCE_POST_CHARACTERS
+        validation.read_texts, most=limits.REFERENCE_POSTS, characters=limits.REFERENCE_POST_CHARACTERS
     ),
     "approved_lines": partial(
-        validation.lines, most=limits.APPROVED_LINES, characters=limits.APPROVED_LINE_CHARACTERS
+        validation.read_lines, most=limits.APPROVED_LINES, characters=limits.APPROVED_LINE_CHARACTERS
     ),
 }
 

@@ -15,7 +15,7 @@ from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.lane_eligibility import engines_of, unavailable
+from pipeline.generate.topics.lane_eligibility import engines_of, why_unavailable
 from pipeline.models import BrandPick, BrandSlot, BrandSlotStatus, Source, WorkspaceDefaults
 from pipeline.sources.brand import next_slot, zone_of
 from pipeline.states import OPEN_SLOTS, POLLED_SOURCES
@@ -133,14 +133,14 @@ def _note(code: str, message: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedSlot:
     """One slot with its picks in the order in which they were taken; each names its decision and the reason for it."""
 
     slot: BrandSlot
     picks: Sequence[BrandPick]
 
 
-def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[Logged]:
+def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[LoggedSlot]:
     """The newest slots of a lane first, the open one among them; two statements however many there are."""
     rows = BrandSlot.objects.of(source.workspace_id).filter(source=source)
     if before is not None:
@@ -148,7 +148,7 @@ def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOW
     return with_picks(source.workspace_id, list(rows.order_by("-id")[:most]))
 
 
-def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[Logged]:
+def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[LoggedSlot]:
     """These slots, in their order, each with what it took."""
     picks: defaultdict[object, list[BrandPick]] = defaultdict(list)
     for pick in (
@@ -158,11 +158,11 @@ def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[Logged]:
         .order_by("id")
     ):
         picks[pick.slot_id].append(pick)
-    return [Logged(slot, picks[slot.pk]) for slot in slots]
+    return [LoggedSlot(slot, picks[slot.pk]) for slot in slots]
 
 
 @dataclass(frozen=True)
-class Outlook:
+class LaneOutlook:
     """`next_at` are the next slots; `week` is how many of them come within seven days, `eligible` how many topics may be
     taken today, `price` the credits of one slot.
     """
@@ -185,16 +185,18 @@ class Outlook:
         return self.price * self.week
 
 
-def foresee(source: Source, *, now: datetime) -> Outlook:
+def foresee_slots(source: Source, *, now: datetime) -> LaneOutlook:
     """Of a source as it stands, which needs not be stored yet."""
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     zone = zone_of(source.config, workspace.timezone)
     engines = engines_of(source, defaults)
     moments = _moments(source, now)
-    why = unavailable(source)
-    found = select.candidates(source, source.persona_id or defaults.persona_id, now.astimezone(zone).date())
-    return Outlook(
+    why = why_unavailable(source)
+    found = select.topic_candidates(
+        source, source.persona_id or defaults.persona_id, now.astimezone(zone).date()
+    )
+    return LaneOutlook(
         next_at=moments[:NEXT_SHOWN],
         week=sum(moment < now + _WEEK for moment in moments),
         timezone=zone.key,

@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.topics import select
-from pipeline.generate.topics.lane_eligibility import engines_of, makeable
+from pipeline.generate.topics.lane_eligibility import engines_of, makeable_engines
 from pipeline.models import (
     BrandPick,
     BrandSlot,
@@ -126,7 +126,7 @@ def _pick(lane: SlotContext, now: datetime) -> None:
     # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
     topics.keep_in_step(lane.source, now=now)
-    found = select.candidates(lane.source, lane.persona_id, lane.today)
+    found = select.topic_candidates(lane.source, lane.persona_id, lane.today)
     choice, engines, why_not = _choose(lane, found)
     note = _note(lane.engines, found, engines, why_not)
     is_picked = choice is not None
@@ -163,7 +163,7 @@ def _choose(
     while (
         engines and (choice := select.choose_topic(found, seed=lane.slot.pk.hex, without=without)) is not None
     ):
-        able, why_not = makeable(lane.source, engines, choice, lane.persona_id)
+        able, why_not = makeable_engines(lane.source, engines, choice, lane.persona_id)
         if able:
             return choice, able, why_not
         first = first or why_not
@@ -225,7 +225,7 @@ def _runs(
             wake_at=now,
             queue=generation_queue_for(lane.workspace),
             request_id=lane.slot.request_id,
-            batch_until=batches.patience(source.config, now),
+            batch_until=batches.waits_until(source.config, now),
             created_at=now,
         )
         for engine in engines

@@ -150,8 +150,8 @@ def _evidence(value: Any, field: str, faults: validation.Faults) -> list[dict[st
             faults.add(place, "invalid", "Give an object with url, text or both.")
             continue
         found = {
-            "url": validation.address(one.get("url") or "", f"{place}.url", faults),
-            "text": validation.text(
+            "url": validation.read_address(one.get("url") or "", f"{place}.url", faults),
+            "text": validation.read_text(
                 one.get("text") or "", f"{place}.text", faults, most=limits.EVIDENCE_CHARACTERS
             ),
         }
@@ -169,16 +169,20 @@ def _flag(value: Any, field: str, faults: validation.Faults) -> bool:
 
 
 def _monthly(value: Any, field: str, faults: validation.Faults) -> int | None:
-    return None if value is None else validation.whole(value, field, faults, least=1, most=_MOST_PER_MONTH)
+    return (
+        None
+        if value is None
+        else validation.read_whole_number(value, field, faults, least=1, most=_MOST_PER_MONTH)
+    )
 
 
 _READERS: Final[Mapping[str, Any]] = {
-    "title": partial(validation.line, most=limits.TOPIC_TITLE_CHARACTERS, is_needed=True),
-    "notes": partial(validation.text, most=limits.TOPIC_NOTES_CHARACTERS),
-    "angles": partial(validation.lines, most=limits.TOPIC_ANGLES, characters=limits.ANGLE_CHARACTERS),
+    "title": partial(validation.read_line, most=limits.TOPIC_TITLE_CHARACTERS, is_needed=True),
+    "notes": partial(validation.read_text, most=limits.TOPIC_NOTES_CHARACTERS),
+    "angles": partial(validation.read_lines, most=limits.TOPIC_ANGLES, characters=limits.ANGLE_CHARACTERS),
     "evidence": _evidence,
-    "weight": partial(validation.whole, least=1, most=limits.TOPIC_WEIGHT),
-    "cooldown_days": partial(validation.whole, least=0, most=limits.TOPIC_COOLDOWN_DAYS),
+    "weight": partial(validation.read_whole_number, least=1, most=limits.TOPIC_WEIGHT),
+    "cooldown_days": partial(validation.read_whole_number, least=0, most=limits.TOPIC_COOLDOWN_DAYS),
     "max_per_month": _monthly,
     "is_active": _flag,
 }

@@ -43,7 +43,7 @@ def refuse_unknown(given: Mapping[str, Any], known: Collection[str], faults: Fau
             faults.add(name, "unknown_field", f"There is no field {name!r}.")
 
 
-def line(value: Any, field: str, faults: Faults, *, most: int, is_needed: bool = False) -> str:
+def read_line(value: Any, field: str, faults: Faults, *, most: int, is_needed: bool = False) -> str:
     """One line of text, with its white space collapsed."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
@@ -56,7 +56,7 @@ def line(value: Any, field: str, faults: Faults, *, most: int, is_needed: bool =
     return said
 
 
-def text(value: Any, field: str, faults: Faults, *, most: int) -> str:
+def read_text(value: Any, field: str, faults: Faults, *, most: int) -> str:
     """Text with its lines."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
@@ -67,23 +67,23 @@ def text(value: Any, field: str, faults: Faults, *, most: int) -> str:
     return said
 
 
-def lines(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
+def read_lines(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
     """A list of lines; empty ones are left out, repeated ones stand once."""
     if not _is_list(value, field, faults, most):
         return []
-    found = [line(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
+    found = [read_line(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
     return list(dict.fromkeys(one for one in found if one))
 
 
-def texts(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
+def read_texts(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
     """A list of texts with their lines; empty ones are left out, repeated ones stand once."""
     if not _is_list(value, field, faults, most):
         return []
-    found = [text(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
+    found = [read_text(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
     return list(dict.fromkeys(one for one in found if one))
 
 
-def whole(value: Any, field: str, faults: Faults, *, least: int, most: int) -> int:
+def read_whole_number(value: Any, field: str, faults: Faults, *, least: int, most: int) -> int:
     # To JSON 3.0 is a whole number.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -95,9 +95,9 @@ def whole(value: Any, field: str, faults: Faults, *, least: int, most: int) -> i
     return value
 
 
-def address(value: Any, field: str, faults: Faults) -> str:
+def read_address(value: Any, field: str, faults: Faults) -> str:
     """An absolute http(s) address, or nothing."""
-    said = line(value, field, faults, most=core_limits.URL_CHARACTERS)
+    said = read_line(value, field, faults, most=core_limits.URL_CHARACTERS)
     if not said:
         return ""
     try:
@@ -110,28 +110,28 @@ def address(value: Any, field: str, faults: Faults) -> str:
     return said
 
 
-def links(value: Any, field: str, faults: Faults) -> list[str]:
+def read_links(value: Any, field: str, faults: Faults) -> list[str]:
     if not _is_list(value, field, faults, limits.PERSONA_LINKS):
         return []
-    found = [address(one, f"{field}[{index}]", faults) for index, one in enumerate(value)]
+    found = [read_address(one, f"{field}[{index}]", faults) for index, one in enumerate(value)]
     return list(dict.fromkeys(one for one in found if one))
 
 
-def language(value: Any, field: str, faults: Faults) -> str:
-    said = line(value, field, faults, most=35, is_needed=True)
+def read_language(value: Any, field: str, faults: Faults) -> str:
+    said = read_line(value, field, faults, most=35, is_needed=True)
     if said and _LANGUAGE.fullmatch(said) is None:
         faults.add(field, "pattern", "Give a BCP 47 language tag, such as en or pt-BR.")
     return said
 
 
-def handle(value: Any, field: str, faults: Faults) -> str:
-    said = line(value, field, faults, most=60)
+def read_handle(value: Any, field: str, faults: Faults) -> str:
+    said = read_line(value, field, faults, most=60)
     if said and _HANDLE.fullmatch(said) is None:
         faults.add(field, "pattern", "Give an account's name, such as @newsroom.")
     return said
 
 
-def brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
+def read_brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
     """The brand kit: two colours, a font, the ids of a portrait and a logo, and how its voice speaks in films.
 
     An empty value takes a key out.
@@ -144,7 +144,7 @@ def brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
         if name not in _BRAND_KEYS:
             faults.add(f"{field}.{name}", "unknown_field", f"Known are: {', '.join(_BRAND_KEYS)}.")
             continue
-        said = line(one if one is not None else "", f"{field}.{name}", faults, most=200)
+        said = read_line(one if one is not None else "", f"{field}.{name}", faults, most=200)
         if name in {"primary", "accent"} and said and _COLOUR.fullmatch(said) is None:
             faults.add(f"{field}.{name}", "pattern", "Give a colour as #RRGGBB.")
         if name in _VOICE and said and not _is_within(said, _VOICE[name]):
@@ -160,7 +160,7 @@ def _is_within(said: str, bounds: tuple[int, int]) -> bool:
     return is_number and bounds[0] <= int(said) <= bounds[1]
 
 
-def structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
+def read_structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
     """`{"kind", "most" | "text"}` each, as `persona_rules.KINDS` lists them."""
     if not _is_list(value, field, faults, limits.REQUIRED_STRUCTURES):
         return []
@@ -174,9 +174,11 @@ def structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
             continue
         found: dict[str, Any] = {"kind": named}
         if kind.takes == "most":
-            found["most"] = whole(one.get("most"), f"{place}.most", faults, least=0, most=STRUCTURE_MOST)
+            found["most"] = read_whole_number(
+                one.get("most"), f"{place}.most", faults, least=0, most=STRUCTURE_MOST
+            )
         elif kind.takes == "text":
-            found["text"] = text(
+            found["text"] = read_text(
                 one.get("text", ""), f"{place}.text", faults, most=limits.STRUCTURE_CHARACTERS
             )
             if not found["text"]:

@@ -83,28 +83,32 @@ def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
     if len(shown) < len(payload.assets):
         steps.append(AdaptationStep("files_left_out", "Files that are no images were left out."))
     fitted = replace(
-        payload, title=well_formed(payload.title).strip(), body=html, body_format="html", assets=shown
+        payload,
+        title=remove_half_characters(payload.title).strip(),
+        body=html,
+        body_format="html",
+        assets=shown,
     )
     return Adapted(fitted, (html,), tuple(steps))
 
 
-def without_words(post: Adapted, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+def problem_without_words(post: Adapted, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     """The problem that an article of markup alone is, unless it was found already."""
     if plain_text(post.parts[0], "html").strip() or any(one.field == "body" for one in problems):
         return ()
     return (Problem("body", "empty", "There are no words to publish."),)
 
 
-def well_formed(text: str) -> str:
+def remove_half_characters(text: str) -> str:
     """The text without half characters, which no server takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def names(values: object) -> list[str]:
+def unique_tags(values: object) -> list[str]:
     """Tags as they are written, each once."""
     found: dict[str, str] = {}
     for value in values if isinstance(values, list | tuple) else ():
-        name = " ".join(well_formed(str(value)).split())
+        name = " ".join(remove_half_characters(str(value)).split())
         if name:
             found.setdefault(name.casefold(), name)
     return list(found.values())
@@ -120,7 +124,7 @@ class ArticleElement:
     """The element has no attributes of its own."""
 
 
-def pieces(html: str) -> list[ArticleElement]:
+def article_elements(html: str) -> list[ArticleElement]:
     """The pieces in their order; words that stand in no element become paragraphs, white space between is dropped."""
     reader = _Reader()
     reader.feed(html)

@@ -249,7 +249,7 @@ class Platform(ABC):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The outlet's settings as they will be stored; raises `ConfigInvalid`."""
-        return settings_of.clean(self.label, self.settings, config)
+        return settings_of.clean_settings(self.label, self.settings, config)
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         """The secrets as they will be stored; raises `ConfigInvalid`, whose messages quote none of them."""

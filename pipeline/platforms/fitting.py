@@ -14,7 +14,7 @@ import regex
 
 from pipeline.platforms.base import Setting
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
-from pipeline.platforms.rules import left_out
+from pipeline.platforms.rules import unshown_files
 from pipeline.text.links import find_links, is_same_address
 from pipeline.text.plain_text import plain_text
 from pipeline.text.prose.sentences import sentence_ends
@@ -57,14 +57,14 @@ _CUT: Final = rf"(?<=\S)(?=\s)|(?<={_UNSPACED})(?={_UNSPACED})"
 _FIRST_LOOK: Final = 512
 
 
-def fit(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapted:
+def fit_text(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapted:
     """Plain words that fit the rule, as far as the outlet's settings allow; what still doesn't is `validate`'s to say."""
     steps: list[AdaptationStep] = []
     parts = _parts(payload, rule, steps)
     _link(parts, payload, config, steps)
     if config.get("too_long") == "shorten":
         parts = [_shortened(part, rule, payload.link, steps) for part in parts]
-    files = len(left_out(rule, payload.assets))
+    files = len(unshown_files(rule, payload.assets))
     if files:
         said = "1 file was" if files == 1 else f"{files} files were"
         steps.append(
@@ -117,7 +117,7 @@ def _shortened(text: str, rule: BucketRule, link: str, steps: list[AdaptationSte
     if fits(text):
         return text
     words, tail = _with_link_apart(text, link)
-    short = shorten(words, lambda beginning: fits(beginning + tail))
+    short = shorten_text(words, lambda beginning: fits(beginning + tail))
     if not short:
         return text
     steps.append(
@@ -134,7 +134,7 @@ def _with_link_apart(text: str, link: str) -> tuple[str, str]:
     return text[: last.start].rstrip(), f"{PARTS_BETWEEN}{text[last.start :]}"
 
 
-def shorten(text: str, fits: Callable[[str], bool]) -> str:
+def shorten_text(text: str, fits: Callable[[str], bool]) -> str:
     """The longest beginning that fits and ends with a sentence; empty where nothing fits.
 
     Where the sentences fill less than half of what fits, it ends with a word (or, in scripts without spaces, between

@@ -187,5 +187,5 @@ def missing_notes(account: Account, scopes: Mapping[str, str]) -> tuple[str, ...
     return tuple(note for scope, note in scopes.items() if granted and scope not in granted)
 
 
-def bearer(account: Account, **more: str) -> dict[str, str]:
+def bearer_header(account: Account, **more: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {account.credentials.get('access_token', '')}", **more}

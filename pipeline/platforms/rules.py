@@ -114,7 +114,7 @@ def images_of(assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
     return [one for one in assets if one.mime_type.startswith("image/") and one.role not in UNSEEN]
 
 
-def left_out(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
+def unshown_files(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
     """The files that a post of this bucket doesn't show, without those that nobody would miss."""
     shown = [kind for kind, media in (("image/", rule.images), ("video/", rule.video)) if media is not None]
     return [one for one in assets if one.role not in UNSEEN and not one.mime_type.startswith(tuple(shown))]

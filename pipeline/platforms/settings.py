@@ -46,7 +46,7 @@ def schema_of(settings: Sequence[Setting]) -> dict[str, Any]:
     }
 
 
-def clean(label: str, settings: Sequence[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+def clean_settings(label: str, settings: Sequence[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings as they will be stored, defaults filled in; raises `ConfigInvalid` naming each that can't be used."""
     known = {one.name: one for one in settings if not one.is_secret}
     problems = [

@@ -48,7 +48,7 @@ def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
     return UploadFile(field, asset.name or f"file{index}", asset.mime_type, content)
 
 
-def multipart(fields: Mapping[str, str], files: Iterable[UploadFile] = ()) -> tuple[bytes, str]:
+def build_multipart(fields: Mapping[str, str], files: Iterable[UploadFile] = ()) -> tuple[bytes, str]:
     """The body and its content type. The boundary follows from the content: the same form, the same bytes."""
     parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
     digest = hashlib.sha256()

@@ -1,14 +1,14 @@
 """Publish: at once or on schedule, to each outlet once, with every outcome told."""
 
-from pipeline.publish.blockers import Blocker, held_back, hold_of, latest_of
+from pipeline.publish.blockers import Blocker, find_blockers, hold_of, latest_of
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
-from pipeline.publish.reconciliation import doubt_promised, settle_publication
-from pipeline.publish.removal import remove
+from pipeline.publish.reconciliation import look_up_promised, settle_publication
+from pipeline.publish.removal import request_removal
 from pipeline.publish.requests import (
     cancel,
-    leave,
+    cancel_failed,
     reconcile_now,
     renew_scheduled,
     request,
@@ -27,11 +27,11 @@ from pipeline.publish.timing.queue_slots import (
     publish_queue_of,
 )
 from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
-from pipeline.publish.undo_snapshot import put_back, reschedule_from_snapshot, snapshot
+from pipeline.publish.undo_snapshot import reschedule_from_snapshot, restore_snapshot, take_snapshot
 from pipeline.publish.validation import (
     CannotPublish,
     OutletVerdict,
-    Wish,
+    PublishWish,
     dry_run,
     problems_of,
     validate_outlets,
@@ -47,27 +47,27 @@ __all__ = [
     "Blocker",
     "CannotPublish",
     "OutletVerdict",
-    "Wish",
+    "PublishWish",
     "advance_publication",
     "assets_of",
     "blackouts_of",
     "cancel",
+    "cancel_failed",
     "default_queue",
-    "doubt_promised",
     "dry_run",
     "effective_overrides",
+    "find_blockers",
     "follow_zones",
     "give_up",
     "has_zone",
-    "held_back",
     "hold_of",
     "is_handed_over",
     "key_of",
     "latest_of",
-    "leave",
     "lock_groups",
     "lock_groups_of",
     "lock_outlets",
+    "look_up_promised",
     "moments_of",
     "note_metrics",
     "package_files",
@@ -75,19 +75,19 @@ __all__ = [
     "payload_of",
     "problems_of",
     "publish_queue_of",
-    "put_back",
     "receipt_of",
     "reconcile_now",
     "refresh_item",
-    "remove",
     "renew_scheduled",
     "request",
+    "request_removal",
     "reschedule_from_snapshot",
+    "restore_snapshot",
     "retime",
     "retry",
     "set_clocks",
     "settle_publication",
-    "snapshot",
+    "take_snapshot",
     "validate_outlets",
     "wake_scheduled",
     "why_closed",

@@ -54,7 +54,7 @@ IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("
 """Read with another row of the workspace, it spares a statement."""
 
 
-def held_back(
+def find_blockers(
     row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
     """What keeps a due publication from being sent until somebody, or the operator, acts; in the order of its reach.
@@ -63,19 +63,19 @@ def held_back(
     but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
     `IS_ON_HOLD` was just read and said no.
     """
-    yield from of_workspace(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
+    yield from workspace_blockers(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
     if asks_switches:
-        yield from of_switches(row.workspace_id, row.platform)
+        yield from switch_blockers(row.workspace_id, row.platform)
     if row.item.held:
-        yield of_item(row.item)
+        yield item_blocker(row.item)
     if row.queue is not None and row.queue.is_paused:
         message = f"The queue {row.queue.name} is paused. Its scheduled posts wait."
         yield Blocker("queue_paused", message, row.queue.updated_at)
     if is_too_late(row, now) and row.late_policy == "hold":
-        yield too_late(row)
+        yield too_late_blocker(row)
 
 
-def of_workspace(
+def workspace_blockers(
     workspace: Workspace, platform: str = "", *, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
     if workspace.deletes_at is not None:
@@ -102,7 +102,7 @@ def _stays_within_service(kind: str) -> bool:
     return platform is not None and (platform.is_simulated or platform.is_own_feed)
 
 
-def of_switches(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
+def switch_blockers(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
     switch = kill_switch.stopped("publishing", platform=platform, workspace_id=workspace_id)
     if switch is not None:
         message = f"The operator has paused publishing: {switch.reason}"
@@ -114,7 +114,7 @@ def hold_of(workspace_id: object) -> PublishHold | None:
     return found
 
 
-def of_item(item: GeneratedItem) -> Blocker:
+def item_blocker(item: GeneratedItem) -> Blocker:
     message = WHY_HELD.get(item.held, "The item is on hold. Approve it to publish.")
     clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
@@ -146,7 +146,7 @@ def latest_of(row: Publication) -> datetime | None:
     return row.due_at + timedelta(minutes=row.max_lateness_minutes)
 
 
-def too_late(row: Publication) -> Blocker:
+def too_late_blocker(row: Publication) -> Blocker:
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     body = {"outlets": [encode("out", row.outlet_id)]}
     message = "It is later than its late policy allows. Reschedule or unschedule it."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 IN_FLIGHT: Final = frozenset({"publishing"})
 
 
-def hit_by_disconnecting(outlet: Outlet) -> dict[str, int]:
+def count_affected(outlet: Outlet) -> dict[str, int]:
     """How many publications would be cancelled (`scheduled`), and of how many nobody could be asked (`unknown`)."""
     rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
     return {
@@ -32,7 +32,7 @@ def hit_by_disconnecting(outlet: Outlet) -> dict[str, int]:
     }
 
 
-def disconnect(outlet: Outlet, *, by: str, now: datetime) -> int:
+def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
     """Returns how many scheduled publications were cancelled; raises `Conflict` while something is being sent.
 
     The outlet goes first, so that nothing more is promised there; a process that is killed before it has cancelled

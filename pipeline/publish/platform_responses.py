@@ -26,7 +26,7 @@ def answer_of(attempt: Attempt) -> dict[str, Any]:
     return answer
 
 
-def posted_twice(external_id: str, attempt: Attempt) -> dict[str, Any]:
+def posted_twice_error(external_id: str, attempt: Attempt) -> dict[str, Any]:
     other = answer_of(attempt)["external_id"]
     message = (
         f"It may be there twice, as {external_id or 'a post whose number isn’t known'} and as {other}: the platform took "
@@ -36,7 +36,7 @@ def posted_twice(external_id: str, attempt: Attempt) -> dict[str, Any]:
     return serialize_failure(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
 
 
-def posted_after_all(attempt: Attempt) -> dict[str, Any]:
+def posted_after_all_error(attempt: Attempt) -> dict[str, Any]:
     other = answer_of(attempt)["external_id"]
     message = f"It is public after all, as {other}: the platform took call {attempt.number} after it had been given up."
     action = f"Delete it on the platform, or leave it{_at(attempt)}."
@@ -50,14 +50,14 @@ def _at(attempt: Attempt) -> str:
     return f" ({url})" if url else ""
 
 
-def storable(value: Any) -> Any:
+def clean_for_storage(value: Any) -> Any:
     """What a platform answered, without what no database keeps: halves of surrogate pairs, and NUL."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
     if isinstance(value, dict):
-        return {storable(name): storable(one) for name, one in value.items()}
+        return {clean_for_storage(name): clean_for_storage(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [storable(one) for one in value]
+        return [clean_for_storage(one) for one in value]
     return value
 
 
@@ -67,7 +67,7 @@ def serialize_failure(
     """A failure as its publication and its event tell it: what happened, whose it is, what to do."""
 
     def safe(text: str) -> str:
-        return str(storable(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
+        return str(clean_for_storage(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
 
     return {
         "code": error.code,

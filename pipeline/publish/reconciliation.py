@@ -168,7 +168,7 @@ def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None
             record_publication_event(row, item, "published.failed", now, will_retry=False)
 
 
-def doubt_promised(*, now: datetime) -> int:
+def look_up_promised(*, now: datetime) -> int:
     """Have everything that was still to be sent looked up first; returns how many publications that are.
 
     All of it, not only what was due since: a person may have published it earlier. What a platform shows out of our own

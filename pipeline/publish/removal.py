@@ -23,7 +23,7 @@ from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLat
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.platform_responses import serialize_failure
-from pipeline.publish.results import overtaken, write_scheduled
+from pipeline.publish.results import overtaken_error, write_scheduled
 
 if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def remove(publication: Publication, *, now: datetime) -> Publication:
+def request_removal(publication: Publication, *, now: datetime) -> Publication:
     """Have it taken back; raises `Conflict` where it isn't out, or its platform takes nothing back."""
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -70,7 +70,7 @@ def _refuse_unless_removable(row: Publication) -> None:
         raise Conflict.because(code="cannot_remove", message=message)
 
 
-def take_back(row: Publication, now: datetime) -> None:
+def remove_post(row: Publication, now: datetime) -> None:
     """One try. Outside of any transaction: the platform may take its time."""
     connection = connect(row.outlet)
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
@@ -124,11 +124,11 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
         refresh_item(item, now=now)
 
 
-def give_up_removing(row: Publication) -> None:
+def give_up_removal(row: Publication) -> None:
     """Its tasks broke again and again."""
     message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
     shown = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(
         error=shown, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1
     ):
-        raise overtaken()
+        raise overtaken_error()

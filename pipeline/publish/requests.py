@@ -25,7 +25,7 @@ from pipeline.publish.results import next_wake_at
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
 from pipeline.publish.validation import (
     OutletVerdict,
-    Wish,
+    PublishWish,
     note_overruled,
     refuse_unless_publishable,
     validate_outlets,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def request(
     item: GeneratedItem,
-    wish: Wish,
+    wish: PublishWish,
     *,
     by: str,
     now: datetime | None = None,
@@ -75,7 +75,7 @@ def request(
 
 
 def _promise(
-    item: GeneratedItem, judged: Sequence[OutletVerdict], wish: Wish, *, by: str, now: datetime
+    item: GeneratedItem, judged: Sequence[OutletVerdict], wish: PublishWish, *, by: str, now: datetime
 ) -> list[Publication]:
     publications = []
     late_policy, max_lateness = _lateness_of(wish, item)
@@ -119,7 +119,7 @@ def _promise(
     return publications
 
 
-def _lateness_of(wish: Wish, item: GeneratedItem) -> tuple[str, int | None]:
+def _lateness_of(wish: PublishWish, item: GeneratedItem) -> tuple[str, int | None]:
     if wish.late_policy is not None:
         return wish.late_policy, wish.max_lateness_minutes
     row: WorkspaceDefaults = WorkspaceDefaults.objects.of(item.workspace_id).get()
@@ -232,7 +232,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
     return row
 
 
-def leave(publication: Publication, *, now: datetime) -> Publication:
+def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
     """Cancel a failed publication: nobody wants it any more. Raises `Conflict` of anything that hasn't failed."""
     with transaction.atomic():
         item = lock_item(publication.item)

@@ -27,11 +27,11 @@ from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.publish.platform_responses import (
     answer_of,
+    clean_for_storage,
     late_answer_of,
-    posted_after_all,
-    posted_twice,
+    posted_after_all_error,
+    posted_twice_error,
     serialize_failure,
-    storable,
 )
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
@@ -58,9 +58,9 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             sent = mailing.issue(row, _post_of(row, platform), now=now)
         # Only what was called for more than once can be there twice.
         late = late_answer_of(row) if attempt is None or attempt.number > 1 else None
-        external_id = storable(sent.external_id)[:300]
+        external_id = clean_for_storage(sent.external_id)[:300]
         twice = (
-            posted_twice(external_id, late)
+            posted_twice_error(external_id, late)
             if late is not None and answer_of(late)["external_id"] != external_id
             else None
         )
@@ -71,11 +71,11 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             # A platform that has something left to do is asked for it at once.
             wake_at=now if has_finish else None,
             step="finish" if has_finish else "done",
-            details=storable(dict(sent.details)),
+            details=clean_for_storage(dict(sent.details)),
             next_attempt_at=None,
             revision=row.revision,
             external_id=external_id,
-            url=storable(sent.url)[: core_limits.URL_CHARACTERS],
+            url=clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
             error=twice,
             waits_for=None,
             unknown_since=None,
@@ -200,7 +200,7 @@ def keep_late_answer(
     # Where our own ledger is the mailing, the answer is no word of a platform.
     if platform_of(row.platform).mails_subscribers:
         return
-    external_id = storable(sent.external_id)[:300]
+    external_id = clean_for_storage(sent.external_id)[:300]
     if (
         row.status in {PublicationStatus.PUBLISHED, PublicationStatus.REMOVED}
         and row.external_id == external_id
@@ -215,8 +215,8 @@ def keep_late_answer(
         # A person said that it was sent, and couldn't name the id.
         Publication.everywhere.filter(pk=row.pk).update(
             external_id=external_id,
-            url=row.url or storable(sent.url)[: core_limits.URL_CHARACTERS],
-            details=storable(dict(sent.details)),
+            url=row.url or clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
+            details=clean_for_storage(dict(sent.details)),
             version=F("version") + 1,
             updated_at=now,
         )
@@ -224,8 +224,8 @@ def keep_late_answer(
         return
     attempt.late_answer = {
         "external_id": external_id,
-        "url": storable(sent.url)[: core_limits.URL_CHARACTERS],
-        "details": storable(dict(sent.details)),
+        "url": clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
+        "details": clean_for_storage(dict(sent.details)),
         "at": as_z(now),
     }
     Attempt.everywhere.filter(pk=attempt.pk).update(late_answer=attempt.late_answer)
@@ -241,7 +241,9 @@ def keep_late_answer(
         _publish_by(attempt, row, now)
     elif row.status not in PUBLICATIONS_IN_FLIGHT:
         is_published = row.status == PublicationStatus.PUBLISHED
-        shown = posted_twice(row.external_id, attempt) if is_published else posted_after_all(attempt)
+        shown = (
+            posted_twice_error(row.external_id, attempt) if is_published else posted_after_all_error(attempt)
+        )
         Publication.everywhere.filter(pk=row.pk).update(error=shown, version=F("version") + 1, updated_at=now)
         row.refresh_from_db(fields=["error", "version", "updated_at"])
         refresh_item(item, now=now)
@@ -288,7 +290,7 @@ def put_off(
         # Where nothing that is shown changes, the version stays.
         values["overdue_told_at"] = now
         if not row.sleep_until(until, **values):
-            raise overtaken()
+            raise overtaken_error()
         for name, value in values.items():
             setattr(row, name, value)
         record_publication_event(row, item, "published.overdue", now)
@@ -320,13 +322,13 @@ def _overdue_at(row: Publication) -> datetime | None:
 def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
     """A failure before the call leaves the status as it is; the lease still has to hold."""
     if not row.under_lease().update(**values, version=F("version") + 1):
-        raise overtaken()
+        raise overtaken_error()
     for name, value in values.items():
         setattr(row, name, value)
     row.version += 1
 
 
-def overtaken() -> states.Overtaken:
+def overtaken_error() -> states.Overtaken:
     return states.Overtaken(
         Detail("status", "changed_meanwhile", "Changed meanwhile. Reload it and try again.")
     )

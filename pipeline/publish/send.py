@@ -24,7 +24,7 @@ from pipeline.outlets.outlet_client import OutletConnection, connect
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
-from pipeline.publish.blockers import IS_ON_HOLD, held_back
+from pipeline.publish.blockers import IS_ON_HOLD, find_blockers
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import request_manual_post
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
@@ -32,7 +32,7 @@ from pipeline.publish.publish_http_client import LONGEST, OneCall
 from pipeline.publish.results import (
     LEASE,
     keep_late_answer,
-    overtaken,
+    overtaken_error,
     put_off,
     record_failure,
     record_success,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.platforms.payload_types import Adapted
-    from pipeline.publish.timing.rate_caps import Wait
+    from pipeline.publish.timing.rate_caps import RateWait
 
 log = structlog.get_logger(__name__)
 
@@ -73,9 +73,9 @@ def send(row: Publication, now: datetime) -> None:
     if moment is not None and moment > now and moment > work_queue.database_now():
         put_off(row, moment, now)
         return
-    is_held = next(held_back(row, now, may_be_on_hold=row.is_on_hold), None) is not None
+    is_held = next(find_blockers(row, now, may_be_on_hold=row.is_on_hold), None) is not None
     if not is_held and reschedule.has_to_move(row, now):
-        if reschedule.move(row, now):
+        if reschedule.move_to_next_slot(row, now):
             return
         is_held = True
     if is_held:
@@ -210,7 +210,7 @@ def _step(row: Publication, step: str, state: Mapping[str, Any], made_for: str =
     kept = {**state, MADE_FOR: made_for} if made_for else dict(state)
     values = {"step": step, "step_state": kept, "wake_at": wake_at, **changes}
     if not row.under_lease().update(**values):
-        raise overtaken()
+        raise overtaken_error()
     for name, value in values.items():
         setattr(row, name, value)
 
@@ -229,7 +229,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             return None
         row.item, row.workspace = item, item.workspace
         outlet = _OUTLET.ask(pk=row.outlet_id)[0]
-        held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
+        held = find_blockers(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
         if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.
             row.sleep_until(now, attempts=0)
@@ -278,7 +278,7 @@ _OUTLET: Final[Prepared[Any]] = Prepared(
 )
 
 
-def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
+def _wait_for_turn(row: Publication, now: datetime) -> RateWait | None:
     """Asked again under the outlet's lock: of two tasks at once one has the turn."""
     if not is_paced(row.outlet, now):
         return None

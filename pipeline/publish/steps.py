@@ -23,7 +23,7 @@ from pipeline.publish.blockers import IS_ON_HOLD
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for
 from pipeline.publish.reconciliation import look_up, schedule_next_lookup
-from pipeline.publish.removal import give_up_removing, take_back
+from pipeline.publish.removal import give_up_removal, remove_post
 from pipeline.publish.results import LEASE, record_failure, record_unknown
 from pipeline.publish.send import send
 from pipeline.publish.validation import why_closed
@@ -58,7 +58,7 @@ PUBLICATION: Final[Prepared[Publication]] = Prepared(
 """A publication with all that its task needs, by `pk`."""
 
 
-def finish(row: Publication, now: datetime) -> None:
+def finish_post(row: Publication, now: datetime) -> None:
     """Ask the platform for what is left to do; given up after some tries, and told in the log alone."""
     is_gone = row.outlet.deleted_at is not None or row.item.deleted_at is not None
     if is_gone or not row.external_id:
@@ -112,12 +112,12 @@ def _give_up_sending(row: Publication, now: datetime) -> None:
 STEPS: Final = (
     StatusStep(status=PublicationStatus.SCHEDULED, work=send, give_up=_give_up_sending),
     StatusStep(status=PublicationStatus.UNKNOWN, work=look_up, give_up=schedule_next_lookup),
-    StatusStep(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish),
+    StatusStep(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish_post),
     StatusStep(
         status=PublicationStatus.PUBLISHED,
         step=PublicationStep.REMOVE,
-        work=take_back,
-        give_up=lambda row, _now: give_up_removing(row),
+        work=remove_post,
+        give_up=lambda row, _now: give_up_removal(row),
     ),
 )
 """A call that was interrupted is of unknown outcome before any of them is looked for."""

@@ -38,7 +38,7 @@ Stood = dict[str, Any]
 """One promise, as JSON: its status, moments as ISO 8601, the queue by its id, and the other columns as they are."""
 
 
-def snapshot(item: GeneratedItem) -> dict[str, Stood]:
+def take_snapshot(item: GeneratedItem) -> dict[str, Stood]:
     """What of the item could be promised anew, scheduled or failed, by the public ids of the publications."""
     rows = Publication.everywhere.filter(
         item=item, status__in=(PublicationStatus.SCHEDULED, PublicationStatus.FAILED)
@@ -57,10 +57,10 @@ def _stood(row: Publication) -> Stood:
     }
 
 
-def put_back(
+def restore_snapshot(
     item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Of what was promised anew, give each publication the promise that `snapshot` told; what had failed has
+    """Of what was promised anew, give each publication the promise that `take_snapshot` told; what had failed has
     failed again, and is told to nobody twice.
 
     Raises `Conflict` where one of them isn't scheduled any more, `states.Overtaken` where the item isn't the version
@@ -90,7 +90,7 @@ def put_back(
 def reschedule_from_snapshot(
     item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Of what was cancelled, make each promise that `snapshot` told anew, in a publication of its own; what had
+    """Of what was cancelled, make each promise that `take_snapshot` told anew, in a publication of its own; what had
     failed has failed again.
 
     Raises `Conflict` where its outlet is gone or was promised the item meanwhile, `states.Overtaken` where the item

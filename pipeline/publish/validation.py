@@ -16,7 +16,7 @@ from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD
 from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
-from pipeline.publish.timing.queue_slots import lock_outlets, next_or_refuse
+from pipeline.publish.timing.queue_slots import lock_outlets, next_slot_or_refuse
 from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
 from pipeline.switches import availability
 
@@ -32,7 +32,7 @@ ACTION: Final = "checks.overruled"
 
 
 @dataclass(frozen=True)
-class Wish:
+class PublishWish:
     """What a person asked for. `outlets` are public ids, None for the item's; `publish_at` None for now."""
 
     outlets: Sequence[str] | None = None
@@ -67,7 +67,7 @@ class CannotPublish(Invalid):
     """No outlet is left, or one that was named can't take the content."""
 
 
-def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[OutletVerdict]:
+def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[OutletVerdict]:
     """Every outlet's rules run, nothing stored; an outlet that can't take it is in the list with its problems.
 
     Raises what `request` does where the item's state doesn't allow it or no outlet is left.
@@ -77,7 +77,7 @@ def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[OutletVer
 
 
 def validate_outlets(
-    item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
+    item: GeneratedItem, wish: PublishWish, *, now: datetime, refuse: bool = True
 ) -> list[OutletVerdict]:
     """What would be sent where. With `refuse`, outlets that weren't named and can't take it, or have it already, are
     left out; one that was named, or none left, raises `CannotPublish` or `Conflict`.
@@ -133,7 +133,9 @@ def _refuse_unless_any(
     raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
 
 
-def _asked_of(outlet: str, wish: Wish, kept: Publication | None) -> tuple[dict[str, Any], datetime | None]:
+def _asked_of(
+    outlet: str, wish: PublishWish, kept: Publication | None
+) -> tuple[dict[str, Any], datetime | None]:
     """One outlet's own overrides and moment; a re-time that doesn't speak of overrides keeps those there are."""
     asked = dict(wish.overrides.get(outlet, {}))
     due_at: datetime | None = asked.pop("publish_at", None)
@@ -145,7 +147,7 @@ def _asked_of(outlet: str, wish: Wish, kept: Publication | None) -> tuple[dict[s
 def _promised_for(
     item: GeneratedItem,
     outlet: Outlet,
-    wish: Wish,
+    wish: PublishWish,
     *,
     own: datetime | None,
     kept: Publication | None,
@@ -158,7 +160,7 @@ def _promised_for(
     if chosen is not None:
         return chosen[0].moment, chosen[0].clock, chosen[1]
     if wish.is_queued:
-        slot, queue = next_or_refuse(outlet, item.workspace, after=now, own=kept)
+        slot, queue = next_slot_or_refuse(outlet, item.workspace, after=now, own=kept)
         return slot.moment, slot.clock, queue
     return wish.publish_at or now, wish.clock, None
 
@@ -175,7 +177,7 @@ def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
     return None
 
 
-def _outlets_for(item: GeneratedItem, wish: Wish) -> list[Outlet]:
+def _outlets_for(item: GeneratedItem, wish: PublishWish) -> list[Outlet]:
     """Those named, in their order; else the item's own that still exist and take its bucket."""
     if wish.outlets is not None:
         if not wish.outlets:
@@ -197,7 +199,7 @@ def _outlets_for(item: GeneratedItem, wish: Wish) -> list[Outlet]:
     ]
 
 
-def _check_override_keys(wish: Wish, outlets: Sequence[Outlet]) -> None:
+def _check_override_keys(wish: PublishWish, outlets: Sequence[Outlet]) -> None:
     known = {ids.encode("out", outlet.pk) for outlet in outlets}
     strange = [key for key in wish.overrides if key not in known]
     if strange:

@@ -25,14 +25,14 @@ REASON_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True)
-class Coming:
+class ComingPublication:
     """A publication, and what letting go would do with it: `publishes`, `waits`, `next_slot` or `held`."""
 
     publication: Publication
     what: str
 
 
-def hold(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
+def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
     """Nothing of the workspace goes out from now on; what is under way comes to its end. Again renews the reason."""
     reason = reason.strip()
     if not reason:
@@ -46,7 +46,7 @@ def hold(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
     return made
 
 
-def release(workspace: Workspace, *, by: str, now: datetime) -> None:
+def release_workspace(workspace: Workspace, *, by: str, now: datetime) -> None:
     """Let go; what waited is looked at at once, and goes out at each outlet's own pace. Raises `NotFound`."""
     with transaction.atomic():
         deleted, _ = PublishHold.objects.of(workspace).delete()
@@ -66,11 +66,13 @@ def release(workspace: Workspace, *, by: str, now: datetime) -> None:
         dispatcher.wake()
 
 
-def read(workspace: Workspace) -> PublishHold | None:
+def read_hold(workspace: Workspace) -> PublishHold | None:
     return hold_of(workspace.pk)
 
 
-def coming(workspace: Workspace, *, test: bool, now: datetime) -> tuple[list[Coming], bool]:
+def coming_publications(
+    workspace: Workspace, *, test: bool, now: datetime
+) -> tuple[list[ComingPublication], bool]:
     """What is scheduled, the earliest promise first, and whether there is more than is told."""
     rows = (
         Publication.objects.of(workspace)
@@ -80,7 +82,7 @@ def coming(workspace: Workspace, *, test: bool, now: datetime) -> tuple[list[Com
         .order_by("due_at", "id")
     )
     found = list(rows[: SHOWN_MOST + 1])
-    return [Coming(row, _what(row, now)) for row in found[:SHOWN_MOST]], len(found) > SHOWN_MOST
+    return [ComingPublication(row, _what(row, now)) for row in found[:SHOWN_MOST]], len(found) > SHOWN_MOST
 
 
 def _what(row: Publication, now: datetime) -> str:

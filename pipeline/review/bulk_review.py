@@ -43,7 +43,7 @@ class BulkReviewInput:
     by: str
     now: datetime
     reason: str = ""
-    wish: publish.Wish = field(default_factory=publish.Wish)
+    wish: publish.PublishWish = field(default_factory=publish.PublishWish)
     hint: str = ""
     shown: Mapping[UUID, int] = field(default_factory=dict)
     """The versions of the other variants that were looked at."""
@@ -124,7 +124,7 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
     with transaction.atomic():
         stood = {
             name: promise
-            for name, promise in publish.snapshot(item).items()
+            for name, promise in publish.take_snapshot(item).items()
             if promise["status"] == PublicationStatus.SCHEDULED
         }
         before = _approval_of(item)
@@ -156,7 +156,7 @@ def _reject(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decide
 
 def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
     """A promise that was there before, and one that had failed, is told as it stood: the undo writes it back."""
-    stood = publish.snapshot(item)
+    stood = publish.take_snapshot(item)
     row, made = publish.request(item, given.wish, by=given.by, now=given.now, expected_version=version)
     aside = GeneratedItem.everywhere.filter(
         variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(given.now)

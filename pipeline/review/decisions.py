@@ -292,7 +292,7 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 def _erase_files(item: UUID) -> None:
     """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
-    if not media_root_id.standing().refusal:
+    if not media_root_id.compare_folder().refusal:
         erase_of_items([item])
 
 

@@ -10,7 +10,7 @@ from config.core.ids import encode
 from pipeline.generate import retry_rules
 from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
-from pipeline.publish.blockers import Blocker, ClearingCall, held_back, is_too_late, too_late
+from pipeline.publish.blockers import Blocker, ClearingCall, find_blockers, is_too_late, too_late_blocker
 from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.publish.timing.rate_caps import wait_of
 from pipeline.publish.validation import why_closed, why_not_publishable
@@ -99,7 +99,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
         call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/retry")
         yield Blocker("failed", message, row.updated_at, clears=call)
         return
-    found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
+    found = [*_of_time(row, now), *find_blockers(row, now), *_of_outlet(row, now)]
     yield from found
     if not found and row.wake_at is not None and row.wake_at > now:
         message = "In progress, or retried soon."
@@ -132,7 +132,7 @@ def _publish_call(row: Publication) -> ClearingCall:
 def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
     """Its outlet is closed or waits, or its platform would refuse the words."""
     if row.late_policy == "next_slot" and is_too_late(row, now):
-        yield too_late(row)
+        yield too_late_blocker(row)
     outlet = row.outlet
     closed = why_closed(outlet)
     if closed is not None:

@@ -85,7 +85,7 @@ def _promise(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
         row = publish.cancel(item, now=now, only=made, expected_version=expected)
         expected = row.version
     if former["stood"]:
-        row = publish.put_back(row, former["stood"], now=now, expected_version=expected)
+        row = publish.restore_snapshot(row, former["stood"], now=now, expected_version=expected)
     _take_back_variants(row, former, now)
     _put_back(row, former, now)
     return row
@@ -145,7 +145,7 @@ def _cleared(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     """What was tried again, re-timed or cancelled stands as it stood: what had failed has failed again."""
     del by
     publish.lock_groups([item.variant_group])
-    write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.put_back
+    write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.restore_snapshot
     row = write_back(item, former["stood"], now=now, expected_version=former["version"])
     if "approved_at" in former:
         _put_back(row, former, now)

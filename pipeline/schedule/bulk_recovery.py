@@ -97,7 +97,7 @@ def _of_item(
     with transaction.atomic():
         publish.lock_groups([rows[0].item.variant_group])
         publish.lock_outlets([row.outlet for row in rows])
-        stood = publish.snapshot(rows[0].item)
+        stood = publish.take_snapshot(rows[0].item)
         for row in rows:
             try:
                 with transaction.atomic():
@@ -129,7 +129,7 @@ def _act_on(act: str, row: Publication, version: int, given: BulkRecoveryInput) 
     if act == RETRY:
         _try_again(fresh, given)
     elif act == CANCEL and fresh.status == PublicationStatus.FAILED:
-        publish.leave(fresh, now=given.now)
+        publish.cancel_failed(fresh, now=given.now)
     elif act == CANCEL:
         publish.cancel(fresh.item, now=given.now, only={fresh.pk})
     else:

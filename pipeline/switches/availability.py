@@ -56,7 +56,7 @@ def environment_of_voice(voice: Voice) -> dict[str, str]:
 def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unavailability | None:
     """Why no source of the kind works here or, with a clean `config`, none with these settings; None where one can.
 
-    What a brand lane needs of its workspace is asked by `generate.topics.lane_eligibility.unavailable`.
+    What a brand lane needs of its workspace is asked by `generate.topics.lane_eligibility.why_unavailable`.
     """
     taken_out = _taken_out("sources", kind.kind, kind.label)
     return taken_out or kind.unavailable(config, environment_of_source(kind))

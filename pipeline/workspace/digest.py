@@ -23,7 +23,7 @@ def send_digest(row: NoticeDigest, *, now: datetime | None = None) -> None:
     """Work one claimed digest."""
     now = now or utc_now()
     row.workspace = Workspace.everywhere.get(pk=row.workspace_id)
-    notices.put_together(row, _lines(row.workspace, now), now=now)
+    notices.send_digest(row, _lines(row.workspace, now), now=now)
 
 
 def _lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:

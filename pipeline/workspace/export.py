@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts.export import in_turn
+from accounts.export import iterate_rows
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.ids import encode
@@ -47,7 +47,7 @@ _ROWS_TOGETHER: Final = 200
 _CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "output_tokens", "cost_micro_usd")
 
 
-def parts(workspace: Workspace) -> Iterator[Part]:
+def collect_parts(workspace: Workspace) -> Iterator[Part]:
     defaults = WorkspaceDefaults.objects.of(workspace).first()
     outlets = defaults.outlets if defaults else []
     persona_id = defaults.persona_id if defaults else None
@@ -56,56 +56,56 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     personas = Persona.objects.of(workspace).filter(deleted_at=None).values(*payloads.PERSONA_FIELDS)
     yield (
         "personas.jsonl",
-        (payloads.persona(row, is_default=row["id"] == persona_id) for row in in_turn(personas)),
+        (payloads.persona(row, is_default=row["id"] == persona_id) for row in iterate_rows(personas)),
     )
     topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*payloads.TOPIC_FIELDS)
-    yield "topics.jsonl", (payloads.topic(row) for row in in_turn(topics))
+    yield "topics.jsonl", (payloads.topic(row) for row in iterate_rows(topics))
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*payloads.OUTLET_FIELDS)
-    yield "outlets.jsonl", (_outlet(row, outlets) for row in in_turn(rows))
+    yield "outlets.jsonl", (_outlet(row, outlets) for row in iterate_rows(rows))
     rows = Source.objects.of(workspace).filter(deleted_at=None).values(*payloads.SOURCE_FIELDS)
-    yield "sources.jsonl", (_source(row) for row in in_turn(rows))
+    yield "sources.jsonl", (_source(row) for row in iterate_rows(rows))
     listed = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
     entries = listed.values(*payloads.SOURCE_ENTRY_FIELDS)
-    yield "source_entries.jsonl", (payloads.source_entry(row) for row in in_turn(entries))
+    yield "source_entries.jsonl", (payloads.source_entry(row) for row in iterate_rows(entries))
     rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
     yield "raw_items.jsonl", _raw_items(workspace, rows)
     bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
-    yield "raw_bodies.jsonl", (_body(row) for row in in_turn(bodies))
+    yield "raw_bodies.jsonl", (_body(row) for row in iterate_rows(bodies))
     now = utc_now()
     rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
-    yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in in_turn(rows))
+    yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in iterate_rows(rows))
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
-    yield "revisions.jsonl", (_revision(row) for row in in_turn(revisions))
+    yield "revisions.jsonl", (_revision(row) for row in iterate_rows(revisions))
     rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
-    yield "publications.jsonl", (payloads.publication(row, now=now) for row in in_turn(rows))
+    yield "publications.jsonl", (payloads.publication(row, now=now) for row in iterate_rows(rows))
     subscribers = Subscriber.objects.of(workspace)
-    yield "subscribers.jsonl", (_subscriber(row) for row in in_turn(subscribers))
+    yield "subscribers.jsonl", (_subscriber(row) for row in iterate_rows(subscribers))
     mailings = Mailing.objects.of(workspace)
-    yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
+    yield "mailings.jsonl", (_mailing(row) for row in iterate_rows(mailings))
     mails = MailDelivery.objects.of(workspace).select_related("subscriber")
-    yield "mails.jsonl", (_mail(row) for row in in_turn(mails))
+    yield "mails.jsonl", (_mail(row) for row in iterate_rows(mails))
     yield (
         "series.jsonl",
-        (payloads.series(row) for row in in_turn(Series.objects.of(workspace).filter(deleted_at=None))),
+        (payloads.series(row) for row in iterate_rows(Series.objects.of(workspace).filter(deleted_at=None))),
     )
     recurrences = Recurrence.objects.of(workspace)
-    yield "recurrences.jsonl", (payloads.recurrence(row) for row in in_turn(recurrences))
-    yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
+    yield "recurrences.jsonl", (payloads.recurrence(row) for row in iterate_rows(recurrences))
+    yield "queues.jsonl", (_queue(row) for row in iterate_rows(PublishQueue.objects.of(workspace).values()))
     calls = ModelCall.objects.of(workspace)
-    yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))
+    yield "model_calls.jsonl", (_call(row) for row in iterate_rows(calls))
     rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
-    yield "uploads.jsonl", (_upload(row) for row in in_turn(rows))
+    yield "uploads.jsonl", (_upload(row) for row in iterate_rows(rows))
     yield from _files(workspace)
 
 
 def _files(workspace: Workspace) -> Iterator[Part]:
     assets = Asset.objects.of(workspace).filter(revoked_at=None, item__deleted_at=None)
-    for asset in in_turn(assets):
+    for asset in iterate_rows(assets):
         path = files.path_of(asset.path)
         if path.is_file():
             yield f"media/{encode('gen', asset.item_id)}/{asset.name}", path
 
-    for upload in in_turn(Upload.objects.of(workspace)):
+    for upload in iterate_rows(Upload.objects.of(workspace)):
         path = files.path_of(upload.path)
         if path.is_file():
             yield f"uploads/{encode('upl', upload.pk)}{path.suffix}", path
@@ -120,7 +120,7 @@ def _upload(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
     """With their outcomes, which are read for a few at a time."""
-    found = in_turn(rows)
+    found = iterate_rows(rows)
     while some := list(islice(found, _ROWS_TOGETHER)):
         yield from raw_item_outcomes.serialize_raw_items(workspace, some)
 

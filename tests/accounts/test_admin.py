@@ -195,7 +195,7 @@ def test_keys_are_revoked(browser, token, operator):
     assert act(browser, ApiToken, "revoke", token) == ["0 keys were revoked."]
     token.refresh_from_db()
     assert token.revoked_at is not None
-    assert tokens.find(other.secret, datetime.now(UTC)) == other
+    assert tokens.find_token(other.secret, datetime.now(UTC)) == other
     assert notes("token.revoked") == [("token.revoked", "operator@example.test", tokens.public_id(token))]
 
 

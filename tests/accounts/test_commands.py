@@ -44,7 +44,7 @@ def test_text_for_people_shows_the_token_and_what_is_missing():
     workspace = Workspace.everywhere.get()
     assert lines[0] == f"Workspace Newsroom ({workspace.public_id})"
     secret = lines[1].split()[-1]
-    assert tokens.find(secret, datetime.now(UTC)).workspace == workspace
+    assert tokens.find_token(secret, datetime.now(UTC)).workspace == workspace
     assert lines[2:] == [
         "It is shown only now; keep it in a safe place.",
         "The workspace is not whitelisted: run this again with --whitelist.",

@@ -10,7 +10,7 @@ from accounts.access import counter_caches
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_are_each_counted(in_threads):
     def guess(_number):
-        table = counter_caches.InDatabase("", {})
+        table = counter_caches.DatabaseCounterCache("", {})
         return table.add("guesses", 0, 60), table.incr("guesses")
 
     answers = in_threads(40, guess, threads=8)

@@ -11,7 +11,7 @@ from accounts.ledger import credits, months, reports
 from accounts.ledger.credits import PlanLimits, QuotaExceeded
 from accounts.ledger.reports import Mismatch, UsageReport
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Workspace
-from config.core.errors import body
+from config.core.errors import error_body
 from tests.factories import PlanFactory, WorkspaceFactory
 
 pytestmark = pytest.mark.django_db
@@ -101,7 +101,7 @@ def test_all_or_nothing(workspace):
         reserve(workspace, {uuid4(): 40, uuid4(): 3})
 
     assert refused.value.status == 402
-    assert body(refused.value.code, refused.value.detail) == {
+    assert error_body(refused.value.code, refused.value.detail) == {
         "error": "quota_exceeded",
         "detail": [
             {

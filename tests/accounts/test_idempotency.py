@@ -273,7 +273,7 @@ def effect():
     audit.note("effect", actor="child")
     return idempotency.StoredAnswer(201, b"{}")
 
-caller = caller_of(tokens.find(sys.argv[1], datetime.now(UTC)))
+caller = caller_of(tokens.find_token(sys.argv[1], datetime.now(UTC)))
 print(idempotency.run_once(caller, "k", b"d" * 32, effect)[1])
 """
 

@@ -280,7 +280,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
     assert outcomes() == [("alice@example.test", "mail", "pending")]
     row = Notice.everywhere.get()
     row.lease_token -= 1
-    notices.spread(row)
+    notices.write_messages(row)
     assert NoticeMessage.everywhere.count() == 1
 
 
@@ -290,7 +290,7 @@ def test_giving_up_is_seen(newsroom):
     notices.give_up(NoticeMessage.everywhere.get())
     assert outcomes() == [("alice@example.test", "mail", "failed")]
     happen(newsroom, "two")
-    notices.give_up_spreading(Notice.everywhere.get(key="two"))
+    notices.give_up_notice(Notice.everywhere.get(key="two"))
     assert Notice.everywhere.filter(wake_at__isnull=False).count() == 0
 
 
@@ -300,7 +300,7 @@ def test_giving_up_is_seen(newsroom):
 def put_together(workspace, *lines, now=MORNING):
     NoticeDigest.everywhere.filter(workspace=workspace).update(due_at=MORNING, wake_at=MORNING)
     row = NoticeDigest.everywhere.select_related("workspace").get(workspace=workspace)
-    notices.put_together(row, lines, now=now)
+    notices.send_digest(row, lines, now=now)
     work()
 
 

@@ -39,7 +39,10 @@ def seen(number=0, at=None):
 
 
 def told(token_id):
-    return [(row.method, row.path, row.status, row.request_id) for row in recent_requests.of(token_id)]
+    return [
+        (row.method, row.path, row.status, row.request_id)
+        for row in recent_requests.recent_requests_of(token_id)
+    ]
 
 
 def get(token, path="/v1/workspace", **headers):
@@ -50,24 +53,24 @@ def test_newest_first_and_at_most_so_many(store):
     token_id = uuid.uuid4()
     rows = [seen(number) for number in range(limits.KEY_REQUESTS_KEPT + 7)]
     for row in rows:
-        recent_requests.note(token_id, row)
-    assert recent_requests.of(token_id) == rows[: -limits.KEY_REQUESTS_KEPT - 1 : -1]
-    assert recent_requests.of(uuid.uuid4()) == []
+        recent_requests.keep_request(token_id, row)
+    assert recent_requests.recent_requests_of(token_id) == rows[: -limits.KEY_REQUESTS_KEPT - 1 : -1]
+    assert recent_requests.recent_requests_of(uuid.uuid4()) == []
 
 
 def test_what_is_older_than_a_day_is_not_shown(store):
     token_id = uuid.uuid4()
     now = datetime.now(UTC)
-    recent_requests.note(token_id, seen(1, (now - timedelta(hours=24, seconds=1)).timestamp()))
-    recent_requests.note(token_id, seen(2, (now - timedelta(hours=23)).timestamp()))
-    assert [row.path for row in recent_requests.of(token_id, now=now)] == ["/v1/raw/2"]
+    recent_requests.keep_request(token_id, seen(1, (now - timedelta(hours=24, seconds=1)).timestamp()))
+    recent_requests.keep_request(token_id, seen(2, (now - timedelta(hours=23)).timestamp()))
+    assert [row.path for row in recent_requests.recent_requests_of(token_id, now=now)] == ["/v1/raw/2"]
 
 
 def test_redis_forgets_by_itself(settings, redis_url):
     settings.REDIS_URL = redis_url
     token_id = uuid.uuid4()
     for number in range(limits.KEY_REQUESTS_KEPT + 7):
-        recent_requests.note(token_id, seen(number))
+        recent_requests.keep_request(token_id, seen(number))
     with Redis.from_url(redis_url) as client:
         assert client.llen(recent_requests._name(token_id)) == limits.KEY_REQUESTS_KEPT
         assert 86_390 <= client.ttl(recent_requests._name(token_id)) <= 86_400
@@ -77,8 +80,12 @@ def test_the_process_remembers_so_many_keys(monkeypatch):
     monkeypatch.setattr(recent_requests, "KEYS_IN_PROCESS", 2)
     first, second, third = (uuid.uuid4() for _ in range(3))
     for token_id in (first, second, first, third):
-        recent_requests.note(token_id, seen())
-    assert [len(recent_requests.of(token_id)) for token_id in (first, second, third)] == [2, 0, 1]
+        recent_requests.keep_request(token_id, seen())
+    assert [len(recent_requests.recent_requests_of(token_id)) for token_id in (first, second, third)] == [
+        2,
+        0,
+        1,
+    ]
 
 
 def test_every_answer_to_a_known_key_is_recorded_with_its_id(store, workspace, charlies, settings):
@@ -106,7 +113,7 @@ def test_a_refusal_for_its_rate_and_one_for_its_workspace_are_recorded(workspace
     from accounts.access import ratelimit
 
     monkeypatch.setattr(
-        ratelimit, "take", lambda workspace_id: ratelimit.Decision(False, 120, 0, 60, retry_after=1)
+        ratelimit, "take_request", lambda workspace_id: ratelimit.Decision(False, 120, 0, 60, retry_after=1)
     )
     assert get(token).status_code == 429
     workspaces.delist(workspace, "operator@example.test")
@@ -130,7 +137,7 @@ def test_recording_writes_no_row(workspace, token, django_assert_num_queries):
     get(token)
     get(token)
     with django_assert_num_queries(0):
-        recent_requests.note(token.pk, seen())
+        recent_requests.keep_request(token.pk, seen())
 
 
 def calls(listener):
@@ -148,9 +155,9 @@ def test_a_redis_that_hangs_costs_one_short_try_and_breaks_nothing(settings, tok
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         settings.REDIS_URL = f"redis://127.0.0.1:{hanging.getsockname()[1]}/0"
         for _ in range(10):
-            recent_requests.note(token.pk, seen())
+            recent_requests.keep_request(token.pk, seen())
         assert calls(hanging) == 1
-        assert recent_requests.of(token.pk) is None
+        assert recent_requests.recent_requests_of(token.pk) is None
         assert get(token).status_code == 200
 
 

@@ -75,7 +75,7 @@ def test_one_wrong_letter_is_told_without_a_query(position, letter):
 )
 def test_malformed_is_refused_without_a_query(text, django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert tokens.find(text, NOW) is None
+        assert tokens.find_token(text, NOW) is None
 
 
 def test_trailing_newline_is_not_part_of_a_token(workspace):
@@ -86,26 +86,26 @@ def test_trailing_newline_is_not_part_of_a_token(workspace):
 def test_find_reads_workspace_and_plan_in_one_query(workspace, token, django_assert_num_queries):
     TokenFactory(workspace=WorkspaceFactory())
     with django_assert_num_queries(1):
-        found = tokens.find(token.secret, NOW)
+        found = tokens.find_token(token.secret, NOW)
         assert found.workspace.plan.name == "Small"
     assert found.pk == token.pk
     assert found.workspace == workspace
 
 
 def test_find_knows_no_unknown_token(token):
-    assert tokens.find(tokens._new_secret(is_test=False), NOW) is None
+    assert tokens.find_token(tokens._new_secret(is_test=False), NOW) is None
 
 
 def test_expiry_is_exclusive(workspace):
     end = NOW + timedelta(hours=1)
     token = TokenFactory(workspace=workspace, expires_at=end)
-    assert tokens.find(token.secret, end - timedelta(microseconds=1)) == token
-    assert tokens.find(token.secret, end) is None
+    assert tokens.find_token(token.secret, end - timedelta(microseconds=1)) == token
+    assert tokens.find_token(token.secret, end) is None
 
 
 def test_token_of_a_deleted_workspace_is_unknown(workspace, token):
     type(workspace).everywhere.filter(pk=workspace.pk).update(deleted_at=NOW)
-    assert tokens.find(token.secret, NOW) is None
+    assert tokens.find_token(token.secret, NOW) is None
 
 
 def test_mint_keeps_scopes_in_order_and_once(workspace):
@@ -175,15 +175,15 @@ def test_rotation_keeps_rights_and_lets_the_old_key_run_out(workspace, alice):
     )
     old.refresh_from_db()
     assert before + timedelta(hours=24) <= old.expires_at <= after + timedelta(hours=24)
-    assert tokens.find(old.secret, datetime.now(UTC)) == old
-    assert tokens.find(minted.secret, datetime.now(UTC)) == new
+    assert tokens.find_token(old.secret, datetime.now(UTC)) == old
+    assert tokens.find_token(minted.secret, datetime.now(UTC)) == new
     entry = AuditEntry.everywhere.get(action="token.rotated")
     assert entry.details == {"successor": tokens.public_id(new), "overlap_seconds": 86400}
 
 
 def test_rotation_without_overlap_ends_the_old_key_at_once(token, alice):
     tokens.rotate(token, overlap=timedelta(0), by=alice)
-    assert tokens.find(token.secret, datetime.now(UTC)) is None
+    assert tokens.find_token(token.secret, datetime.now(UTC)) is None
 
 
 def test_rotation_never_lengthens_a_life(workspace, alice):
@@ -216,20 +216,20 @@ def test_dead_keys_are_not_rotated(workspace, alice):
 
 
 def test_revoking_is_at_once_and_noted_once(token, alice):
-    assert tokens.find(token.secret, NOW) == token
+    assert tokens.find_token(token.secret, NOW) == token
     tokens.revoke(token, alice)
     tokens.revoke(token, alice)
-    assert tokens.find(token.secret, NOW) is None
+    assert tokens.find_token(token.secret, NOW) is None
     assert token.revoked_at is not None
     entry = AuditEntry.everywhere.get(action="token.revoked")
     assert (entry.actor, entry.subject) == ("alice@example.test", tokens.public_id(token))
 
 
 def test_use_is_noted_at_most_once_a_minute(token, django_assert_num_queries):
-    read = tokens.find(token.secret, NOW)
+    read = tokens.find_token(token.secret, NOW)
     with django_assert_num_queries(1):
         tokens.note_use(read, address="203.0.113.5", now=NOW)
-    read = tokens.find(token.secret, NOW)
+    read = tokens.find_token(token.secret, NOW)
     assert (read.last_used_at, read.last_used_from) == (NOW, "203.0.113.5")
 
     with django_assert_num_queries(0):
@@ -238,7 +238,7 @@ def test_use_is_noted_at_most_once_a_minute(token, django_assert_num_queries):
         tokens.note_use(read, address="203.0.113.7", now=NOW + timedelta(seconds=60))
     # A request that had read the row before the last note changes nothing.
     tokens.note_use(read, address="203.0.113.8", now=NOW + timedelta(seconds=61))
-    read = tokens.find(token.secret, NOW)
+    read = tokens.find_token(token.secret, NOW)
     assert (read.last_used_at, read.last_used_from) == (NOW + timedelta(seconds=60), "203.0.113.7")
 
 
@@ -273,7 +273,7 @@ def test_a_revocation_is_taken_back_by_who_made_it(token, alice):
     tokens.unrevoke(token, alice)
     tokens.unrevoke(token, alice)
     assert token.revoked_at is None
-    assert tokens.find(token.secret, datetime.now(UTC)) == token
+    assert tokens.find_token(token.secret, datetime.now(UTC)) == token
     entry = AuditEntry.everywhere.get(action="token.unrevoked")
     assert (entry.actor, entry.subject) == ("alice@example.test", tokens.public_id(token))
 
@@ -286,7 +286,7 @@ def test_an_operator_s_revocation_and_that_of_all_stand(workspace, token, alice)
         with pytest.raises(Conflict) as refused:
             tokens.unrevoke(one, alice)
         assert refused.value.detail[0].code == "undo_over"
-        assert tokens.find(one.secret, datetime.now(UTC)) is None
+        assert tokens.find_token(one.secret, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize("how", ["one", "all"])
@@ -301,7 +301,7 @@ def test_an_earlier_revocation_of_one_s_own_opens_no_later_one(workspace, token,
     with pytest.raises(Conflict) as refused:
         tokens.unrevoke(token, alice)
     assert refused.value.detail[0].code == "undo_over"
-    assert tokens.find(token.secret, datetime.now(UTC)) is None
+    assert tokens.find_token(token.secret, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize(("seconds", "works"), [(29, True), (30, False)])
@@ -314,7 +314,7 @@ def test_a_revocation_stands_after_some_seconds(token, alice, seconds, works):
         tokens.unrevoke(token, alice)
     except Conflict:
         assert not works
-    assert (tokens.find(token.secret, datetime.now(UTC)) == token) is works
+    assert (tokens.find_token(token.secret, datetime.now(UTC)) == token) is works
 
 
 def test_a_key_gets_no_second_successor_by_an_undo(token, alice):
@@ -331,4 +331,4 @@ def test_a_successor_s_revocation_is_taken_back_where_it_has_no_rival(token, ali
     first = tokens.rotate(token, by=alice)
     tokens.revoke(first.token, alice)
     tokens.unrevoke(first.token, alice)
-    assert tokens.find(first.secret, datetime.now(UTC)) == first.token
+    assert tokens.find_token(first.secret, datetime.now(UTC)) == first.token

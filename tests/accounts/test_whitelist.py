@@ -28,7 +28,7 @@ def outside(db, alice):
 
 @pytest.fixture
 def request_(outside):
-    return whitelist_requests.ask(outside, " We write about trams. ", "alice@example.test")
+    return whitelist_requests.request_whitelisting(outside, " We write about trams. ", "alice@example.test")
 
 
 def is_in(workspace):
@@ -46,7 +46,9 @@ def actions():
 def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_callbacks):
     settings.OPERATOR_CONTACT = "op@example.test"
     with django_capture_on_commit_callbacks(execute=True):
-        made = whitelist_requests.ask(outside, " We write about trams. ", "alice@example.test")
+        made = whitelist_requests.request_whitelisting(
+            outside, " We write about trams. ", "alice@example.test"
+        )
     assert (made.status, made.message, made.asked_by) == (
         "pending",
         "We write about trams.",
@@ -60,20 +62,20 @@ def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_c
 
 def test_one_request_waits_at_a_time(request_, outside):
     with pytest.raises(Conflict):
-        whitelist_requests.ask(outside, "Again", "alice@example.test")
-    whitelist_requests.refuse(request_, "Not yet", "op")
-    assert whitelist_requests.ask(outside, "Again", "alice@example.test").status == "pending"
+        whitelist_requests.request_whitelisting(outside, "Again", "alice@example.test")
+    whitelist_requests.refuse_request(request_, "Not yet", "op")
+    assert whitelist_requests.request_whitelisting(outside, "Again", "alice@example.test").status == "pending"
 
 
 def test_who_is_in_need_not_ask(workspace):
     with pytest.raises(Conflict):
-        whitelist_requests.ask(workspace, "", "alice@example.test")
+        whitelist_requests.request_whitelisting(workspace, "", "alice@example.test")
     assert not WhitelistRequest.everywhere.exists()
 
 
 def test_approving_lets_in_and_tells_the_owners(request_, outside, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        whitelist_requests.approve(request_, "op")
+        whitelist_requests.approve_request(request_, "op")
     assert is_in(outside)
     assert sent() == [(["alice@example.test"], "Alice's newsroom is approved")]
     kept = WhitelistRequest.everywhere.get()
@@ -87,7 +89,7 @@ def test_approving_lets_in_and_tells_the_owners(request_, outside, django_captur
 
 def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        whitelist_requests.refuse(request_, "Spam, sadly.", "op")
+        whitelist_requests.refuse_request(request_, "Spam, sadly.", "op")
     assert not is_in(outside)
     assert sent() == [(["alice@example.test"], "Access for Alice's newsroom was refused")]
     assert "Spam, sadly." in mail.outbox[0].body
@@ -96,15 +98,15 @@ def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_c
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 1001])
 def test_a_refusal_needs_a_reason(request_, reason):
     with pytest.raises(Invalid):
-        whitelist_requests.refuse(request_, reason, "op")
+        whitelist_requests.refuse_request(request_, reason, "op")
     assert WhitelistRequest.everywhere.get().status == "pending"
 
 
 def test_what_was_decided_stays(request_, outside):
     stale = WhitelistRequest.everywhere.select_related("workspace").get()
-    whitelist_requests.refuse(request_, "No", "op")
+    whitelist_requests.refuse_request(request_, "No", "op")
     with pytest.raises(Conflict):
-        whitelist_requests.approve(stale, "other")
+        whitelist_requests.approve_request(stale, "other")
     assert not is_in(outside)
 
 
@@ -115,7 +117,7 @@ def test_a_relay_that_is_away_changes_nothing(
     # Nothing listens there.
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     with django_capture_on_commit_callbacks(execute=True):
-        whitelist_requests.approve(request_, "op")
+        whitelist_requests.approve_request(request_, "op")
     assert is_in(outside)
 
 

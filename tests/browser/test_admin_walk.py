@@ -76,7 +76,7 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
 
     # Let a workspace in.
     assert api("/usage")[0] == 403
-    whitelist_requests.ask(workspace, "We publish for three towns.", "alice@example.test")
+    whitelist_requests.request_whitelisting(workspace, "We publish for three towns.", "alice@example.test")
     page.reload()
     page.get_by_role("link", name="1 workspace requests access").click()
     act_on(page, "We publish for three towns", "Approve")
@@ -156,7 +156,9 @@ def fill(workspace):
     dead_publication(workspace, "reject")
     make_delivery(make_endpoint(workspace), status="failed", wake_at=None, last_error="It answered 500.")
     call(workspace, 1_500_000)
-    whitelist_requests.ask(workspaces.create("Charlie's newsroom"), "We too.", "charlie@example.test")
+    whitelist_requests.request_whitelisting(
+        workspaces.create("Charlie's newsroom"), "We too.", "charlie@example.test"
+    )
 
 
 def pages(workspace):

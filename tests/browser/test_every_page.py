@@ -80,7 +80,7 @@ def ids(db):
     by_hand = _handed_over(newsroom)
     slots = [{"weekday": 5, "time": "10:00"}]
     # Held, so that there is something to let go.
-    workspace_hold.hold(newsroom, reason="A storm.", by=alice.email)
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by=alice.email)
     return {
         "que": queues.create(
             newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}, by="alice@example.test"

@@ -124,7 +124,7 @@ def test_what_is_ticked_stays_ticked_while_others_act(open_window, newsroom):
 def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsroom, scripts):
     row = refused(newsroom, 0)
     overdue(newsroom, 3)
-    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by="alice@example.test")
     error = {"code": "x", "message": "The writer gave up after three tries: the source says too little."}
     broken = make_items(
         newsroom,

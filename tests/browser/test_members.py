@@ -125,7 +125,7 @@ def test_by_keyboard_and_without_scripts(open_window, newsroom):
     plain.get_by_label("Email address").fill("eve@example.test")
     plain.get_by_role("button", name="Send invitation").click()
     plain.get_by_text("Invitation sent to eve@example.test.").wait_for()
-    assert sorted(members.pending(newsroom).values_list("email", flat=True)) == [
+    assert sorted(members.pending_invitations(newsroom).values_list("email", flat=True)) == [
         "dora@example.test",
         "eve@example.test",
     ]

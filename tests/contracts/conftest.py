@@ -360,7 +360,7 @@ def each_case(db, no_rate):
 @pytest.fixture
 def no_rate(monkeypatch):
     """For tests that ask often: every request is allowed."""
-    monkeypatch.setattr(ratelimit, "take", lambda *_, **__: ratelimit.unlimited())
+    monkeypatch.setattr(ratelimit, "take_request", lambda *_, **__: ratelimit.unlimited_decision())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from config.core import limits
-from config.core.errors import DETAILS_TOLD, Detail, body
+from config.core.errors import DETAILS_TOLD, Detail, error_body
 from pipeline.models import Upload
 
 
@@ -35,7 +35,7 @@ def test_media_are_counted_before_they_are_looked_at(api):
 
 
 def test_an_error_tells_a_bounded_number_of_details():
-    told = body("invalid_request", [Detail(None, "invalid", "No.")] * (DETAILS_TOLD + 1))
+    told = error_body("invalid_request", [Detail(None, "invalid", "No.")] * (DETAILS_TOLD + 1))
 
     assert len(told["detail"]) == DETAILS_TOLD
 

@@ -21,7 +21,7 @@ SECRET = "swordfish-in-the-traceback"
 
 def _no_rate_left(monkeypatch):
     refused = ratelimit.Decision(allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1)
-    monkeypatch.setattr(permissions.ratelimit, "take", lambda _: refused)
+    monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
 
 
 def _outage(error=OperationalError):

@@ -68,7 +68,7 @@ def _send(newsroom, path, monkeypatch, act, violations):
         workspaces.delist(newsroom.workspace, "operator")
     if "rate" in violations:
         refused = ratelimit.Decision(allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1)
-        monkeypatch.setattr(permissions.ratelimit, "take", lambda _: refused)
+        monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
     if "path" in violations:
         path = f"{path}/nothing"
     if "query" in violations:

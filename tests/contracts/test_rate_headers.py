@@ -14,7 +14,7 @@ from tests.contracts.routes import ROUTES, name_of
 
 NAMES = {"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-_take = ratelimit.take
+_take = ratelimit.take_request
 
 
 def _rate_headers(answer):
@@ -23,7 +23,9 @@ def _rate_headers(answer):
 
 @pytest.fixture
 def stopped_clock(monkeypatch):
-    monkeypatch.setattr(permissions.ratelimit, "take", lambda workspace_id: _take(workspace_id, now=NOW))
+    monkeypatch.setattr(
+        permissions.ratelimit, "take_request", lambda workspace_id: _take(workspace_id, now=NOW)
+    )
 
 
 def _fresh(left, seconds):

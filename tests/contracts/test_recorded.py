@@ -72,7 +72,7 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
         monkeypatch.setattr(module, "fetch", lambda *_, **__: LISTED)
     # Redis has a clock of its own.
     allowed = ratelimit.Decision(allowed=True, limit=120, remaining=119, reset_seconds=1, retry_after=0)
-    monkeypatch.setattr(ratelimit, "take", lambda _: allowed)
+    monkeypatch.setattr(ratelimit, "take_request", lambda _: allowed)
     monkeypatch.setattr(Newsroom, "_numbers", count(1))
     random.seed(0)
     with time_machine.travel(NOON, tick=False) as traveller:

@@ -75,7 +75,7 @@ def _close_all(client: Client) -> None:
 
 
 def post(client: Client, keeping: Keeping, **options: Any) -> int:
-    return client.post(f"{keeping.url}/in", body=b"x" * 10, keep=True, **options).status
+    return client.post(f"{keeping.url}/in", body=b"x" * 10, keep_alive=True, **options).status
 
 
 def test_one_connection_serves_many_requests(client: Client, keeping: Any) -> None:
@@ -114,7 +114,9 @@ def test_whoever_does_not_ask_for_it_gets_a_connection_of_its_own(client: Client
 def test_a_server_that_closes_is_not_kept(client: Client, answer: bytes) -> None:
     there = Peer(lambda connection: (receive(connection), connection.sendall(answer))[1])
     try:
-        assert [client.post(f"{there.url}/in", body=b"x", keep=True).status for _ in range(2)] == [200] * 2
+        assert [client.post(f"{there.url}/in", body=b"x", keep_alive=True).status for _ in range(2)] == [
+            200
+        ] * 2
         assert there.connections == 2
         assert client._kept.take(("http", "127.0.0.1", there.port)) is None
     finally:
@@ -123,8 +125,8 @@ def test_a_server_that_closes_is_not_kept(client: Client, answer: bytes) -> None
 
 def test_a_cut_answer_is_not_kept(client: Client, keeping: Any) -> None:
     there = keeping(lambda *_: reply(b"x" * 5000))
-    assert client.post(there.url, body=b"x", keep=True, max_bytes=100, truncate=True).truncated
-    assert client.post(there.url, body=b"x", keep=True, max_bytes=100, truncate=True).truncated
+    assert client.post(there.url, body=b"x", keep_alive=True, max_bytes=100, truncate=True).truncated
+    assert client.post(there.url, body=b"x", keep_alive=True, max_bytes=100, truncate=True).truncated
     assert there.connections == 2
 
 
@@ -141,7 +143,7 @@ def test_one_that_the_server_closed_meanwhile_is_noticed(client: Client) -> None
     try:
         for _ in range(3):
             ends.clear()
-            assert client.post(f"{there.url}/in", body=b"x", keep=True).status == 200
+            assert client.post(f"{there.url}/in", body=b"x", keep_alive=True).status == 200
             assert ends.wait(20)
         assert there.connections == 3
     finally:

@@ -165,7 +165,7 @@ def test_a_write_that_gives_rows_back_is_left_to_sqlite(alices, disk):
 def test_what_nobody_needs_after_a_power_cut_waits_for_no_disk(alices, disk):
     alone(alices)
     before = disk.times
-    ratelimit.take(alices.pk)
+    ratelimit.take_request(alices.pk)
     with transaction.atomic():
         Workspace.everywhere.get(pk=alices.pk)
     assert connection.connection.execute("PRAGMA synchronous").fetchone()[0] == 1

@@ -78,7 +78,7 @@ def test_it_is_lived_in(workspace, record_property):
     for dimension in ("outlet", "content_type", "date"):
         assert client.get(f"/v1/analytics?group_by={dimension}").json()["data"], dimension
 
-    samples.remove(workspace, actor="owner@demo.example")
+    samples.request_samples_removal(workspace, actor="owner@demo.example")
     task_runner.work_all_due("housekeeping.remove_samples", rounds=500)
     workspace.refresh_from_db()
     assert workspace.samples == Workspace.Samples.REMOVED

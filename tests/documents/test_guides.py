@@ -164,7 +164,7 @@ def test_what_is_not_there_is_404(address, client, db):
 @pytest.mark.parametrize("guide", guides._BY_SLUG.values(), ids=guides._BY_SLUG)
 def test_a_page_lists_its_sections_once(guide):
     """The page makes the list of its headings; a document has none of its own."""
-    html, headings = guides.rendered(guide.file, "https://pipeline.example")
+    html, headings = guides.render_document(guide.file, "https://pipeline.example")
     before_the_first = html.partition("<h2")[0]
     assert [anchor for anchor, _ in headings if f'href="#{anchor}"' in before_the_first] == []
     assert [words for _, words in headings if "`" in words] == []

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
-from pipeline.engines.checks.grounded import without_added
+from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.similarity import opening
@@ -114,7 +114,7 @@ def test_two_unrelated_texts_begin_differently(engine):
         brief = Extractive().brief(source).brief
         (draft, *_) = engine.offline(brief, PERSONAS[1], variants=1, seed="1")
         begins.append(
-            (opening(without_added(draft.body, engine.marked(draft, brief, PERSONAS[1]))), draft.body)
+            (opening(remove_added_words(draft.body, engine.marked(draft, brief, PERSONAS[1]))), draft.body)
         )
     (_, earlier), (begin, _) = begins
     assert begin

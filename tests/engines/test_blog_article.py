@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Brief, Check, Draft, PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN
 from pipeline.engines.blog_article.checks import check_length
-from pipeline.engines.blog_article.draft import quotable
+from pipeline.engines.blog_article.draft import quotable_characters
 from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
-from pipeline.engines.blog_article.markdown import bullets, take_apart
+from pipeline.engines.blog_article.markdown import list_entries, parse_article
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
@@ -79,7 +79,7 @@ def test_excerpt_has_the_sources_headings_and_sentences_and_says_what_it_is() ->
         "## What the number did to us",
         "## When a number is worth keeping",
     ]
-    assert [claim.text for claim in draft.claims] == list(bullets(draft.body))
+    assert [claim.text for claim in draft.claims] == list(list_entries(draft.body))
     assert all(claim.quote in ESSAY.text for claim in draft.claims)
 
 
@@ -100,23 +100,23 @@ def test_excerpts_quote_what_they_may_and_no_sentence_twice(name: str) -> None:
     source = source_of(name)
     drafts = excerpt(source, variants=3)
 
-    said = [sentence for draft in drafts for sentence in bullets(draft.body)]
+    said = [sentence for draft in drafts for sentence in list_entries(draft.body)]
     assert len(said) == len(set(said))
     for draft in drafts:
-        headings = take_apart(draft.body, "en").headings
-        assert sum(map(len, (*headings, *bullets(draft.body)))) <= quotable(len(source.text))
+        headings = parse_article(draft.body, "en").headings
+        assert sum(map(len, (*headings, *list_entries(draft.body)))) <= quotable_characters(len(source.text))
 
 
 @pytest.mark.parametrize(("characters", "most"), [(300, 100), (900, 280), (2_800, 280), (5_000, 500)])
 def test_excerpt_quotes_a_tenth_and_of_a_short_source_a_few_sentences(characters: int, most: int) -> None:
-    assert quotable(characters) == most
+    assert quotable_characters(characters) == most
 
 
 def test_short_source_makes_a_short_excerpt_that_keeps_every_rule() -> None:
     short = SourceText("The library opens on Sundays", SHORT, "https://library.example/sundays")
     (draft,) = excerpt(short)
 
-    assert bullets(draft.body) == (
+    assert list_entries(draft.body) == (
         "The city library opens on Sundays from the first week of December, from ten in the morning to four.",
         "The council voted 14 to 9 for the change, which costs 180,000 euros a year and pays for six posts.",
     )
@@ -134,7 +134,10 @@ def test_excerpt_takes_shorter_sentences_where_the_best_is_too_long() -> None:
     text = f"{long}{long.replace('voted', 'had voted')}The rails cost 18 million euros. Work on the rails begins in May."
     (draft,) = excerpt(SourceText("The council votes for the tram", text))
 
-    assert bullets(draft.body) == ("The rails cost 18 million euros.", "Work on the rails begins in May.")
+    assert list_entries(draft.body) == (
+        "The rails cost 18 million euros.",
+        "Work on the rails begins in May.",
+    )
 
 
 def test_source_of_which_two_sentences_are_too_much_is_refused_in_a_sentence() -> None:
@@ -201,7 +204,7 @@ def test_sentence_that_somebody_put_into_the_excerpt_is_stopped() -> None:
     (draft,) = excerpt()
     changed = dataclasses.replace(draft, body=draft.body.replace("In our second year", "In our first year"))
 
-    sentence = next(one for one in bullets(changed.body) if one.startswith("In our first year"))
+    sentence = next(one for one in list_entries(changed.body) if one.startswith("In our first year"))
     assert failures(changed) == [
         (
             "points",
@@ -216,7 +219,7 @@ def test_sentence_that_somebody_put_into_the_excerpt_is_stopped() -> None:
 def test_sentence_of_ones_own_counts_as_none_that_is_quoted() -> None:
     short = SourceText("The library opens on Sundays", SHORT, "https://library.example/sundays")
     (draft,) = excerpt(short)
-    first, second = bullets(draft.body)
+    first, second = list_entries(draft.body)
     own = "I shall be there with my whole family, our neighbours, their cat, and every book that we borrowed since May."
     other = "The café stays closed until a tenant is found."
     changed = dataclasses.replace(
@@ -256,7 +259,7 @@ def test_heading_that_isnt_the_sources_is_stopped() -> None:
 
 def test_excerpt_of_more_than_its_share_is_stopped() -> None:
     (draft,) = excerpt()
-    taken = (*take_apart(draft.body, "en").headings, *bullets(draft.body))
+    taken = (*parse_article(draft.body, "en").headings, *list_entries(draft.body))
     shorter = dataclasses.replace(ESSAY, text="\n\n".join([*taken, "Repairs. " * 200]))
 
     assert dict(failures(draft, shorter))["quoted_share"] == (
@@ -290,7 +293,7 @@ def test_article_has_all_that_belongs_to_one() -> None:
         "form": "article",
         "reading_minutes": 4,
     }
-    taken = take_apart(draft.body, "en")
+    taken = parse_article(draft.body, "en")
     assert (len(taken.headings), taken.points, taken.has_sources) == (5, tuple(ANSWER["points"]), True)
     assert draft.body.endswith(
         "\n\n## Sources\n\n- [Why our repair café stopped counting repairs](https://essay.example.org/2026/story)"
@@ -419,7 +422,7 @@ def test_length_is_measured_by_what_it_rests_on() -> None:
 @pytest.mark.parametrize(("words", "outcome"), [(119, "failed"), (120, "warning")])
 def test_article_on_a_short_source_has_as_many_words_as_that(words: int, outcome: str) -> None:
     short = SourceText("Sundays", "word " * 120)
-    taken = dataclasses.replace(take_apart(article().body, "en"), words="word " * words)
+    taken = dataclasses.replace(parse_article(article().body, "en"), words="word " * words)
 
     assert check_length(article(), taken, short, BRIEF).outcome == outcome
 

@@ -217,7 +217,7 @@ def test_claude_chooses_by_number_and_stretches_that_overlap_are_one():
     ]
     with MessagesServer() as server:
         server.script = [ok({"variants": given})]
-        with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=5) as client:
+        with model_client.connect_account(api_key="key-of-ann", base_url=server.url, timeout=5) as client:
             judge = partial(PLUGIN.check, brief=BRIEF, source=SOURCE, persona=ANN)
             made = CLAUDE.draft(PLUGIN, BRIEF, ANN, variants=3, seed="s", client=client, judge=judge)
         asked = json.dumps(server.requests[0].body)

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.engines.base import SourceText
 from pipeline.engines.composite_short import PLUGIN
-from pipeline.engines.composite_short.footage import chosen, things_in
+from pipeline.engines.composite_short.footage import choose_clips, count_things
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
@@ -275,20 +275,20 @@ def test_edit_of_words_or_pictures_is_filmed_again():
 def test_nothing_is_chosen_twice_however_it_lies(seconds, count, second, turn):
     words = (Word("a", 0.5, 0.8), Word("b", seconds - 1, seconds - 0.6))
     material = dataclasses.replace(MATERIAL, clips=(Clip(LONG, words, seconds=seconds), MATERIAL.clips[1]))
-    shown = chosen(material, [second] * count, turn)
+    shown = choose_clips(material, [second] * count, turn)
     assert overlapping(shown) == []
-    assert len(shown) == min(count, things_in(material))
+    assert len(shown) == min(count, count_things(material))
     assert all(0 <= one["start"] < one["end"] <= seconds for one in shown if one["upload"] == LONG)
 
 
 def test_variants_show_other_parts_of_what_has_no_words():
     material = dataclasses.replace(MATERIAL, clips=(Clip(LONG, seconds=200.0), Clip(SHORT, seconds=90.0)))
-    shown = [chosen(material, [None] * 6, turn) for turn in range(3)]
+    shown = [choose_clips(material, [None] * 6, turn) for turn in range(3)]
     of_videos = [{one for one in spans(clips) if one[1] is not None} for clips in shown]
     assert not any(one & other for one, other in combinations(of_videos, 2))
     # Where there is too little for that they begin with something else, in the order of each video.
     few = dataclasses.replace(MATERIAL, clips=(Clip(LONG, seconds=25.0), Clip(SHORT, seconds=25.0)))
-    begun = [chosen(few, [None] * 8, turn) for turn in range(2)]
+    begun = [choose_clips(few, [None] * 8, turn) for turn in range(2)]
     assert begun[0][0]["upload"] != begun[1][0]["upload"]
     for clips in begun:
         starts = [one["start"] for one in clips if one["upload"] == LONG]

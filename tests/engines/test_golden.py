@@ -136,7 +136,7 @@ def test_words_of_the_model_are_as_they_were_read(server: MessagesServer, name: 
         ok({"language": "en", "is_instruction_like": False, "facts": facts}),
         ok({"variants": [answers[ANSWERED_AS.get(kind, kind)]]}),
     ]
-    with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=5) as client:
+    with model_client.connect_account(api_key="key-of-ann", base_url=server.url, timeout=5) as client:
         found = CLAUDE.brief(source, client=client).brief
         brief = engine.told(found, source)
         judge = partial(engine.check, brief=brief, source=source, persona=PERSONA)

@@ -169,7 +169,7 @@ def test_short_story_of_few_facts_is_a_warning() -> None:
 def test_model_is_asked_once_and_sees_facts_by_story_and_nothing_else() -> None:
     with MessagesServer() as server:
         server.script = [ok({"variants": [WRITTEN]})]
-        with model_client.connect(api_key="key", base_url=server.url, timeout=5) as client:
+        with model_client.connect_account(api_key="key", base_url=server.url, timeout=5) as client:
             answer = Claude().draft(
                 PLUGIN,
                 BRIEF,

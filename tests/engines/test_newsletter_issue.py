@@ -186,7 +186,7 @@ def test_model_is_asked_once_and_its_issue_is_mended_once() -> None:
     good = answer(angle="story")
     with MessagesServer() as server:
         server.script = [ok({"variants": [bad]}), ok({"variants": [good]})]
-        with model_client.connect(api_key="key", base_url=server.url, timeout=5) as client:
+        with model_client.connect_account(api_key="key", base_url=server.url, timeout=5) as client:
             answered = Claude().draft(
                 PLUGIN,
                 BRIEF,

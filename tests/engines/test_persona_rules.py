@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import Brief, Draft, Fact, PersonaCard
-from pipeline.engines.checks.persona_rules import banned_in, check_persona, drafted, keeps_rules, missing_in
+from pipeline.engines.checks.persona_rules import (
+    banned_in,
+    check_persona,
+    draft_without_model,
+    keeps_rules,
+    missing_in,
+)
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
 from pipeline.engines.thread import PLUGIN as THREAD
 from pipeline.plugins import Refused
@@ -121,18 +127,26 @@ ANSWERS = (
 
 
 def test_a_question_is_left_to_its_answer_where_enough_else_is_there():
-    (thread,) = drafted(THREAD, brief(QUESTION, *ANSWERS), PersonaCard("Ada"), variants=1, seed="x")
+    (thread,) = draft_without_model(
+        THREAD, brief(QUESTION, *ANSWERS), PersonaCard("Ada"), variants=1, seed="x"
+    )
     assert QUESTION not in thread.body
-    (post,) = drafted(SHORT_POST, brief(QUESTION, *ANSWERS), PersonaCard("Ada"), variants=1, seed="x")
+    (post,) = draft_without_model(
+        SHORT_POST, brief(QUESTION, *ANSWERS), PersonaCard("Ada"), variants=1, seed="x"
+    )
     assert QUESTION not in post.body
 
-    (thin,) = drafted(THREAD, brief(QUESTION, *ANSWERS[:2]), PersonaCard("Ada"), variants=1, seed="x")
+    (thin,) = draft_without_model(
+        THREAD, brief(QUESTION, *ANSWERS[:2]), PersonaCard("Ada"), variants=1, seed="x"
+    )
     assert QUESTION in thin.body
     # Two posts can be made of one answer and the question only.
-    both = drafted(SHORT_POST, brief(QUESTION, ANSWERS[0]), PersonaCard("Ada"), variants=2, seed="x")
+    both = draft_without_model(
+        SHORT_POST, brief(QUESTION, ANSWERS[0]), PersonaCard("Ada"), variants=2, seed="x"
+    )
     assert {QUESTION in post.body for post in both} == {True, False}
     wants = persona({"kind": "ends_with_question"})
-    (asked,) = drafted(SHORT_POST, brief(QUESTION, *ANSWERS), wants, variants=1, seed="x")
+    (asked,) = draft_without_model(SHORT_POST, brief(QUESTION, *ANSWERS), wants, variants=1, seed="x")
     assert QUESTION in asked.body
 
 

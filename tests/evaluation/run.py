@@ -89,7 +89,7 @@ def _variant(
 def run(cases: Sequence[Case], engines: Sequence[str] = ENGINES) -> list[Outcome]:
     with MessagesServer() as server:
         server.meter = Meter()
-        with model_client.connect(api_key="key", base_url=server.url, timeout=30) as client:
+        with model_client.connect_account(api_key="key", base_url=server.url, timeout=30) as client:
             return [_one(case, engines, server, client) for case in cases]
 
 

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from pipeline.engines.blog_article.markdown import phrases
-from pipeline.engines.checks.grounded import without_added
+from pipeline.engines.blog_article.markdown import phrases_in
+from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.fixed_words import fixed_words, source_word
 from pipeline.text.newsletter_sections import read_more
@@ -23,8 +23,8 @@ BY_NAME = {text.name: text for text in texts()}
 def test_labels_are_in_the_language(language):
     for said, english in (
         (read_more(language), read_more("en")),
-        (phrases(language).excerpt, phrases("en").excerpt),
-        (phrases(language).read_on, phrases("en").read_on),
+        (phrases_in(language).excerpt, phrases_in("en").excerpt),
+        (phrases_in(language).read_on, phrases_in("en").read_on),
         (fixed_words(language).read_on, fixed_words("en").read_on),
         (fixed_words(language).follow, fixed_words("en").follow),
     ):
@@ -34,7 +34,7 @@ def test_labels_are_in_the_language(language):
 
 
 def test_labels_are_in_the_script():
-    for said in (read_more, source_word, fixed_words, phrases):
+    for said in (read_more, source_word, fixed_words, phrases_in):
         assert said("zh-Hant") == said("zh-TW") != said("zh") == said("zh-CN")
 
 
@@ -47,7 +47,9 @@ def test_no_two_texts_begin_alike(engine):
             continue
         _, brief = with_url(text, engine, URLS[1])
         for draft in asked(text, engine, URLS[1], PERSONAS[1]).drafts:
-            begins[text.name] = opening(without_added(draft.body, engine.marked(draft, brief, PERSONAS[1])))
+            begins[text.name] = opening(
+                remove_added_words(draft.body, engine.marked(draft, brief, PERSONAS[1]))
+            )
     alike = [(one, other) for one, other in combinations(begins, 2) if begins[one] == begins[other] != ()]
     assert alike == []
 

@@ -59,7 +59,7 @@ def test_operations(run, document, record_property):
             run.judge(case, run.send(case))
 
     # Held, so that there is something to let go; no operation waits for a publication.
-    workspace_hold.hold(Workspace.everywhere.get(), reason="A storm warning.", by="alice")
+    workspace_hold.hold_workspace(Workspace.everywhere.get(), reason="A storm warning.", by="alice")
     labels = set()
     for result in get_all_tests(schema=document, test_func=one, settings=None, given_kwargs=None):
         operation, test = result.ok()

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_media")]
 @pytest.fixture(autouse=True)
 def current_platforms(monkeypatch):
     """Whenever the tests run: the documents of the platforms grow older by the day."""
-    monkeypatch.setattr(platform_checks, "aging", list)
+    monkeypatch.setattr(platform_checks, "aging_apis", list)
 
 
 @pytest.fixture
@@ -38,18 +38,18 @@ def workspace(db):
 
 def texts(operator):
     kill_switch._read.clear()
-    return [need.text for need in needs_attention.needs(operator)]
+    return [need.text for need in needs_attention.visible_needs(operator)]
 
 
 def test_nothing_needs_you(client, operator, workspace):
     client.force_login(operator)
     assert "Nothing needs attention." in client.get("/admin/").content.decode()
-    assert needs_attention.needs(operator) == []
+    assert needs_attention.visible_needs(operator) == []
 
 
 def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator, workspace, settings):
     settings.MODEL_DAILY_CAP_USD = 1
-    whitelist_requests.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
+    whitelist_requests.request_whitelisting(workspaces.create("Charlie's"), "Please", "carol@example.test")
     kill_switch.stop("publishing", reason="Trial", actor="op")
     Workspace.everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=1_000_000)
     call(workspace, 800_000)
@@ -70,7 +70,7 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     page = client.get("/admin/")
     assert "Nothing needs attention." not in page.content.decode()
     assert "Alice&#x27;s &lt;newsroom&gt; has spent" in page.content.decode()
-    for need in needs_attention.needs(operator):
+    for need in needs_attention.visible_needs(operator):
         assert client.get(need.page).status_code == 200, need.page
 
 
@@ -90,4 +90,6 @@ def test_only_what_a_person_may_see_is_told(workspace):
     assert texts(person) == []
     person.user_permissions.add(Permission.objects.get(codename="view_source"))
     again = type(person).objects.get(pk=person.pk)
-    assert [need.page for need in needs_attention.needs(again)] == [f"{reverse('admin_dead_rows')}#sources"]
+    assert [need.page for need in needs_attention.visible_needs(again)] == [
+        f"{reverse('admin_dead_rows')}#sources"
+    ]

@@ -23,7 +23,7 @@ def aged(monkeypatch, settings):
     def age(*, expires_on=None, reviewed_on=TODAY):
         api = Api("", "2", reviewed_on=reviewed_on, expires_on=expires_on)
         monkeypatch.setattr(letterbox.Letterbox, "api", api)
-        return [(one.code, one.said, one.advice) for one in platform_checks.aging(TODAY)]
+        return [(one.code, one.said, one.advice) for one in platform_checks.aging_apis(TODAY)]
 
     settings.PLATFORM_VERSIONS = {}
     with letterbox.registered() as platform:
@@ -64,8 +64,8 @@ def test_every_platform_of_this_version_names_when_it_was_read():
 
 @pytest.fixture
 def ends(monkeypatch):
-    one = platform_checks.Aging("letterbox", "expires", "It ends.", "Set PLATFORM_VERSIONS=letterbox=3.")
-    monkeypatch.setattr(platform_checks, "aging", lambda: [one])
+    one = platform_checks.AgingApi("letterbox", "expires", "It ends.", "Set PLATFORM_VERSIONS=letterbox=3.")
+    monkeypatch.setattr(platform_checks, "aging_apis", lambda: [one])
 
 
 def test_the_check_says_so(ends):
@@ -81,7 +81,7 @@ def test_the_doctor_says_so(ends, monkeypatch):
     found = doctor.platforms()
     assert (found.verdict, found.said) == ("warn", "It ends.")
     assert found.advice == "Set PLATFORM_VERSIONS=letterbox=3."
-    monkeypatch.setattr(platform_checks, "aging", list)
+    monkeypatch.setattr(platform_checks, "aging_apis", list)
     assert doctor.platforms().verdict == "ok"
 
 
@@ -92,6 +92,6 @@ def test_the_operator_s_first_page_says_so(ends, client):
         "It ends. Set PLATFORM_VERSIONS=letterbox=3.",
         f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact=letterbox",
     )
-    assert need in needs_attention.needs(operator)
+    assert need in needs_attention.visible_needs(operator)
     client.force_login(operator)
     assert "Set PLATFORM_VERSIONS=letterbox=3." in client.get("/admin/").content.decode()

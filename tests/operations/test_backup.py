@@ -296,7 +296,7 @@ from config.operations import migration_errors
 recorder = MigrationRecorder(connection)
 recorder.record_unapplied("pipeline", "0002_item_words")
 # Django marks the former ones too where it applies the one that replaces them.
-for former in migration_errors.replaced().values():
+for former in migration_errors.replaced_migrations().values():
     for one in former:
         recorder.record_unapplied(*one)
     for one in sorted(former)[:{upto}]:

@@ -36,7 +36,7 @@ def dead_source(workspace, status="gone"):
 def dead_publication(workspace, word):
     item = make_items(workspace)[0]
     outlet = make_stage(workspace, word)
-    row = publish.request(item, publish.Wish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
+    row = publish.request(item, publish.PublishWish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
     publish.advance_publication(claimed(row))
     return reread(row)
 
@@ -134,7 +134,7 @@ def test_all_tokens_of_a_workspace_are_revoked_at_once(browser, workspace):
     assert [str(message) for message in answer.context["messages"]] == ["2 keys were revoked."]
     assert set(ApiToken.everywhere.filter(revoked_at=None)) == {charlies}
 
-    assert [tokens.find(token.secret, datetime.now(UTC)) for token in mine] == [None, None]
+    assert [tokens.find_token(token.secret, datetime.now(UTC)) for token in mine] == [None, None]
     found = AuditEntry.everywhere.filter(action="token.all_revoked")
     assert list(found.values_list("actor", "subject", "details")) == [
         ("operator@example.test", workspace.public_id, {"tokens": 2})

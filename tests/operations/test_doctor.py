@@ -121,7 +121,7 @@ def test_a_missing_key_is_named(settings, workspace):
 @pytest.mark.postgres
 def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings):
     settings.WEB_PROCESSES = 2
-    allowed = connection_limits.allowed()
+    allowed = connection_limits.connections_of_server()
     web = 2 * settings.WEB_CONNECTIONS
     work_leases.note_worker("one", {"generate": 2}, connections=6)
     work_leases.start_worker()
@@ -200,7 +200,7 @@ def half(db):
     with connection.cursor() as cursor:
         cursor.execute(unfinished_restore.CREATE)
     yield
-    unfinished_restore.clear()
+    unfinished_restore.clear_mark()
 
 
 @pytest.mark.usefixtures("half")

@@ -20,7 +20,7 @@ def there(name):
     return name != "invitation" or (TEMPLATES / "mail/invitation.txt").exists()
 
 
-NAMES = [name for name in admin_mails.names() if there(name)]
+NAMES = [name for name in admin_mails.mail_names() if there(name)]
 
 
 def test_every_template_of_ours_has_a_sample():
@@ -30,7 +30,7 @@ def test_every_template_of_ours_has_a_sample():
 
 def test_every_sample_has_its_name():
     prefixes = {prefix.rpartition("/")[2] for prefix in admin_mails.ALLAUTHS}
-    assert set(admin_mails.names()) == {*admin_mails.OURS, *prefixes}
+    assert set(admin_mails.mail_names()) == {*admin_mails.OURS, *prefixes}
 
 
 def test_every_template_of_allauth_that_we_rewrote_has_a_sample():

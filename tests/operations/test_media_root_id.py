@@ -95,18 +95,18 @@ def use_other_database():
 
 def test_a_new_service_writes_its_id_at_its_first_look(db, root):
     sweep()
-    assert media_root_id.ids() == [media_root_id.own_id()]
+    assert media_root_id.read_ids() == [media_root_id.own_id()]
     assert media_finding().verdict == "ok"
     assert command().startswith(f"{root} belongs to this database: {media_root_id.own_id()}.")
 
 
 def test_a_service_from_before_adopts_its_files_once(item, root):
     sweep()
-    assert media_root_id.ids() == [media_root_id.own_id()]
+    assert media_root_id.read_ids() == [media_root_id.own_id()]
     use_other_database()
-    before = media_root_id.ids()
+    before = media_root_id.read_ids()
     sweep()
-    assert media_root_id.ids() == before != [media_root_id.own_id()]
+    assert media_root_id.read_ids() == before != [media_root_id.own_id()]
 
 
 def test_a_wrong_database_takes_no_file_of_a_service_from_before(db, root):
@@ -141,12 +141,12 @@ def test_another_databases_folder_is_left_alone(item, root, tmp_path, client):
     kept = whole(root) | set(put_orphans(root, 3)) | {put(root, "a/b.part")}
     sweep()
     assert (whole(root), resting(root)) == (kept, set())
-    with pytest.raises(backup_archive.Unusable, match="belongs to another database"):
+    with pytest.raises(backup_archive.UnusableBackup, match="belongs to another database"):
         backup.back_up(tmp_path / "kept.tar.gz")
     assert not (tmp_path / "kept.tar.gz").exists()
     assert media_finding().verdict == "FAIL"
     operator = UserFactory(is_staff=True, is_superuser=True)
-    (need,) = needs_attention.needs(operator)
+    (need,) = needs_attention.visible_needs(operator)
     assert "belongs to another database" in need.text
     client.force_login(operator)
     assert client.get(need.page).status_code == 200
@@ -280,7 +280,7 @@ def test_a_few_go_without_asking(item, root):
     sweep()
     put_orphans(root, MOST)
     sweep()
-    assert (len(resting(root)), media_sweep.stopped()) == (MOST, "")
+    assert (len(resting(root)), media_sweep.why_stopped()) == (MOST, "")
 
 
 def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
@@ -293,7 +293,7 @@ def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
     assert (whole(root), resting(root)) == before
     told = f"found {MOST + 1} of {MOST + 3} files that no row names"
     assert (media_finding().verdict, told in media_finding().said) == ("warn", True)
-    (need,) = needs_attention.needs(UserFactory(is_staff=True, is_superuser=True))
+    (need,) = needs_attention.visible_needs(UserFactory(is_staff=True, is_superuser=True))
     assert (told in need.text, "manage.py media --approve-sweep" in need.text) == (True, True)
     with pytest.raises(CommandError, match="--approve-sweep"):
         command()
@@ -302,7 +302,7 @@ def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
     assert (len(whole(root)), len(resting(root)), media_finding().verdict) == (2, MOST + 1, "ok")
     put_orphans(root, MOST + 1)
     sweep(NOW + 2 * DAY)
-    assert (len(whole(root)), media_sweep.stopped() != "") == (MOST + 3, True)
+    assert (len(whole(root)), media_sweep.why_stopped() != "") == (MOST + 3, True)
     assert "pipeline_media_sweep_waits 1\n" in metrics._exposition()
 
 
@@ -313,10 +313,10 @@ def test_a_share_of_many_goes_without_asking(item, root):
         put(root, f"{item.pk.hex}/young-{number}.png", at=NOW)
     put_orphans(root, share)
     sweep()
-    assert (len(resting(root)), media_sweep.stopped()) == (share, "")
+    assert (len(resting(root)), media_sweep.why_stopped()) == (share, "")
     put_orphans(root, share + 1)
     sweep()
-    assert (len(resting(root)), media_sweep.stopped() != "") == (share, True)
+    assert (len(resting(root)), media_sweep.why_stopped() != "") == (share, True)
 
 
 def test_a_round_takes_no_more_than_it_was_let(item, root, monkeypatch):
@@ -327,7 +327,7 @@ def test_a_round_takes_no_more_than_it_was_let(item, root, monkeypatch):
     monkeypatch.setattr(media_sweep, "_decide", decide_and_lose(orphans, media_sweep._decide, root))
     while media_sweep.sweep_some(NOW):
         pass
-    assert (len(resting(root)) <= MOST, media_sweep.stopped() != "") == (True, True)
+    assert (len(resting(root)) <= MOST, media_sweep.why_stopped() != "") == (True, True)
 
 
 def decide_and_lose(orphans, decide, root):

@@ -13,7 +13,7 @@ from accounts import model_keys, plans, workspaces
 from accounts.models import AuditEntry, Workspace
 from config.core.encrypted_fields import Sealed
 from config.core.errors import Invalid
-from config.core.logs import redacted
+from config.core.logs import redact
 from pipeline.generate.model.keys import key_for
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
@@ -125,7 +125,7 @@ def test_the_key_is_told_nowhere(browser, client, workspace, caplog, capfd):
         str(row.model_key),
         f"{row.model_key}",
         repr(vars(row)),
-        str(redacted({"workspace": vars(row), "text": f"refused {KEY}"})),
+        str(redact({"workspace": vars(row), "text": f"refused {KEY}"})),
         str(list(AuditEntry.everywhere.values())),
         caplog.text,
         *capfd.readouterr(),

@@ -227,7 +227,7 @@ def test_tokens_are_revoked_one_by_one_and_all_at_once(browser, workspace, charl
 
 
 def test_it_is_let_in_and_out_and_its_limits_are_lifted(browser, charlies):
-    whitelist_requests.ask(charlies, "Please <b>", "carol@example.test")
+    whitelist_requests.request_whitelisting(charlies, "Please <b>", "carol@example.test")
     page = browser.get(page_of(charlies)).content.decode()
     assert "Please &lt;b&gt;" in page
     assert do(browser, charlies, "whitelist") == ["Access approved."]

@@ -69,7 +69,7 @@ def test_every_sealed_column_is_known():
         for field in model._meta.get_fields()
         if isinstance(field, SealedTextField)
     }
-    assert found == set(map(str, rotate_keys.columns()))
+    assert found == set(map(str, rotate_keys.sealed_columns()))
     assert {"outlet.credentials", "endpoint.secret", "workspace.model_key"} <= found
 
 
@@ -103,7 +103,9 @@ def test_begun_again_it_does_only_what_is_left(newsroom, settings, capsys, monke
         turned.append(key)
         return original(column, key, value)
 
-    monkeypatch.setattr(rotate_keys, "columns", lambda: [rotate_keys.Column("outlet", "id", "credentials")])
+    monkeypatch.setattr(
+        rotate_keys, "sealed_columns", lambda: [rotate_keys.Column("outlet", "id", "credentials")]
+    )
     with monkeypatch.context() as patch:
         patch.setattr(rotate_keys, "_turn", dies)
         with pytest.raises(KeyboardInterrupt):

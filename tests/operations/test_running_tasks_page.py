@@ -27,7 +27,7 @@ def call(person, address):
 def worker():
     work_leases.start_worker()
     work_leases.note_worker("worker@one", {"ingest": 8, "publish": 24})
-    return work_leases.worker()
+    return work_leases.worker_id()
 
 
 def due_source(name="Harbour news", ago=1):
@@ -61,7 +61,7 @@ def test_counts_of_a_queue(operator, worker):
     queue(due_source(), begins=False)
     due_source()
     now = work_queue.database_now()
-    (ingest,) = [one for one in running_tasks.queues(now) if one.name == "ingest"]
+    (ingest,) = [one for one in running_tasks.job_queues(now) if one.name == "ingest"]
     assert (ingest.slots, ingest.running, ingest.queued, ingest.due) == (8, 0, 1, 1)
     assert not ingest.is_unserved
 
@@ -69,7 +69,7 @@ def test_counts_of_a_queue(operator, worker):
 def test_a_queue_that_no_worker_takes_is_told(operator, worker):
     Worker.everywhere.all().delete()
     due_source(ago=20)
-    (need,) = [one for one in needs_attention.needs(operator) if one.page == reverse("admin_tasks")]
+    (need,) = [one for one in needs_attention.visible_needs(operator) if one.page == reverse("admin_tasks")]
     assert need.text == "No worker takes the queue ingest, in which 1 are due"
     assert "No worker for this queue" in call(operator, reverse("admin_tasks")).content.decode()
 

@@ -25,7 +25,7 @@ def unsquashed(db):
     """This database as the last unsquashed commit left it: the same tables, the former names."""
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied(*WORDS)
-    for former in migration_errors.replaced().values():
+    for former in migration_errors.replaced_migrations().values():
         for one in former:
             recorder.record_applied(*one)
     return recorder
@@ -38,7 +38,7 @@ def plan():
 
 def test_the_migrations_name_their_former_ones():
     counted = dict.fromkeys(FORMER, 0)
-    for (app, _), former in migration_errors.replaced().items():
+    for (app, _), former in migration_errors.replaced_migrations().items():
         counted[app] += len(former)
     assert counted == FORMER
 
@@ -52,7 +52,7 @@ def test_migrate_brings_a_database_of_the_last_unsquashed_commit_over(unsquashed
 
 @pytest.mark.parametrize("app", FORMER)
 def test_half_of_the_former_ones_is_refused_with_what_to_do(unsquashed, app):
-    *_, last = sorted(migration_errors.replaced()[app, "0001_initial"])
+    *_, last = sorted(migration_errors.replaced_migrations()[app, "0001_initial"])
     unsquashed.record_unapplied(*last)
     before = set(unsquashed.applied_migrations())
     with pytest.raises(CommandError) as refused:

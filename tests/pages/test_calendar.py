@@ -215,7 +215,7 @@ def test_late_and_failed_say_why(editor, newsroom, feed):
     Publication.everywhere.filter(pk=failed.pk).update(status="failed", error=error)
     late = promise(other, feed, publish_at=NOW + timedelta(hours=1))
     Publication.everywhere.filter(pk=late.pk).update(due_at=NOW - timedelta(hours=3))
-    workspace_hold.hold(newsroom, reason="A storm.", by="alice")
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by="alice")
     answer = editor.get(at(newsroom, "calendar"))
     assert (answer.context["board"].late, answer.context["board"].failed) == (1, 1)
     assert answer.context["why"] == {

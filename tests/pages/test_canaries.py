@@ -151,7 +151,7 @@ def test_no_log_no_mail_and_no_history_holds_a_secret(canaries, caplog, newsroom
         raise RuntimeError(message)
 
     monkeypatch.setattr(public_feed, "_entries", broken)
-    monkeypatch.setattr(members, "find", broken)
+    monkeypatch.setattr(members, "find_invitation", broken)
     monkeypatch.setattr(secrets, "kind_of", broken)
     client = Client(raise_request_exception=False)
     for address in (
@@ -177,7 +177,7 @@ def test_no_log_no_mail_and_no_history_holds_a_secret(canaries, caplog, newsroom
 
 
 def test_no_export_and_no_api_holds_a_secret(canaries, newsroom):
-    archive = zipfile.ZipFile(io.BytesIO(b"".join(export.begin(newsroom, actor="alice"))))
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(export.stream_export(newsroom, actor="alice"))))
     for name in archive.namelist():
         assert found_in(canaries, archive.read(name).decode("utf-8", "replace")) == set(), name
     api = Client(headers={"Authorization": f"Bearer {canaries['API key']}"})

@@ -107,7 +107,7 @@ def test_an_empty_list_says_what_to_do(editor, newsroom):
 def test_everything_that_needs_somebody_is_listed_with_its_cause(editor, newsroom, stage):
     refused = failed(newsroom, stage)
     overdue = late(newsroom, make_stage(newsroom, name="Other"))
-    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by="alice@example.test")
     broken = item(newsroom, "Fog delays the morning boats")
     error = {"code": "x", "message": "The writer gave up."}
     GeneratedItem.everywhere.filter(pk=broken.pk).update(status="failed", error=error)

@@ -334,7 +334,7 @@ def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, 
         publication(make(workspace, f"{title} ferry"), "scheduled", due_at=now - timedelta(minutes=minutes))
     publication(make(newsroom, "E ferry", test=True), "scheduled", due_at=now - timedelta(hours=3))
     assert banners() == ["2 posts late (up to 50 minutes)"]
-    workspace_hold.hold(newsroom, reason="A crisis.", by="alice")
+    workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice")
     assert banners() == ["Publishing is paused."]
 
 

@@ -540,7 +540,7 @@ def test_what_lists_an_item_leads_to_its_page(editor, newsroom, item):
     assert f'href="{pages["review"]}"' in seen
     outlet = text_of(editor.get(at(newsroom, "outlet_page", out=stage.pk)))
     assert [f'href="{pages[name]}"' in outlet for name in ("failed", "next")] == [True, True]
-    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by="alice@example.test")
     assert f'href="{pages["next"]}"' in text_of(editor.get(at(newsroom, "queues_release")))
 
 

@@ -274,7 +274,7 @@ def test_what_makes_a_key_work_needs_a_fresh_log_in(owner, at, token, alice, nam
 def test_revoking_needs_no_password(owner, at, token):
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16), tick=False):
         assert owner.post(at("key_revoke", token))["Location"] == at("keys")
-    assert tokens.find(token.secret, datetime.now(UTC)) is None
+    assert tokens.find_token(token.secret, datetime.now(UTC)) is None
 
 
 # --- Rotating --------------------------------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ def test_a_part_whose_session_ended_opens_its_page_anew(at, token):
 
 
 def test_a_record_that_cannot_be_read_is_said(owner, at, token, monkeypatch):
-    monkeypatch.setattr("accounts.access.recent_requests.of", lambda token_id: None)
+    monkeypatch.setattr("accounts.access.recent_requests.recent_requests_of", lambda token_id: None)
     assert "Requests are unavailable" in owner.get(at("key", token)).content.decode()
 
 

@@ -17,7 +17,9 @@ from config.admin_site import mails as admin_mails
 def test_a_framed_mail_says_the_same_in_both_forms(settings):
     settings.PUBLIC_URL = "https://pipeline.example"
     text = "Hello <b>Bob</b>,\n\nopen this:\n\nhttps://pipeline.example/x?a=1&b=2\n\nABC-123\n\nBye\nAlice"
-    message = mail_sending.framed(EmailMessage("Subject & more", text, "a@example.test", ["b@example.test"]))
+    message = mail_sending.add_html(
+        EmailMessage("Subject & more", text, "a@example.test", ["b@example.test"])
+    )
     assert message.body == text + "\n"
     [(html, kind)] = message.alternatives
     assert kind == "text/html"
@@ -84,7 +86,7 @@ TAGS = {
 )
 def test_an_address_that_only_begins_like_ours_is_no_button(settings, near):
     settings.PUBLIC_URL = "https://pipeline.example"
-    message = mail_sending.framed(
+    message = mail_sending.add_html(
         EmailMessage("x", f"Look:\n\n{near}\n\nor {near}", "a@example.test", ["b@example.test"])
     )
     assert "href" not in message.alternatives[0][0]

@@ -42,9 +42,9 @@ def item(newsroom):
 @pytest.fixture
 def handed(item, desk):
     words = {encode("out", desk.pk): {"title": "Tram <approved>", "body": "One & two."}}
-    row = publish.request(item, publish.Wish(outlets=[encode("out", desk.pk)], overrides=words), by="alice")[
-        1
-    ][0]
+    row = publish.request(
+        item, publish.PublishWish(outlets=[encode("out", desk.pk)], overrides=words), by="alice"
+    )[1][0]
     task_runner.work_all_due("publish.send_publication")
     row.refresh_from_db()
     assert publish.is_handed_over(row)

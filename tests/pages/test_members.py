@@ -122,7 +122,7 @@ def test_pending_invitations_and_mails_are_limited(owner, newsroom, alice, monke
         "2 invitations wait for an answer. Withdraw some first."
     ]
     for row in (first, second):
-        assert members.withdraw(row, actor=alice.email)
+        assert members.withdraw_invitation(row, actor=alice.email)
     members.invite(newsroom, "p4@example.test", "viewer", by=alice)
     with pytest.raises(Conflict, match="3 invitations in a day"):
         members.invite(newsroom, "p5@example.test", "viewer", by=alice)
@@ -136,7 +136,7 @@ def test_mails_of_earlier_days_don_t_count(newsroom, alice, monkeypatch):
         row = members.invite(newsroom, "p1@example.test", "viewer", by=alice)
         for wait in (timedelta(minutes=2), timedelta(hours=25)):
             clock.shift(wait)
-            members.resend(Invitation.everywhere.get(pk=row.pk), by=alice)
+            members.resend_invitation(Invitation.everywhere.get(pk=row.pk), by=alice)
         # One of its three mails was sent within a day, so there is room for two more.
         assert Invitation.everywhere.get(pk=row.pk).sends == 3
         for number in (2, 3):
@@ -180,7 +180,7 @@ def test_a_withdrawn_invitation_opens_nothing_until_that_is_undone(owner, newsro
 def test_a_head_withdraws_nothing(owner, newsroom, link):
     row = Invitation.objects.of(newsroom).get()
     assert owner.head(at(newsroom, "member_withdraw", invitation=row.pk)).status_code == 405
-    assert list(members.pending(newsroom)) == [row]
+    assert list(members.pending_invitations(newsroom)) == [row]
     assert Client().get(link).status_code == 200
 
 
@@ -265,12 +265,12 @@ def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
     dora = UserFactory(email="dora@example.test")
     dora.vouch_for_email()
     MembershipFactory(workspace=newsroom, user=dora, role="owner")
-    row = members.find(link.rpartition("/")[2])
-    assert members.accept(row, dora).role == "owner"
+    row = members.find_invitation(link.rpartition("/")[2])
+    assert members.accept_invitation(row, dora).role == "owner"
     # Nobody has joined.
     assert noted(newsroom) == [("member.invited", "alice@example.test", "dora@example.test")]
     with pytest.raises(Conflict, match="no longer works"):
-        members.accept(row, dora)
+        members.accept_invitation(row, dora)
 
 
 def proven(email="dora@example.test"):
@@ -288,17 +288,17 @@ def test_a_link_that_was_used_lets_nobody_in_again(newsroom, owner, link, as_per
         == second.post(link, follow=True).redirect_chain[0][0]
         == at(newsroom, "home")
     )
-    members.remove(newsroom, dora.pk, actor="test")
+    members.remove_member(newsroom, dora.pk, actor="test")
     assert [client.post(link).status_code for client in (first, second)] == [404, 404]
     row = Invitation.objects.of(newsroom).get()
-    assert not members.reinstate(row, actor="test")
+    assert not members.reinstate_invitation(row, actor="test")
     assert roles_in(newsroom) == [("alice@example.test", "owner")]
 
 
 def test_a_sign_up_by_a_link_that_was_withdrawn_meanwhile_joins_nothing(newsroom, owner, link, settings):
     client = Client()
     client.post(link)
-    members.withdraw(Invitation.objects.of(newsroom).get(), actor="test")
+    members.withdraw_invitation(Invitation.objects.of(newsroom).get(), actor="test")
     form = {"email": "dora@example.test", "name": "Dora", "password1": PASSWORD}
     settings.SIGNUP_OPEN = False
     client.post("/account/signup/", form)
@@ -315,14 +315,14 @@ def test_who_is_no_owner_any_more_lets_nobody_in(newsroom, alice, bob, way):
     hers = members.invite(newsroom, "ann@example.test", "viewer", by=alice)
     his = members.invite(newsroom, "bob@elsewhere.test", "owner", by=bob)
     if way == "removed":
-        members.remove(newsroom, bob.pk, actor=alice.email)
+        members.remove_member(newsroom, bob.pk, actor=alice.email)
     elif way == "lowered":
         members.change_role(newsroom, bob.pk, "editor", actor=alice.email)
     else:
-        members.leave(newsroom, bob)
-    assert list(members.pending(newsroom)) == [hers]
+        members.leave_workspace(newsroom, bob)
+    assert list(members.pending_invitations(newsroom)) == [hers]
     with pytest.raises(Conflict, match="no longer works"):
-        members.accept(his, proven("bob@elsewhere.test"))
+        members.accept_invitation(his, proven("bob@elsewhere.test"))
     assert ("member.invitation_withdrawn", his.email) in [(one[0], one[2]) for one in noted(newsroom)]
 
 
@@ -334,9 +334,9 @@ def test_an_invitation_is_answered_once_by_several_at_the_same_moment(other):
     row = members.invite(workspace, dora.email, "editor", by=alice)
     Invitation.everywhere.update(sent_at=row.sent_at - timedelta(minutes=2))
     ways = {
-        "accept": lambda: members.accept(row, dora),
-        "withdraw": lambda: members.withdraw(row, actor="test"),
-        "resend": lambda: members.resend(row, by=alice),
+        "accept": lambda: members.accept_invitation(row, dora),
+        "withdraw": lambda: members.withdraw_invitation(row, actor="test"),
+        "resend": lambda: members.resend_invitation(row, by=alice),
     }
     acts = [ways["accept"], ways["accept"], ways[other], ways[other]]
     start, outcomes = Barrier(len(acts)), []
@@ -395,7 +395,7 @@ def test_a_removed_member_is_out_and_can_be_put_back(owner, newsroom, bob, as_pe
 
 
 def test_an_undo_holds_for_its_own_workspace(newsroom, bob, charlie, as_person):
-    removed = members.remove(newsroom, bob.pk, actor="test")
+    removed = members.remove_member(newsroom, bob.pk, actor="test")
     elsewhere = workspaces.memberships_of(charlie)[0].workspace
     as_person(charlie).post(at(elsewhere, "member_restore"), {"removed": removed})
     assert roles_in(elsewhere) == [("charlie@example.test", "owner")]
@@ -417,7 +417,7 @@ def test_an_owner_who_can_t_log_in_is_no_owner_to_remain(newsroom, alice, bob):
     members.change_role(newsroom, bob.pk, "owner", actor="test")
     User.objects.filter(pk=bob.pk).update(is_active=False)
     with pytest.raises(Conflict, match="last one"):
-        members.leave(newsroom, alice)
+        members.leave_workspace(newsroom, alice)
 
 
 def test_a_viewer_leaves(newsroom, vera, as_person):
@@ -432,8 +432,8 @@ def test_who_goes_takes_their_notices_addresses_along(owner, newsroom, bob, vera
     elsewhere = Membership.everywhere.get(user=charlie).workspace
     for workspace, user in ((newsroom, bob), (newsroom, vera), (elsewhere, charlie)):
         NoticeChoice.everywhere.create(workspace=workspace, user=user, slack_url="https://hooks.example/x")
-    members.remove(newsroom, bob.pk, actor="alice@example.test")
-    members.leave(newsroom, vera)
+    members.remove_member(newsroom, bob.pk, actor="alice@example.test")
+    members.leave_workspace(newsroom, vera)
     assert list(NoticeChoice.everywhere.values_list("user__email", flat=True)) == ["charlie@example.test"]
 
 
@@ -447,7 +447,7 @@ def test_two_owners_who_leave_at_once_leave_one():
     def leave(user):
         start.wait()
         try:
-            members.leave(workspace, user)
+            members.leave_workspace(workspace, user)
         except AppError as error:
             refused.append(error.detail[0].code)
         finally:

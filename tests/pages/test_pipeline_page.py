@@ -102,7 +102,7 @@ def test_the_oldest_of_each_is_named_with_its_reason(busy, open_page):
 
 
 def test_what_holds_all_publishing_back_is_why_the_late_are_late(busy, open_page):
-    workspace_hold.hold(busy, reason="A storm.", by="alice")
+    workspace_hold.hold_workspace(busy, reason="A storm.", by="alice")
     for name in ("late", "due"):
         oldest = stages(open_page())[name].oldest
         assert oldest.why == "All publishing of the workspace is on hold: A storm."

@@ -110,7 +110,7 @@ def test_without_a_queue_the_page_says_how_to_begin(editor, newsroom, usual):
 
 
 def test_a_viewer_sees_all_and_is_offered_nothing(vera, as_person, newsroom, nights):
-    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     page = text_of(as_person(vera).get(at(newsroom, "queues_page")))
     assert ["Nights" in page, "A crisis." in page] == [True, True]
     acts = [at(newsroom, name) for name in ("queue_add", "queues_hold", "queues_release")] + [
@@ -362,7 +362,7 @@ def test_holding_asks_why_and_shows_what_waits(editor, newsroom, stage):
 
 
 def test_while_it_is_held_the_page_says_who_since_when_and_why(editor, newsroom):
-    row = workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    row = workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     answer = editor.get(at(newsroom, "queues_page"))
     page = text_of(answer)
     assert ["alice@example.test" in page, row.created_at.isoformat() in page] == [True, True]
@@ -374,7 +374,7 @@ def test_while_it_is_held_the_page_says_who_since_when_and_why(editor, newsroom)
 
 
 def test_another_reason_keeps_the_hold(editor, newsroom):
-    row = workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    row = workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     address = at(newsroom, "queues_hold")
     assert editor.get(address).context["form"]["reason"].value() == "A crisis."
     editor.post(address, {"reason": "A strike."})
@@ -385,7 +385,7 @@ def test_another_reason_keeps_the_hold(editor, newsroom):
 def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
     now = timezone.now()
     late, soon, held, moved, kept = items(newsroom, 5)
-    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     for item, row in (
         (late, {}),
         (soon, {"publish_at": now + timedelta(hours=1)}),
@@ -422,7 +422,7 @@ def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
 def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights):
     promise(items(newsroom, 1)[0], stage, is_queued=True)
     queues.change(nights, {"is_paused": True}, by="alice@example.test")
-    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     then = editor.get(at(newsroom, "queues_release")).context["rows"]
     later = editor.get(at(newsroom, "queues_hold")).context["rows"]
     assert [row["why"] for row in then] == ["Queue Nights is paused."]
@@ -430,7 +430,7 @@ def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights
 
 
 def test_letting_go_wakes_what_waited(editor, newsroom, stage):
-    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A crisis.", by="alice@example.test")
     row = promise(items(newsroom, 1)[0], stage)
     later = timezone.now() + timedelta(minutes=5)
     Publication.everywhere.filter(pk=row.pk).update(wake_at=later)

@@ -177,7 +177,7 @@ def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
 # --- What they lift --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["InMemory", "InDatabase"])
+@pytest.fixture(params=["MemoryCounterCache", "DatabaseCounterCache"])
 def guards(request, settings, db):
     """Where several processes count, and where one does."""
     backend = {"BACKEND": f"accounts.access.counter_caches.{request.param}"}
@@ -198,7 +198,7 @@ def test_a_lock_outlasts_whatever_a_stranger_sends(person, rf):
     for number in range(1000):
         request = rf.post("/new", {"once": f"mark{number}"})
         request.user = stranger
-        assert typed.is_first(request)
+        assert typed.is_first_sending(request)
         caches["counts"].add(f"guess{number}", 1, 3600)
         caches["default"].add(f"try{number}", [1.0], 3600)
     assert "Too many failed" in log_in(Client(), person.email).content.decode()
@@ -206,7 +206,7 @@ def test_a_lock_outlasts_whatever_a_stranger_sends(person, rf):
 
 def test_where_the_memory_is_full_what_has_ended_goes_first_and_a_lock_last(monkeypatch):
     monkeypatch.setattr(counter_caches, "ENTRIES_IN_MEMORY", 30)
-    memory = counter_caches.InMemory("full", {})
+    memory = counter_caches.MemoryCounterCache("full", {})
     memory.set("ended", [1.0] * 9, 1)
     memory.set("lock", [1.0] * 5, 300)
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=2)):
@@ -239,16 +239,16 @@ def test_counts_end_by_their_time_alone(guards):
 
 def test_what_has_ended_is_forgotten(settings, db, monkeypatch):
     monkeypatch.setattr(counter_caches, "_FORGOTTEN_AT_ONCE", 2)
-    table = counter_caches.InDatabase("", {})
+    table = counter_caches.DatabaseCounterCache("", {})
     for number in range(3):
         table.set(f"ended{number}", 1, 10)
     table.set("lasts", 1, 1000)
     later = datetime.now(UTC) + timedelta(seconds=11)
-    assert [counter_caches.forget_ended(later) for _ in range(3)] == [2, 1, 0]
+    assert [counter_caches.forget_ended_counts(later) for _ in range(3)] == [2, 1, 0]
     assert table.get("lasts") == 1
     # What a browser sent is a name too.
     assert [table.add("a\0b" * 200, 1, 10) for _ in range(2)] == [True, False]
-    assert counter_caches.forget_ended in {kept.forget for kept in retention.TABLE}
+    assert counter_caches.forget_ended_counts in {kept.forget for kept in retention.TABLE}
 
 
 def test_log_ins_are_not_counted_where_redis_could_drop_them(settings):

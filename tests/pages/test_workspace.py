@@ -150,7 +150,7 @@ def test_an_export_that_is_cut_off_is_no_export(owner, newsroom, tmp_path, setti
     settings.MEDIA_ROOT = tmp_path
     make_items(newsroom)
     before = sorted(tmp_path.rglob("*"))
-    half = next(export.begin(newsroom, actor="test"))[:-100]
+    half = next(export.stream_export(newsroom, actor="test"))[:-100]
     with pytest.raises(zipfile.BadZipFile):
         zipfile.ZipFile(io.BytesIO(half))
     assert sorted(tmp_path.rglob("*")) == before
@@ -304,7 +304,7 @@ def test_asking_twice_keeps_the_first_day(ending, owner):
 
 def test_once_its_time_is_over_nobody_can_undo_it(ending, alice):
     workspace_deletion.erase_some(now=reread(ending).deletes_at)
-    assert workspace_deletion.undo(reread(ending), actor="test") is False
+    assert workspace_deletion.undo_deletion(reread(ending), actor="test") is False
     assert reread(ending).deleted_at is not None
 
 

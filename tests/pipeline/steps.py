@@ -126,8 +126,8 @@ def make_stage(workspace: Workspace, *script: str, name: str = "Stage") -> Outle
     )
 
 
-def to(*outlets: Outlet, **wish: Any) -> publish.Wish:
-    return publish.Wish(outlets=[encode("out", outlet.pk) for outlet in outlets], **wish)
+def to(*outlets: Outlet, **wish: Any) -> publish.PublishWish:
+    return publish.PublishWish(outlets=[encode("out", outlet.pk) for outlet in outlets], **wish)
 
 
 def promise(item: GeneratedItem, *outlets: Outlet, **wish: Any) -> Publication:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.platforms.base import Platform, Setting
-from pipeline.platforms.settings import clean, is_web_address, refusal_of_secret, schema_of
+from pipeline.platforms.settings import clean_settings, is_web_address, refusal_of_secret, schema_of
 from pipeline.plugins import ConfigInvalid
 
 SETTINGS = (
@@ -25,12 +25,14 @@ SETTINGS = (
 
 def refused(given: dict[str, Any]) -> list[tuple[str | None, str]]:
     with pytest.raises(ConfigInvalid) as invalid:
-        clean("Example", SETTINGS, given)
+        clean_settings("Example", SETTINGS, given)
     return [(one.field, one.code) for one in invalid.value.problems]
 
 
 def test_cleaned_with_defaults_and_without_what_was_left_out() -> None:
-    assert clean("Example", SETTINGS, {"site": " https://a.example/ ", "quiet": True, "note": ""}) == {
+    assert clean_settings(
+        "Example", SETTINGS, {"site": " https://a.example/ ", "quiet": True, "note": ""}
+    ) == {
         "site": "https://a.example/",
         "lang": "en",
         "quiet": True,
@@ -138,7 +140,7 @@ def test_a_secret_may_hold_other_letters_where_they_can_be_sent() -> None:
 )
 def test_what_leaves_the_machine_goes_by_https(address: str, *, is_taken: bool) -> None:
     if is_taken:
-        assert clean("Example", SETTINGS, {"site": address})["site"] == address
+        assert clean_settings("Example", SETTINGS, {"site": address})["site"] == address
     else:
         assert refused({"site": address}) == [("config.site", "invalid")]
 
@@ -161,7 +163,7 @@ def test_what_leaves_the_machine_goes_by_https(address: str, *, is_taken: bool) 
 def test_shape_of_an_email_address(address: str, *, is_taken: bool) -> None:
     given = {"site": "https://a.example", "reply": address}
     if is_taken:
-        assert clean("Example", SETTINGS, given)["reply"] == address
+        assert clean_settings("Example", SETTINGS, given)["reply"] == address
     else:
         assert refused(given) == [("config.reply", "invalid")]
 

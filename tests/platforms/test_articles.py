@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.platforms.article import ArticleElement, as_html, names, pieces
+from pipeline.platforms.article import ArticleElement, article_elements, as_html, unique_tags
 from pipeline.platforms.payload_types import Payload, PayloadAsset
-from pipeline.platforms.wordpress.drafts import SiteImage, in_blocks
+from pipeline.platforms.wordpress.drafts import SiteImage, convert_to_blocks
 from tests.platforms.servers.base import picture
 
 KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"
@@ -40,7 +40,7 @@ KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"
     ],
 )
 def test_pieces(html, found):
-    assert pieces(html) == found
+    assert article_elements(html) == found
 
 
 def test_blocks_are_what_the_editor_writes():
@@ -49,13 +49,13 @@ def test_blocks_are_what_the_editor_writes():
     )
     body = '<h2>Next</h2>\n<h3>Then</h3>\n<p><img src="https://media.example.com/a.png"></p>\n<ul><li>x</li></ul>'
 
-    assert in_blocks(body, [shown], key=KEY) == (
+    assert convert_to_blocks(body, [shown], key=KEY) == (
         "<!-- wp:heading -->\n<h2>Next</h2>\n<!-- /wp:heading -->\n\n"
         '<!-- wp:heading {"level":3} -->\n<h3>Then</h3>\n<!-- /wp:heading -->\n\n'
         '<!-- wp:paragraph -->\n<p><img src="https://blog.example.com/a.png"></p>\n<!-- /wp:paragraph -->\n\n'
         f'<!-- wp:html {{"metadata":{{"name":"{KEY}"}}}} -->\n<ul><li>x</li></ul>\n<!-- /wp:html -->'
     )
-    assert in_blocks("<p>a</p>", [shown], key=KEY) == (
+    assert convert_to_blocks("<p>a</p>", [shown], key=KEY) == (
         "<!-- wp:paragraph -->\n<p>a</p>\n<!-- /wp:paragraph -->\n\n"
         '<!-- wp:image {"id":7,"sizeSlug":"full","linkDestination":"none",'
         f'"metadata":{{"name":"{KEY}"}}}} -->\n'
@@ -118,10 +118,10 @@ def test_markup_is_safe():
 
 
 def test_names_are_each_there_once():
-    assert names(["Trams", "trams", " R & D ", "", "🚋", "Straße", "STRASSE"]) == [
+    assert unique_tags(["Trams", "trams", " R & D ", "", "🚋", "Straße", "STRASSE"]) == [
         "Trams",
         "R & D",
         "🚋",
         "Straße",
     ]
-    assert names("Trams") == names(None) == []
+    assert unique_tags("Trams") == unique_tags(None) == []

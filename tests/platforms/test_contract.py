@@ -4,7 +4,7 @@ A sample holds:
 
 - `config`, the settings as a person fills them in, where one is required; `account`; a `payload` with its `assets`, `[]` where
   there are none; the `key`; the `state` that preparing left, where it left one; whether committing uses the `network`;
-- `commit`: the `answer` that accepts (`status`, `json` or `text`, `headers`), what was `asked` (`[method, address, JSON]`) and
+- `commit`: the `answer` that accepts (`status`, and `json` and `headers` where it has them), what was `asked` (`[method, address, JSON]`) and
   the `sent` that follows; null where a person posts it;
 - `reconcile`: the answers for a post that is `found` and for one that is `absent`; null for a platform that can never tell;
 - `metrics`: the `answer` and the `samples`, one of each metric, null where the platform doesn't tell it;

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
+from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit_text, shorten_text
 from pipeline.platforms.payload_types import AdaptationStep, Payload, PayloadAsset
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
@@ -23,7 +23,7 @@ def payload(body: str, **changes: object) -> Payload:
 
 
 def test_what_fits_is_sent_as_it_is() -> None:
-    fitted = fit(payload("Trams run from April."), RULE, {"too_long": "shorten"})
+    fitted = fit_text(payload("Trams run from April."), RULE, {"too_long": "shorten"})
 
     assert (fitted.parts, fitted.steps) == (("Trams run from April.",), ())
     assert fitted.payload.body == "Trams run from April."
@@ -32,13 +32,13 @@ def test_what_fits_is_sent_as_it_is() -> None:
 def test_too_long_is_left_for_a_person_unless_told_otherwise() -> None:
     long = "Trams run from April. " * 5
 
-    assert fit(payload(long), RULE, {}).parts == (long.strip(),)
+    assert fit_text(payload(long), RULE, {}).parts == (long.strip(),)
     assert FITTING[0].default == "refuse"
 
 
 def test_shortened_at_the_last_sentence_that_fits() -> None:
     body = "Trams run from April. The depot opens in May. Rents along the route have risen for years now."
-    fitted = fit(payload(body), RULE, {"too_long": "shorten"})
+    fitted = fit_text(payload(body), RULE, {"too_long": "shorten"})
 
     assert fitted.parts == ("Trams run from April. The depot opens in May.",)
     assert fitted.steps == (AdaptationStep("shortened", "93 graphemes became 45."),)
@@ -46,7 +46,7 @@ def test_shortened_at_the_last_sentence_that_fits() -> None:
 
 def test_shortened_at_a_word_where_no_sentence_fits() -> None:
     body = "Construction of the northern depot begins in April and will employ about 340 people."
-    fitted = fit(payload(body), RULE, {"too_long": "shorten"})
+    fitted = fit_text(payload(body), RULE, {"too_long": "shorten"})
 
     assert fitted.parts == ("Construction of the northern depot begins in April and will…",)
     assert graphemes(fitted.parts[0]) == 60
@@ -55,16 +55,16 @@ def test_shortened_at_a_word_where_no_sentence_fits() -> None:
 def test_link_is_added_once_and_kept_when_the_words_give_way() -> None:
     config = {"too_long": "shorten", "link": "end"}
     body = "Trams run. The depot opens in May, says the council of the city."
-    fitted = fit(payload(body), RULE, config)
+    fitted = fit_text(payload(body), RULE, config)
 
     assert fitted.parts == (f"Trams run. The depot opens in…\n\n{LINK}",)
     assert [step.code for step in fitted.steps] == ["link_added", "shortened"]
-    assert fit(payload(f"See {LINK} for more."), RULE, config).steps == ()
-    assert fit(payload("Trams run.", link=""), RULE, config).parts == ("Trams run.",)
+    assert fit_text(payload(f"See {LINK} for more."), RULE, config).steps == ()
+    assert fit_text(payload("Trams run.", link=""), RULE, config).parts == ("Trams run.",)
 
 
 def test_markup_becomes_plain_words() -> None:
-    fitted = fit(payload("**Trams** run.", body_format="markdown"), RULE, {})
+    fitted = fit_text(payload("**Trams** run.", body_format="markdown"), RULE, {})
 
     assert (fitted.parts, fitted.payload.body_format) == (("Trams run.",), "text")
     assert [step.code for step in fitted.steps] == ["plain_text"]
@@ -74,8 +74,8 @@ def test_parts_stay_a_thread_only_where_the_platform_has_threads() -> None:
     two = payload("One.\n\nTwo.", content={"parts": ["One.", "Two."]})
     threaded = BucketRule(60, graphemes, "graphemes", parts_most=5)
 
-    assert fit(two, threaded, {}).parts == ("One.", "Two.")
-    joined = fit(two, RULE, {})
+    assert fit_text(two, threaded, {}).parts == ("One.", "Two.")
+    joined = fit_text(two, RULE, {})
     assert joined.parts == ("One.\n\nTwo.",)
     assert joined.steps == (AdaptationStep("joined", "The 2 parts became one post."),)
 
@@ -84,20 +84,20 @@ def test_words_of_the_outlet_go_before_the_items_parts() -> None:
     own = payload("Something else.", content={"parts": ["One.", "Two."]})
     threaded = BucketRule(60, graphemes, "graphemes", parts_most=5)
 
-    assert fit(own, threaded, {}).parts == ("Something else.",)
+    assert fit_text(own, threaded, {}).parts == ("Something else.",)
 
 
 def test_bytes_are_a_limit_too() -> None:
     family = "👨‍👩‍👧‍👦"
     body = f"{family * 5}. {family * 5}."
-    fitted = fit(payload(body), RULE, {"too_long": "shorten"})
+    fitted = fit_text(payload(body), RULE, {"too_long": "shorten"})
 
     assert fitted.parts == (f"{family * 5}.",)
 
 
 @pytest.mark.parametrize("text", ["word" * 40, "https://news.example/" + "a" * 80])
 def test_what_can_not_be_cut_is_left_for_the_rules_to_refuse(text: str) -> None:
-    assert fit(payload(text), RULE, {"too_long": "shorten"}).parts == (text,)
+    assert fit_text(payload(text), RULE, {"too_long": "shorten"}).parts == (text,)
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(1, 120))
@@ -105,7 +105,7 @@ def test_shortened_is_a_beginning_that_fits(text: str, most: int) -> None:
     def fits(words: str) -> bool:
         return graphemes(words) <= most
 
-    short = shorten(text, fits)
+    short = shorten_text(text, fits)
 
     assert short == "" or fits(short)
     cut = len(short.removesuffix(ELLIPSIS).removesuffix(" ") if not text.startswith(short) else short)
@@ -134,7 +134,7 @@ def test_shortened_is_a_beginning_that_fits(text: str, most: int) -> None:
     ],
 )
 def test_what_a_long_text_becomes(body: str, most: int, expected: str) -> None:
-    assert shorten(body, lambda words: graphemes(words) <= most) == expected
+    assert shorten_text(body, lambda words: graphemes(words) <= most) == expected
 
 
 @pytest.mark.parametrize("unit", ["Trams run again https://news.example/tram today. ", "word ", "字", "x"])
@@ -145,7 +145,7 @@ def test_a_long_text_is_not_looked_through(unit: str) -> None:
         looked.append(len(words))
         return len(words) <= 300
 
-    short = shorten(unit * (200_000 // len(unit)), fits)
+    short = shorten_text(unit * (200_000 // len(unit)), fits)
 
     assert (len(short) > 250) is (unit != "x")
     assert (len(looked) < 30, sum(looked) < 300 * 60) == (True, True)
@@ -161,7 +161,7 @@ def test_a_long_text_is_not_looked_through(unit: str) -> None:
     ],
 )
 def test_link_counts_as_there_only_where_the_same_address_is(body: str, *, is_there: bool) -> None:
-    fitted = fit(payload(body), RULE, {"link": "end"})
+    fitted = fit_text(payload(body), RULE, {"link": "end"})
 
     assert [step.code for step in fitted.steps] == ([] if is_there else ["link_added"])
 
@@ -169,7 +169,7 @@ def test_link_counts_as_there_only_where_the_same_address_is(body: str, *, is_th
 def test_link_is_the_same_however_it_is_escaped() -> None:
     given = payload("See https://news.example/%C3%BCber.", link="https://news.example/über")
 
-    assert fit(given, RULE, {"link": "end"}).steps == ()
+    assert fit_text(given, RULE, {"link": "end"}).steps == ()
 
 
 def test_link_in_any_part_of_a_thread_is_not_added_again() -> None:
@@ -177,13 +177,13 @@ def test_link_in_any_part_of_a_thread_is_not_added_again() -> None:
     first = f"One: {LINK}"
     given = payload(f"{first}\n\nTwo.", content={"parts": [first, "Two."]})
 
-    assert fit(given, threaded, {"link": "end"}).parts == (first, "Two.")
+    assert fit_text(given, threaded, {"link": "end"}).parts == (first, "Two.")
 
 
 def test_parts_of_a_thread_become_plain_words_too() -> None:
     threaded = BucketRule(60, graphemes, "graphemes", parts_most=5)
     given = payload("**One.**\n\n_Two._", body_format="markdown", content={"parts": ["**One.**", "_Two._"]})
-    fitted = fit(given, threaded, {})
+    fitted = fit_text(given, threaded, {})
 
     assert fitted.parts == ("One.", "Two.")
     assert fitted.payload.body == "One.\n\nTwo."
@@ -196,8 +196,8 @@ def test_files_that_the_post_does_not_show_are_named() -> None:
     shows = replace(RULE, images=MediaRule(("image/png",), 4, 1000))
     why = "left out, because posts of this kind here show none of that type."
 
-    two = fit(payload("Trams run.", assets=(picture, sound)), RULE, {})
+    two = fit_text(payload("Trams run.", assets=(picture, sound)), RULE, {})
     assert two.steps == (AdaptationStep("files_left_out", f"2 files were {why}"),)
-    one = fit(payload("Trams run.", assets=(picture, sound)), shows, {})
+    one = fit_text(payload("Trams run.", assets=(picture, sound)), shows, {})
     assert one.steps == (AdaptationStep("files_left_out", f"1 file was {why}"),)
-    assert fit(payload("Trams run.", assets=(picture,)), shows, {}).steps == ()
+    assert fit_text(payload("Trams run.", assets=(picture,)), shows, {}).steps == ()

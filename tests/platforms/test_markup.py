@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
+from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inline_styles
 from pipeline.text.body_html import BODY_FORMATS, to_html
 
 REL = 'rel="noopener noreferrer"'
@@ -106,7 +106,7 @@ def test_of_markup_without_end_the_words_stay(kind: str, times: int) -> None:
     body = ENDLESS[kind](times)
     html = to_html(f"<p>one</p>{body}<p>three</p>", "html")
     # 16,000 elements in each other took the process along.
-    mail = inlined(html, NewsletterStyle("#17594a"))
+    mail = inline_styles(html, NewsletterStyle("#17594a"))
     assert re.findall(r"one|two|three", mail) == ["one", "two", "three"]
     assert len(mail) < 10 * len(body)
 

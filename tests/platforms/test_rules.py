@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.platforms.payload_types import Adapted, Payload, PayloadAsset
-from pipeline.platforms.rules import BucketRule, MediaRule, as_json, graphemes, left_out, problems_of
+from pipeline.platforms.rules import BucketRule, MediaRule, as_json, graphemes, problems_of, unshown_files
 
 IMAGES = MediaRule(
     ("image/png", "image/jpeg"), 2, 1000, max_pixels=1200, max_side=60, ratio=(0.5, 2.0), alt_max=10
@@ -122,7 +122,7 @@ def test_files_that_are_not_shown(
     paper = PayloadAsset("https://m.example/a.pdf", "application/pdf", name="a.pdf")
     thumbnail = dataclasses.replace(PICTURE, role="thumbnail", name="t.png")
 
-    assert [one.name for one in left_out(rule, (PICTURE, FILM, sound, paper, thumbnail))] == names
+    assert [one.name for one in unshown_files(rule, (PICTURE, FILM, sound, paper, thumbnail))] == names
 
 
 def test_what_a_post_is_none_without() -> None:

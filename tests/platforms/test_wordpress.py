@@ -10,7 +10,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found
 from pipeline.platforms.wordpress import PLUGIN
-from pipeline.platforms.wordpress.site import clean_address, fail, read
+from pipeline.platforms.wordpress.site import clean_address, fail, read_json
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import wordpress
 from tests.platforms.servers.base import Answer, picture
@@ -88,7 +88,7 @@ def test_a_user_name_with_a_colon_is_refused():
     ],
 )
 def test_answers_are_read_behind_notices(body, value):
-    assert read(answer(200, body)) == value
+    assert read_json(answer(200, body)) == value
 
 
 ERRORS = {

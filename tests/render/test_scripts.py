@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import plugins
-from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable
+from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable_brief
 from pipeline.generate.checks import run_checks
 from pipeline.render.typography import clusters, fonts, supported_scripts
 from pipeline.render.typography.layout_types import Style
@@ -68,7 +68,7 @@ def test_one_foreign_name_takes_no_picture_away_and_is_not_drawn():
     assert [fact.quote for fact in told.facts] == ["It crosses the river twice in every hour."]
     assert told.title == ""
     assert plugins.get("engines", "short_post", Engine).told(brief, source) == brief
-    assert drawable(told) == told
+    assert drawable_brief(told) == told
 
 
 def test_scripts_that_are_missing_are_listed_with_their_package():

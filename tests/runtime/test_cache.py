@@ -24,7 +24,7 @@ DEAD = {
 def dead(settings, monkeypatch):
     monkeypatch.setattr(resilient_cache.ForgivingRedisCache, "_skipped_until", 0.0)
     settings.CACHES = {
-        "default": {"BACKEND": "accounts.access.counter_caches.InDatabase"},
+        "default": {"BACKEND": "accounts.access.counter_caches.DatabaseCounterCache"},
         "marks": {"BACKEND": "config.core.resilient_cache.ForgivingRedisCache", **DEAD},
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **DEAD},
     }

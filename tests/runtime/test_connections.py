@@ -13,7 +13,7 @@ from django.core.management import load_command_class
 from gunicorn.config import Config
 
 from config.connections.client_connection import ClientConnection
-from config.connections.request_buffer import IncomingRequest, RefusedError, refusal
+from config.connections.request_buffer import IncomingRequest, RefusedError, refusal_bytes
 from config.connections.response_socket import ResponseSocket
 from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits
@@ -130,7 +130,7 @@ def read_all(wire, theirs):
     ],
 )
 def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: bool) -> None:
-    head, _, body = refusal(HTTPStatus(status)).partition(b"\r\n\r\n")
+    head, _, body = refusal_bytes(HTTPStatus(status)).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert f"Content-Length: {len(body)}".encode() in head
     assert (b"Retry-After: " in head) is waits

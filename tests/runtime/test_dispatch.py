@@ -138,7 +138,7 @@ def test_a_row_becomes_a_message_a_task_and_nothing_is_left(work, broker, worksp
 
     work.then = look
     assert work_all([message]) == [True]
-    assert seen == [("running", work_leases.worker(), 1)]
+    assert seen == [("running", work_leases.worker_id(), 1)]
     assert Lease.everywhere.count() == 0
     assert round_of(broker) == []
 
@@ -233,7 +233,7 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     work_leases.note_worker("one", {"tests": 4, "films": 1})
     messages = round_of(broker)
     assert messages == [(job.name, row.pk, 2, None)]
-    assert work_leases.held(work_queue.database_now()).queues == {"films": 1}
+    assert work_leases.current_load(work_queue.database_now()).queues == {"films": 1}
     assert work_all(messages) == [True]
     assert (work.done, films.done) == ([row.pk], [row.pk])
 
@@ -246,7 +246,7 @@ def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace)
     work_leases.begin(row.pk, 1, now=now)
     work_leases.add("films.make", "films", [work_leases.QueuedTask(row.pk, 2)], now=now)
     work_leases.end(row.pk, 1)
-    held = work_leases.held(now)
+    held = work_leases.current_load(now)
     assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
 
 
@@ -274,8 +274,8 @@ def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, works
         work_leases.begin(subject, token, now=work_queue.database_now())
         assert work_queue.begin(jobs.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
     now = work_queue.database_now()
-    assert work_leases.held(now).queues == {"tests": 2}
-    assert work_leases.held(now + work_leases.ALIVE).queues == {}
+    assert work_leases.current_load(now).queues == {"tests": 2}
+    assert work_leases.current_load(now + work_leases.ALIVE).queues == {}
 
 
 def test_nothing_is_queued_where_no_worker_takes_the_queue(work, broker, workspace):

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from config import celery, task_watch
 from config.core import counters, jobs, work_leases, work_queue
-from config.task_watch import Running, TaskWatch
+from config.task_watch import RunningTask, TaskWatch
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
 
@@ -49,7 +49,7 @@ def overdue():
 
 
 def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
-    watch, running = TaskWatch(), [Running(JOB, row.pk, row.lease_token, seconds=90)]
+    watch, running = TaskWatch(), [RunningTask(JOB, row.pk, row.lease_token, seconds=90)]
     overdue()
     watch.look(running)
     assert overdue() == 0
@@ -66,7 +66,7 @@ def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
 def test_a_task_with_its_lease_is_not_overdue(row, at, kept):
     watch = TaskWatch()
     row.sleep_until(work_queue.database_now() - timedelta(seconds=1))
-    running = [Running(JOB, row.pk, row.lease_token, seconds=5 if kept == "short" else 90)]
+    running = [RunningTask(JOB, row.pk, row.lease_token, seconds=5 if kept == "short" else 90)]
     overdue()
     for seconds in (0, 20, 40):
         at(seconds)
@@ -82,9 +82,9 @@ def test_a_task_with_its_lease_is_not_overdue(row, at, kept):
 def test_the_slot_of_a_process_that_was_killed_is_free_again(row, age, is_known, is_left):
     """What has just begun may not be known yet."""
     Lease.everywhere.update(began_at=work_queue.database_now() - timedelta(seconds=age))
-    running = [Running(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
+    running = [RunningTask(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
     TaskWatch().look(running)
-    assert work_leases.held(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
+    assert work_leases.current_load(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
 
 
 def test_what_runs_is_what_celery_says(row, monkeypatch):

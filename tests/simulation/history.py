@@ -138,7 +138,7 @@ def _let_go(workspace: Workspace) -> None:
     for switch in Switch.everywhere.all():
         kill_switch.resume(switch, actor="operator")
     if PublishHold.everywhere.filter(workspace=workspace).exists():
-        workspace_hold.release(workspace, by=BY, now=utc_now())
+        workspace_hold.release_workspace(workspace, by=BY, now=utc_now())
     for queue in PublishQueue.everywhere.filter(workspace=workspace, is_paused=True):
         queues.change(queue, {"is_paused": False}, by=BY)
     Outlet.everywhere.filter(workspace=workspace, is_simulated=True).update(

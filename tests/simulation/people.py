@@ -156,7 +156,7 @@ class People:
         named = self.chance.sample(outlets, self.chance.choice((1, 1, 2)))
         ahead = self.chance.choice((None, None, 1, 30, 600, 3000))
         is_queued = not self.chance.randrange(4)
-        wish = publish.Wish(
+        wish = publish.PublishWish(
             outlets=[encode("out", outlet.pk) for outlet in named],
             publish_at=None if ahead is None or is_queued else utc_now() + timedelta(minutes=ahead),
             is_queued=is_queued,
@@ -202,7 +202,9 @@ class People:
         return publish.retry(self.any_of(self.publications(workspace, "failed")), by=BY, now=utc_now()).status
 
     def leave(self, workspace: Workspace) -> str:
-        return publish.leave(self.any_of(self.publications(workspace, "failed")), now=utc_now()).status
+        return publish.cancel_failed(
+            self.any_of(self.publications(workspace, "failed")), now=utc_now()
+        ).status
 
     def reconcile(self, workspace: Workspace) -> str:
         return publish.reconcile_now(
@@ -216,13 +218,15 @@ class People:
         return publish.settle_publication(row, was_sent=was_sent, by=BY, now=utc_now()).status
 
     def remove(self, workspace: Workspace) -> str:
-        return publish.remove(self.any_of(self.publications(workspace, "published")), now=utc_now()).status
+        return publish.request_removal(
+            self.any_of(self.publications(workspace, "published")), now=utc_now()
+        ).status
 
     def hold(self, workspace: Workspace) -> str:
-        return workspace_hold.hold(workspace, reason="Wait.", by=BY).reason
+        return workspace_hold.hold_workspace(workspace, reason="Wait.", by=BY).reason
 
     def release(self, workspace: Workspace) -> None:
-        workspace_hold.release(workspace, by=BY, now=utc_now())
+        workspace_hold.release_workspace(workspace, by=BY, now=utc_now())
 
     def stop(self, workspace: Workspace) -> str:
         whose = self.chance.choice((workspace, None))

@@ -491,7 +491,9 @@ def probe(world: World, instance: Instance, people: People) -> None:
             return "nothing"
         decisions.approve(item, by=BY, now=world.now)
         outlet = Outlet.everywhere.filter(workspace=workspace, is_simulated=True).first()
-        wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=due_at, late_policy="publish")
+        wish = publish.PublishWish(
+            outlets=[encode("out", outlet.pk)], publish_at=due_at, late_policy="publish"
+        )
         promised.extend(publish.request(item, wish, by=BY)[1])
         return "promised"
 

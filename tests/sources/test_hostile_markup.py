@@ -10,8 +10,8 @@ from time import process_time
 import pytest
 
 from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
-from pipeline.platforms.article import pieces
-from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inlined
+from pipeline.platforms.article import article_elements
+from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inline_styles
 from pipeline.sources.feeds import parse, parser_pool, read_feed
 from pipeline.sources.web_pages import page_reader_child, sitemap_reader
 from pipeline.text import html_text
@@ -223,8 +223,10 @@ def of_a_push(name):
         "html": lambda text: to_html(text[:BODY_CHARACTERS], "html"),
         "markdown": lambda text: to_html(text[:BODY_CHARACTERS], "markdown"),
         "text": lambda text: to_html(text[:BODY_CHARACTERS], "text"),
-        "blocks": lambda text: pieces(to_html(text[:BODY_CHARACTERS], "html")),
-        "mail": lambda text: inlined(to_html(text[:BODY_CHARACTERS], "html"), NewsletterStyle("#17594a")),
+        "blocks": lambda text: article_elements(to_html(text[:BODY_CHARACTERS], "html")),
+        "mail": lambda text: inline_styles(
+            to_html(text[:BODY_CHARACTERS], "html"), NewsletterStyle("#17594a")
+        ),
     }[name]
 
 

@@ -141,7 +141,7 @@ def test_call_is_made_within_the_promised_limits(monkeypatch, settings):
         "max_redirects": 0,
         "truncate": True,
         "https_only": True,
-        "keep": True,
+        "keep_alive": True,
     }
 
 

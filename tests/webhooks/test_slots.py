@@ -29,7 +29,9 @@ def queue(
     with alone:
         work_leases.lock()
         now = work_queue.database_now()
-        found = dispatcher._claim_holders(job, room, work_leases.held(now), now, per_workspace=per_workspace)
+        found = dispatcher._claim_holders(
+            job, room, work_leases.current_load(now), now, per_workspace=per_workspace
+        )
         if found:
             work_leases.add(job.name, job.queue, found, now=now)
     return found
@@ -69,7 +71,10 @@ def test_a_message_that_was_lost_frees_its_lane():
         make_delivery(endpoint)
     assert len(queue()) == 4
     later = timezone.now() + 2 * work_leases.QUEUED
-    assert len(dispatcher._claim_holders(HEALTHY, 9, work_leases.held(later), later, per_workspace=9)) == 4
+    assert (
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.current_load(later), later, per_workspace=9))
+        == 4
+    )
 
 
 @pytest.mark.django_db
@@ -84,7 +89,10 @@ def test_what_a_dead_worker_had_counts_no_more():
         assert work_leases.begin(task.subject, task.token, now=now)
     assert queue() == []
     later = now + work_leases.ALIVE
-    assert len(dispatcher._claim_holders(HEALTHY, 9, work_leases.held(later), later, per_workspace=9)) == 4
+    assert (
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.current_load(later), later, per_workspace=9))
+        == 4
+    )
 
 
 @pytest.mark.django_db

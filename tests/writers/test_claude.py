@@ -74,7 +74,7 @@ def server() -> Iterator[MessagesServer]:
 
 @pytest.fixture
 def client(server: MessagesServer) -> Iterator[model_client.AccountClient]:
-    with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=5) as connected:
+    with model_client.connect_account(api_key="key-of-ann", base_url=server.url, timeout=5) as connected:
         yield connected
 
 
@@ -733,7 +733,7 @@ def test_refusal_without_another_model_is_final(server: MessagesServer, other: s
     choice = ModelChoice(other=other)
 
     with (
-        model_client.connect(api_key="k", base_url=server.url, choice=choice) as client,
+        model_client.connect_account(api_key="k", base_url=server.url, choice=choice) as client,
         pytest.raises(WriterRefused, match=r"^The model declined to work with this content\. "),
     ):
         WRITER.brief(SOURCE, client=client)
@@ -890,7 +890,7 @@ def test_failure_is_told_in_words_at_once_and_accounted(
     started = time.monotonic()
 
     with (
-        model_client.connect(api_key="k", base_url=server.url, timeout=0.5) as client,
+        model_client.connect_account(api_key="k", base_url=server.url, timeout=0.5) as client,
         pytest.raises(kind, match=r"^[A-Z].*\.$") as failure,
     ):
         WRITER.brief(SOURCE, client=client) if step == "brief" else draft(client)
@@ -915,7 +915,7 @@ def test_server_that_drips_holds_nobody_longer_than_a_whole_call_may_take(
     started = time.monotonic()
 
     with (
-        model_client.connect(api_key="k", base_url=server.url, timeout=1.0) as client,
+        model_client.connect_account(api_key="k", base_url=server.url, timeout=1.0) as client,
         pytest.raises(WriterTryLater) as failure,
     ):
         WRITER.brief(SOURCE, client=client)
@@ -931,7 +931,7 @@ def test_second_call_over_the_same_connection_has_a_limit_too(server: MessagesSe
         dataclasses.replace(found(VOTE), drip_seconds=0.1),
     ]
 
-    with model_client.connect(api_key="k", base_url=server.url, timeout=1.0) as client:
+    with model_client.connect_account(api_key="k", base_url=server.url, timeout=1.0) as client:
         assert len(WRITER.brief(SOURCE, client=client).brief.facts) == 1
         started = time.monotonic()
         with pytest.raises(WriterTryLater) as failure:
@@ -946,7 +946,7 @@ def test_time_of_one_call_is_not_counted_against_the_next(server: MessagesServer
     slow = dataclasses.replace(found(VOTE), seconds=1.6, keeps_open=True)
     server.script = [slow, slow]
 
-    with model_client.connect(api_key="k", base_url=server.url, timeout=3.0) as client:
+    with model_client.connect_account(api_key="k", base_url=server.url, timeout=3.0) as client:
         answers = [WRITER.brief(SOURCE, client=client) for _ in range(2)]
 
     assert [outcomes(answer.calls) for answer in answers] == [["answered"], ["answered"]]
@@ -1018,7 +1018,7 @@ def test_nobody_listens(client: model_client.AccountClient) -> None:
     with MessagesServer() as gone:
         url = gone.url
     with (
-        model_client.connect(api_key="k", base_url=url) as lonely,
+        model_client.connect_account(api_key="k", base_url=url) as lonely,
         pytest.raises(WriterTryLater) as failure,
     ):
         WRITER.brief(SOURCE, client=lonely)
@@ -1090,7 +1090,7 @@ def test_each_call_is_told_as_soon_as_it_is_known(server: MessagesServer) -> Non
     server.script = [ok("no json"), error(500, "api_error")]
 
     with (
-        model_client.connect(api_key="k", base_url=server.url, after_call=told.append) as client,
+        model_client.connect_account(api_key="k", base_url=server.url, after_call=told.append) as client,
         pytest.raises(WriterTryLater) as failure,
     ):
         draft(client)
@@ -1119,7 +1119,7 @@ def test_a_cap_stops_the_next_call_and_keeps_the_account(
     server.script = [ok("no json"), written(GOOD)]
 
     with (
-        model_client.connect(api_key="k", base_url=server.url, before_call=before) as client,
+        model_client.connect_account(api_key="k", base_url=server.url, before_call=before) as client,
         pytest.raises(type(stop)) as failure,
     ):
         draft(client)
@@ -1137,7 +1137,7 @@ def test_a_cap_stops_the_next_call_and_keeps_the_account(
 @pytest.mark.parametrize("key", ["", "  "])
 def test_no_key_is_told_before_anything_is_asked(key: str) -> None:
     with pytest.raises(NeedsReconnect) as failure:
-        model_client.connect(api_key=key)
+        model_client.connect_account(api_key=key)
 
     assert failure.value.code == "model_key_missing"
 
@@ -1150,7 +1150,7 @@ def test_writer_without_a_client_says_that_the_key_is_missing() -> None:
 
 
 def test_key_is_not_shown_by_a_client() -> None:
-    assert "secret-key" not in repr(model_client.connect(api_key="secret-key"))
+    assert "secret-key" not in repr(model_client.connect_account(api_key="secret-key"))
 
 
 def test_base_url_of_the_environment_holds(server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1158,7 +1158,7 @@ def test_base_url_of_the_environment_holds(server: MessagesServer, monkeypatch: 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-environment")
     server.script = [found(VOTE)]
 
-    with model_client.connect(api_key="key-of-ann") as client:
+    with model_client.connect_account(api_key="key-of-ann") as client:
         WRITER.brief(SOURCE, client=client)
 
     assert server.requests[0].headers["authorization"] == "Bearer key-of-ann"
@@ -1168,7 +1168,7 @@ def test_other_models_and_no_effort_can_be_chosen(server: MessagesServer) -> Non
     server.script = [found(VOTE), written(GOOD)]
     choice = ModelChoice(brief="claude-haiku-5-5", draft="claude-sonnet-5-5", effort="")
 
-    with model_client.connect(api_key="k", base_url=server.url, choice=choice) as client:
+    with model_client.connect_account(api_key="k", base_url=server.url, choice=choice) as client:
         WRITER.brief(SOURCE, client=client)
         draft(client)
 

@@ -312,7 +312,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def client(server):
-    with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=30) as connected:
+    with model_client.connect_account(api_key="key-of-ann", base_url=server.url, timeout=30) as connected:
         yield connected
 
 

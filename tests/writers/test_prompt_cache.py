@@ -53,7 +53,7 @@ def server():
 
 @pytest.fixture
 def client(server):
-    with model_client.connect(api_key="key", base_url=server.url, timeout=20) as connected:
+    with model_client.connect_account(api_key="key", base_url=server.url, timeout=20) as connected:
         yield connected
 
 

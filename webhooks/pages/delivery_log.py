@@ -192,7 +192,7 @@ def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
             "took": labels.took(attempt.duration_ms),
             "next": labels.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
             # A receiver may repeat what it was sent.
-            "answer": logs.redacted(attempt.response_body),
+            "answer": logs.redact(attempt.response_body),
         }
         for attempt in made[:_ATTEMPTS_SHOWN]
     ]
@@ -265,7 +265,7 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
 @page("manage", methods=("POST",))
 def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
-    if form_recovery.is_first(request):
+    if form_recovery.is_first_sending(request):
         with report_errors(request):
             endpoints.resend(delivery, actor=place.user.email)
             messages.success(request, _("Resending."))

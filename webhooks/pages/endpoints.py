@@ -51,7 +51,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
 def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AddEndpointForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("webhooks"))
         with report_errors(request, form):
             added = endpoints.add(
@@ -64,7 +64,7 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
                 is_tried=True,
                 actor=place.user.email,
             )
-            shown_once.keep(request, encode("whe", added.endpoint.pk), added.secret)
+            shown_once.keep_secret(request, encode("whe", added.endpoint.pk), added.secret)
             sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
             return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
     return render(request, "pages/webhooks/add.html", {"form": form})
@@ -84,7 +84,7 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         "name": labels.name_of(endpoint),
         "outcome": outcome,
         # A HEAD shows nothing, so it must not use the one showing up.
-        "secret": shown_once.take(request, encode("whe", whe)) if request.method == "GET" else None,
+        "secret": shown_once.take_secret(request, encode("whe", whe)) if request.method == "GET" else None,
     }
     return render(request, "pages/webhooks/secret.html", context)
 
@@ -130,11 +130,11 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     endpoint = find_endpoint(place, whe)
     form = form_recovery.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("webhook_secret", whe=whe))
         with report_errors(request, form):
             secret = endpoints.rotate_secret(endpoint, form.span(), actor=place.user.email)
-            shown_once.keep(request, encode("whe", whe), secret)
+            shown_once.keep_secret(request, encode("whe", whe), secret)
             messages.success(request, _("Secret rotated."))
             return redirect(place.address("webhook_secret", whe=whe))
     context = {
@@ -175,7 +175,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 @page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    if not form_recovery.is_first(request):
+    if not form_recovery.is_first_sending(request):
         return redirect(place.address("webhook", whe=whe))
     with report_errors(request):
         sent = endpoints.send_test(endpoint, actor=place.user.email)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.auto_refresh import asks_for_part, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from webhooks import limits, recovery
@@ -42,7 +42,7 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
         request, RecoverForm, initial=_beginning(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("webhook", whe=whe))
         with report_errors(request, form):
             recovery.start(
@@ -78,7 +78,7 @@ def progress_part(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | st
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTERWARDS:
         newest = None
     if newest is None:
-        return HttpResponse(status=204) if asks_for(request, "recovery") else ""
+        return HttpResponse(status=204) if asks_for_part(request, "recovery") else ""
     context = {"endpoint": endpoint, "recovery": newest}
     is_running = newest.status == RecoveryStatus.RUNNING
     return look_again(

@@ -67,7 +67,7 @@ def _issue(
     **_others: Any,
 ) -> tuple[Workspace, tokens.Minted]:
     with transaction.atomic():
-        found = workspaces.find(workspace)
+        found = workspaces.find_workspace(workspace)
         if found is None:
             if not create or workspace.startswith("ws_"):
                 message = f"There is no workspace {workspace}. Add --create and its name to create one."

@@ -23,13 +23,15 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            workspace = workspaces.find(options["workspace"])
+            workspace = workspaces.find_workspace(options["workspace"])
         except AppError as error:
             raise CommandError(str(error)) from error
         if workspace is None:
             message = f"There is no workspace {options['workspace']}."
             raise CommandError(message)
-        if not samples.remove(workspace, actor=_ACTOR) and not samples.is_removing(workspace):
+        if not samples.request_samples_removal(workspace, actor=_ACTOR) and not samples.is_removing(
+            workspace
+        ):
             self.stdout.write(f"{workspace.name} holds no sample data.")
             return
         while samples.remove_some_of(workspace):

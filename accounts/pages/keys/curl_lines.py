@@ -27,7 +27,7 @@ class Example:
     line: str
 
 
-def examples(token: ApiToken, key: str = "$API_KEY") -> list[Example]:
+def curl_examples(token: ApiToken, key: str = "$API_KEY") -> list[Example]:
     """The lines that this key's scopes allow. `key` is the key to put in, or a variable of the shell."""
     head = f'-H "Authorization: Bearer {key}"'
     found = [

@@ -64,12 +64,12 @@ class Key:
         return str(next(labels, ""))
 
 
-def live(place: Place, now: datetime) -> list[Key]:
+def live_keys(place: Place, now: datetime) -> list[Key]:
     """The keys that work, the newest first."""
     return _keys(_rows(place).filter(_is_live(now)), now)
 
 
-def ended(place: Place, now: datetime) -> list[Key]:
+def ended_keys(place: Place, now: datetime) -> list[Key]:
     """Up to `ENDED_SHOWN` keys that no longer work, the newest first."""
     return _keys(_rows(place).exclude(_is_live(now))[:ENDED_SHOWN], now)
 
@@ -79,7 +79,7 @@ def count_ended(place: Place, now: datetime) -> int:
     return ApiToken.objects.of(place.workspace).exclude(_is_live(now)).count()
 
 
-def find(place: Place, token_id: UUID) -> Key:
+def find_key(place: Place, token_id: UUID) -> Key:
     """Raises `Http404` where the workspace has no such key."""
     token = get_object_or_404(_rows(place), pk=token_id)
     return _keys([token], utc_now())[0]

@@ -34,8 +34,8 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
     is_with_ended = request.GET.get("ended") == "1"
     ended = rows.count_ended(place, now)
     context = {
-        "keys": rows.live(place, now),
-        "ended": rows.ended(place, now) if is_with_ended else [],
+        "keys": rows.live_keys(place, now),
+        "ended": rows.ended_keys(place, now) if is_with_ended else [],
         "ended_count": ended,
         "is_with_ended": is_with_ended,
         "ended_shown": rows.ENDED_SHOWN,
@@ -45,15 +45,15 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    found = rows.find(place, token_id)
-    context = {"key": found, "examples": curl_lines.examples(found.token) if found.is_live else []}
+    found = rows.find_key(place, token_id)
+    context = {"key": found, "examples": curl_lines.curl_examples(found.token) if found.is_live else []}
     return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
 
 
 @page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """A part of a key's page, asked for again and again; 204 while there is nothing that the page doesn't show."""
-    found = rows.find(place, token_id)
+    found = rows.find_key(place, token_id)
     context = _requests(found)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -62,7 +62,7 @@ def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 def _requests(found: rows.Key) -> dict[str, Any]:
     """The template's `requests`, None where they can't be read, and `seen`, a digest of them."""
-    requests = recent_requests.of(found.token.pk)
+    requests = recent_requests.recent_requests_of(found.token.pk)
     seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
     return {"requests": requests, "seen": seen}
 
@@ -72,7 +72,7 @@ def _requests(found: rows.Key) -> dict[str, Any]:
 def create(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, KeyForm, timezone=place.workspace.timezone)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return _as_the_first_time(request, place)
         with report_errors(request, form):
             minted = tokens.mint(
@@ -90,10 +90,10 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = rows.find(place, token_id)
+    key = rows.find_key(place, token_id)
     form = form_recovery.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return _as_the_first_time(request, place)
         with report_errors(request, form):
             minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
@@ -105,25 +105,25 @@ def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 @never_cache
 def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """The text of a new key, once; opened again, the page says that it is gone and what to do."""
-    key = rows.find(place, token_id)
+    key = rows.find_key(place, token_id)
     # A HEAD shows nothing, so it must not use up the one time.
-    text = shown_once.take(request, tokens.public_id(key.token)) if request.method == "GET" else None
+    text = shown_once.take_secret(request, tokens.public_id(key.token)) if request.method == "GET" else None
     context = {
         "key": key,
         "secret": text,
-        "examples": curl_lines.examples(key.token, text) if text and key.is_live else [],
+        "examples": curl_lines.curl_examples(key.token, text) if text and key.is_live else [],
         "replaced": key.token.rotated_from,
     }
     return render(request, "pages/keys/secret.html", context)
 
 
 def _show(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
-    shown_once.keep(request, tokens.public_id(minted.token), minted.secret)
+    shown_once.keep_secret(request, tokens.public_id(minted.token), minted.secret)
     return redirect(place.address("key_secret", token_id=minted.token.pk))
 
 
 def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
-    made = shown_once.repeated(request)
+    made = shown_once.secret_of_first_sending(request)
     token_id = decode("tok", made) if made else None
     if token_id is not None:
         return redirect(place.address("key_secret", token_id=token_id))
@@ -133,7 +133,7 @@ def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = rows.find(place, token_id)
+    key = rows.find_key(place, token_id)
     if request.method != "POST":
         return render(request, "pages/keys/revoke.html", {"key": key})
     if key.token.revoked_at is None:
@@ -148,7 +148,7 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 @page("manage", methods=("POST",))
 @fresh_log_in_required
 def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    key = rows.find(place, token_id)
+    key = rows.find_key(place, token_id)
     with report_errors(request):
         tokens.unrevoke(key.token, place.user)
         messages.success(request, _("%(name)s works again.") % {"name": key.token.name})
@@ -158,7 +158,7 @@ def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 @page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method != "POST":
-        return render(request, "pages/keys/revoke_all.html", {"keys": rows.live(place, utc_now())})
+        return render(request, "pages/keys/revoke_all.html", {"keys": rows.live_keys(place, utc_now())})
     revoked = tokens.revoke_all(place.workspace, place.user)
     if revoked:
         text = ngettext(

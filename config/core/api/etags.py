@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rest_framework.response import Response
 
-from config.core.api.jsonio import Dumped, dump
+from config.core.api.jsonio import DumpedJson, dump
 from config.core.states import Overtaken
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def strong_tag(version: int, *also: object) -> str:
 
 
 def weak_tag(body: Any) -> str:
-    content = body if isinstance(body, Dumped) else dump(body)
+    content = body if isinstance(body, DumpedJson) else dump(body)
     return f'W/"{hashlib.sha256(content).hexdigest()[:24]}"'
 
 

@@ -43,12 +43,12 @@ class JsonRenderer(BaseRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         del accepted_media_type, renderer_context
-        if isinstance(data, Dumped):
+        if isinstance(data, DumpedJson):
             return data
         return b"" if data is None else dump(data)
 
 
-class Dumped(bytes):
+class DumpedJson(bytes):
     """The JSON of an answer whose entity tag was made of it: it isn't written twice."""
 
 
@@ -229,7 +229,7 @@ def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpR
     if isinstance(exception, AppError | OperationalError | InterfaceError):
         return exception_response(exception)
     if isinstance(exception, serializers.ValidationError):
-        return error_response("invalid_request", tuple(flattened(exception.detail)))
+        return error_response("invalid_request", tuple(flatten_errors(exception.detail)))
     if isinstance(exception, Http404 | exceptions.NotFound):
         return error_response("not_found")
     if isinstance(exception, exceptions.MethodNotAllowed):
@@ -245,19 +245,19 @@ def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpR
     return exception_response(exception)
 
 
-def flattened(detail: Any, path: str = "") -> Iterable[Detail]:
+def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
     """DRF's nested errors as a flat list; lists of serializers come as a dict keyed by index."""
     if isinstance(detail, dict):
         for key, member in detail.items():
             if key == "non_field_errors":
-                yield from flattened(member, path)
+                yield from flatten_errors(member, path)
             elif isinstance(key, int):
-                yield from flattened(member, f"{path}[{key}]")
+                yield from flatten_errors(member, f"{path}[{key}]")
             else:
-                yield from flattened(member, f"{path}.{key}".lstrip("."))
+                yield from flatten_errors(member, f"{path}.{key}".lstrip("."))
     elif isinstance(detail, list):
         for member in detail:
-            yield from flattened(member, path)
+            yield from flatten_errors(member, path)
     else:
         yield Detail(path or None, getattr(detail, "code", "invalid"), str(detail))
 

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from config.core import limits
 from config.core.api.etags import respond_with_tag, weak_tag
-from config.core.api.jsonio import Dumped, dump
+from config.core.api.jsonio import DumpedJson, dump
 from config.core.api.query_params import Parameter, choice
 from config.core.errors import AppError
 
@@ -63,7 +63,7 @@ class Page:
 
     def respond(self, request: Request, data: list[Any]) -> Response:
         headers = {"Link": f'<{self.next_link}>; rel="next"'} if self.next_link else {}
-        body = Dumped(dump({"data": data, "has_more": self.has_more, "next_cursor": self.next_cursor}))
+        body = DumpedJson(dump({"data": data, "has_more": self.has_more, "next_cursor": self.next_cursor}))
         return respond_with_tag(request, body, tag=weak_tag(body), headers=headers)
 
 

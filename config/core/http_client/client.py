@@ -27,9 +27,9 @@ from config.core.http_client.errors import (
 from config.core.http_client.guard import Deadline, Policy, open_socket, read_host
 from config.core.http_client.messages import (
     DEFAULT_PORTS,
-    Answer,
     Headers,
     Options,
+    RawResponse,
     Request,
     Response,
     Target,
@@ -65,7 +65,7 @@ class _Unanswered(Exception):
 class Client:
     """An HTTP/1.1 client for addresses that somebody else chose. Thread-safe.
 
-    Each request makes its own connection, whose address is judged then, but for those with `keep`. There are no
+    Each request makes its own connection, whose address is judged then, but for those with `keep_alive`. There are no
     cookies, no proxies or credentials from the environment, no retries. `tls` replaces the usual trust store.
     """
 
@@ -99,7 +99,7 @@ class Client:
         max_redirects: int = 0,
         https_only: bool = False,
         truncate: bool = False,
-        keep: bool = False,
+        keep_alive: bool = False,
     ) -> Response:
         """Send a request and return the response, whatever its status.
 
@@ -107,7 +107,7 @@ class Client:
         bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
         0 a redirect is returned like any other response. The `json` value None means no body.
 
-        With `keep` the connection stays open for the next request to the same place, for seconds (`pool.py`). Where a
+        With `keep_alive` the connection stays open for the next request to the same place, for seconds (`pool.py`). Where a
         kept one breaks before any byte of an answer, the request is sent once more on a new one: only for requests
         that may arrive twice.
 
@@ -115,7 +115,13 @@ class Client:
         combination of bodies that can't be sent.
         """
         limits = TransferLimits(
-            Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
+            Deadline.after(timeout),
+            connect_timeout,
+            max_bytes,
+            max_redirects,
+            https_only,
+            truncate,
+            keep_alive,
         )
         content, content_type = _encode_body(body, json, form)
         request = Request(
@@ -142,7 +148,7 @@ class Client:
                     raise TooManyRedirects(message)
                 target = self._read_url(location, limits, base=request.target.url)
                 redirects.append((answer.status, target.url))
-                request = request.follow(answer.status, target)
+                request = request.after_redirect(answer.status, target)
         except OutboundError as error:
             # A failure at a later hop doesn't undo the request that the first server has answered.
             error.may_have_reached = error.may_have_reached or is_answered
@@ -188,8 +194,8 @@ class Client:
             path,
         )
 
-    def _exchange(self, request: Request, limits: TransferLimits) -> Answer:
-        kept = self._kept.take(request.target.origin) if limits.keep else None
+    def _exchange(self, request: Request, limits: TransferLimits) -> RawResponse:
+        kept = self._kept.take(request.target.origin) if limits.keep_alive else None
         if kept is not None:
             try:
                 return self._exchange_on(kept.socket, request, limits, opened_at=kept.opened_at)
@@ -204,21 +210,21 @@ class Client:
 
     def _exchange_on(
         self, sock: socket.socket, request: Request, limits: TransferLimits, *, opened_at: float
-    ) -> Answer:
+    ) -> RawResponse:
         """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
         is_kept = False
         wire = DeadlineSocket(sock, limits.deadline)
         host = request.target.host.bare
         # From here on a failure says nothing about what the server has received.
         try:
-            wire.send(request.to_bytes(keep=limits.keep))
+            wire.send(request.to_bytes(keep_alive=limits.keep_alive))
             response = wire.receive_head(request.method)
-            answer = Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
+            answer = RawResponse(response.status, Headers(response.getheaders()), b"", truncated=False)
             if _find_redirect(answer, limits) is not None:
                 return answer
             will_close = response.will_close
             body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
-            if limits.keep and not will_close and response.isclosed():
+            if limits.keep_alive and not will_close and response.isclosed():
                 self._kept.put(request.target.origin, sock, opened_at=opened_at)
                 is_kept = True
             return replace(answer, body=body, truncated=truncated)
@@ -274,7 +280,7 @@ def _make_tls_context() -> ssl.SSLContext:
     return context
 
 
-def _find_redirect(answer: Answer, limits: TransferLimits) -> str | None:
+def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
     if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.

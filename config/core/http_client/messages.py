@@ -74,7 +74,7 @@ class Options(TypedDict, total=False):
     max_redirects: int
     https_only: bool
     truncate: bool
-    keep: bool
+    keep_alive: bool
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,17 @@ class Request:
     headers: dict[str, str]
     body: bytes | None
 
-    def to_bytes(self, *, keep: bool) -> bytes:
+    def to_bytes(self, *, keep_alive: bool) -> bytes:
         lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(self.body or b'')}")
-        if not keep:
+        if not keep_alive:
             lines.append("Connection: close")
         lines += ["", ""]
         return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
 
-    def follow(self, status: int, target: Target) -> Request:
+    def after_redirect(self, status: int, target: Target) -> Request:
         """Return the request that a browser would make next."""
         headers = self.headers
         if target.origin != self.target.origin:
@@ -137,11 +137,11 @@ class TransferLimits:
     max_redirects: int
     https_only: bool
     truncate: bool
-    keep: bool
+    keep_alive: bool
 
 
 @dataclass(frozen=True)
-class Answer:
+class RawResponse:
     status: int
     headers: Headers
     body: bytes

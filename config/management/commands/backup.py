@@ -34,7 +34,7 @@ class Command(BaseCommand):
         keep: int | None = options["keep"]
         try:
             self._write(given.absolute(), keep)
-        except (backup_archive.Unusable, OSError) as error:
+        except (backup_archive.UnusableBackup, OSError) as error:
             raise CommandError(str(error)) from error
 
     def _write(self, given: Path, keep: int | None) -> None:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         if keep is not None and (keep < 1 or not is_folder):
             message = "--keep needs a folder that is there, and a number of at least 1."
             raise CommandError(message)
-        path = backup.named_now(given) if is_folder else given
+        path = backup.next_backup_path(given) if is_folder else given
         backup.back_up(path)
         size = path.stat().st_size
         self.stdout.write(f"{path} ({size} bytes). Keep FIELD_KEYS and SECRET_KEY apart from it.")

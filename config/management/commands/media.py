@@ -48,8 +48,8 @@ class Command(BaseCommand):
         self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
     def _tell(self) -> None:
-        found = media_root_id.standing()
-        stopped = media_sweep.stopped()
+        found = media_root_id.compare_folder()
+        stopped = media_sweep.why_stopped()
         resting = [one for one in files.trash().rglob("*") if one.is_file()]
         if found.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             done = restore.restore(options["path"].absolute(), wipe=options["wipe"])
-        except (backup_archive.Unusable, OSError) as error:
+        except (backup_archive.UnusableBackup, OSError) as error:
             raise CommandError(str(error)) from error
         lines = [
             f"Restored as it was at {done.made_at}.",

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         if not self._check() or not is_whole:
             raise SystemExit(1)
 
-    def _more(self, one: rotate_keys.Turned) -> str:
+    def _more(self, one: rotate_keys.RotatedColumn) -> str:
         overtaken = f", {one.overtaken} written by others meanwhile" if one.overtaken else ""
         return overtaken + (f", {one.shut} that no key opens" if one.shut else "")
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         newest = rotate_keys.newest_key()
         known = {str(pair).partition(":")[0] for pair in settings.FIELD_KEYS}
         total: Counter[str] = Counter()
-        for column, counts in rotate_keys.counted().items():
+        for column, counts in rotate_keys.count_by_key().items():
             total.update(counts)
             for key, count in sorted(counts.items()):
                 if key != newest:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from pipeline.publish import Wish
+    from pipeline.publish import PublishWish
     from pipeline.review import explanation
 
 
@@ -51,7 +51,7 @@ COLUMNS: Final[Mapping[str, str]] = {
 }
 
 
-def notes_on(wish: Wish) -> list[dict[str, str]]:
+def notes_on(wish: PublishWish) -> list[dict[str, str]]:
     """What became of the wish on its way, such as a time that the clocks skip."""
     moved = shift_of(wish.clock) if wish.clock is not None else ""
     return [{"code": "time_moved", "message": moved}] if moved else []

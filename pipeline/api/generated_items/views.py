@@ -44,7 +44,7 @@ from pipeline.api.inputs.generated_items import (
 from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import acceptance, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_telling
-from pipeline.publish import Wish
+from pipeline.publish import PublishWish
 from pipeline.review import decisions, explanation, regenerate
 
 if TYPE_CHECKING:
@@ -293,14 +293,14 @@ class GeneratedItemView(PipelineResource):
         shown = serialize_explanation(row, explanation.explain(row, now=utc_now()))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
-    def _wish(self, given: dict[str, Any], now: Any) -> Wish:
+    def _wish(self, given: dict[str, Any], now: Any) -> PublishWish:
         overrides = given.get("overrides", {})
         for key, override in overrides.items():
             if "publish_at" in override:
                 refuse_unless_schedulable(override["publish_at"], now, f"overrides.{key}.publish_at")
         zone = self.caller.workspace.timezone
         publish_at, clock = moment_asked_for(given, workspace_zone=zone, now=now)
-        return Wish(
+        return PublishWish(
             outlets=given.get("outlets"),
             publish_at=publish_at,
             clock=clock,

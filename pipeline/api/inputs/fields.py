@@ -24,7 +24,7 @@ from pipeline.engines.base import Engine
 SOURCE_TYPES: Final = plugins.kinds("sources")
 
 
-def whole_number(most: int, least: int = 1, **kwargs: Any) -> StrictIntegerField:
+def whole_number_field(most: int, least: int = 1, **kwargs: Any) -> StrictIntegerField:
     return StrictIntegerField(min_value=least, max_value=most, **kwargs)
 
 
@@ -171,7 +171,7 @@ class JsonObjectField(serializers.Field[Any, Any, Any, Any]):
 OpenObjectField = extend_schema_field({"type": "object", "additionalProperties": True})(JsonObjectField)
 
 
-def outlet_ids(**kwargs: Any) -> BoundedListField:
+def outlet_ids_field(**kwargs: Any) -> BoundedListField:
     return BoundedListField(
         child=PublicIdTextField("out"),
         max_length=limits.OUTLETS_PER_ITEM,
@@ -180,7 +180,7 @@ def outlet_ids(**kwargs: Any) -> BoundedListField:
     )
 
 
-def persona_id(**kwargs: Any) -> PublicIdField:
+def persona_id_field(**kwargs: Any) -> PublicIdField:
     message = "Give the id of a persona, per_ and 26 characters: GET /v1/personas lists them, POST /v1/personas makes one."
     return PublicIdField("per", required=False, error_messages={"invalid_id": message}, **kwargs)
 

@@ -23,8 +23,8 @@ from pipeline.api.inputs.fields import (
     OpenObjectField,
     PatternField,
     WebAddressField,
-    outlet_ids,
-    whole_number,
+    outlet_ids_field,
+    whole_number_field,
 )
 from pipeline.models import GapChoice, LatePolicy, OverlapChoice
 from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
@@ -79,7 +79,7 @@ class GeneratedItemChanges(StrictSerializer):
     title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
     body = StrictCharField(max_length=limits.BODY_CHARACTERS, required=False)
     content = OpenObjectField(most_bytes=core_limits.BODY_BYTES, required=False, help_text="Typed by bucket.")
-    outlets = outlet_ids(required=False)
+    outlets = outlet_ids_field(required=False)
     overrides = OverridesField(child=OutletOverride(), required=False)
     assets = BoundedListField(child=AssetChanges(), max_length=50, required=False)
 
@@ -129,7 +129,7 @@ class PublishInput(StrictSerializer):
         },
     }
 
-    outlets = outlet_ids(required=False, allow_empty=False, help_text="Instead of the item's.")
+    outlets = outlet_ids_field(required=False, allow_empty=False, help_text="Instead of the item's.")
     publish_at = MomentField(
         required=False,
         error_messages={
@@ -160,7 +160,7 @@ class PublishInput(StrictSerializer):
     late_policy = StrictChoiceField(
         choices=LatePolicy.values, required=False, help_text="Default: the workspace's, with its minutes."
     )
-    max_lateness_minutes = whole_number(
+    max_lateness_minutes = whole_number_field(
         LATENESS_MINUTES_MOST, required=False, help_text=f"Default: {LATENESS_MINUTES}."
     )
     dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")

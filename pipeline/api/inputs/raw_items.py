@@ -21,8 +21,8 @@ from pipeline.api.inputs.fields import (
     PatternField,
     PublicIdTextField,
     WebAddressField,
-    persona_id,
-    whole_number,
+    persona_id_field,
+    whole_number_field,
 )
 from pipeline.models import BodyFormat
 
@@ -111,8 +111,8 @@ class RawItemInput(StrictSerializer):
         help_text="Labels, not documents; comes back as it was.",
     )
     engines = EngineNamesField(required=False, help_text="Default: the source's, else the workspace's.")
-    variants = whole_number(limits.VARIANTS, required=False, help_text="Default: the source's.")
-    persona = persona_id()
+    variants = whole_number_field(limits.VARIANTS, required=False, help_text="Default: the source's.")
+    persona = persona_id_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if any(attrs.get(name) for name in ("title", "body", "media")):

@@ -20,9 +20,9 @@ from pipeline.api.inputs.fields import (
     EngineNamesField,
     FirstPollField,
     OpenObjectField,
-    outlet_ids,
-    persona_id,
-    whole_number,
+    outlet_ids_field,
+    persona_id_field,
+    whole_number_field,
 )
 from pipeline.ingest import collect
 from pipeline.sources.base import Source as SourceKind
@@ -59,12 +59,12 @@ class SourceInput(StrictSerializer):
         required=False,
         help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
     )
-    variants = whole_number(limits.VARIANTS, required=False)
-    persona = persona_id(allow_null=True, help_text="Who speaks; null: the workspace's.")
-    outlets = outlet_ids(
+    variants = whole_number_field(limits.VARIANTS, required=False)
+    persona = persona_id_field(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    outlets = outlet_ids_field(
         required=False, help_text="Where its items go by default, in order; empty: the workspace's."
     )
-    poll_interval_minutes = whole_number(
+    poll_interval_minutes = whole_number_field(
         60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
     )
     autopilot = StrictBooleanField(
@@ -76,10 +76,10 @@ class SourceInput(StrictSerializer):
         allow_null=True,
         help_text=f"How many entries of the first poll are worked on; null: the newest {limits.FIRST_POLL_NEWEST}.",
     )
-    max_age_days = whole_number(
+    max_age_days = whole_number_field(
         3650, required=False, allow_null=True, help_text="Older entries are kept as skipped."
     )
-    max_burst = whole_number(
+    max_burst = whole_number_field(
         limits.FEED_ENTRIES,
         required=False,
         allow_null=True,
@@ -153,12 +153,12 @@ class SourceChanges(StrictSerializer):
         required=False,
         help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
     )
-    variants = whole_number(limits.VARIANTS, required=False)
-    persona = persona_id(allow_null=True, help_text="Who speaks; null: the workspace's.")
-    outlets = outlet_ids(
+    variants = whole_number_field(limits.VARIANTS, required=False)
+    persona = persona_id_field(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    outlets = outlet_ids_field(
         required=False, help_text="Where its items go by default, in order; empty: the workspace's."
     )
-    poll_interval_minutes = whole_number(
+    poll_interval_minutes = whole_number_field(
         60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
     )
     autopilot = StrictBooleanField(
@@ -170,10 +170,10 @@ class SourceChanges(StrictSerializer):
         allow_null=True,
         help_text=f"How many entries of the first poll are worked on; null: the newest {limits.FIRST_POLL_NEWEST}.",
     )
-    max_age_days = whole_number(
+    max_age_days = whole_number_field(
         3650, required=False, allow_null=True, help_text="Older entries are kept as skipped."
     )
-    max_burst = whole_number(
+    max_burst = whole_number_field(
         limits.FEED_ENTRIES,
         required=False,
         allow_null=True,

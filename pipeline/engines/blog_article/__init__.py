@@ -31,11 +31,11 @@ from pipeline.engines.blog_article.draft import (
     META_LEAST,
     META_MOST,
     TITLE_CHARACTERS,
+    draft_excerpts,
     draft_of_article,
-    excerpts,
 )
-from pipeline.engines.blog_article.hero_picture import SIZE, hero
-from pipeline.engines.blog_article.markdown import ArticleSection, compose, phrases, take_apart
+from pipeline.engines.blog_article.hero_picture import SIZE, plan_hero_picture
+from pipeline.engines.blog_article.markdown import ArticleSection, compose_body, parse_article, phrases_in
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
@@ -100,10 +100,10 @@ class BlogArticle(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Excerpts, the best sentences in the first."""
         del seed
-        return excerpts(brief, persona, variants)
+        return draft_excerpts(brief, persona, variants)
 
     def labels(self, language: str) -> tuple[str, ...]:
-        said = phrases(language)
+        said = phrases_in(language)
         # Some languages say where before, some after.
         parts = (*said.excerpt.split("{source}"), *said.read_on.split("{place}"))
         return tuple(words for part in parts if says_anything(words := part.strip()))
@@ -111,7 +111,7 @@ class BlogArticle(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        taken = take_apart(draft.body, draft.language)
+        taken = parse_article(draft.body, draft.language)
         description = str(draft.content.get("meta_description", ""))
         words = f"{draft.title}\n|\n{description}\n|\n{taken.words}"
         # What Markdown shows and what it hides: the words as they are written hold the addresses.
@@ -170,7 +170,7 @@ class BlogArticle(Engine):
             for one in answer["sections"]
         ]
         title = collapse(answer["title"])
-        body = compose(
+        body = compose_body(
             answer["introduction"],
             [point for one in answer["points"] if (point := collapse(one))],
             [one for one in sections if one.heading and one.text],
@@ -203,7 +203,7 @@ class BlogArticle(Engine):
             message = f"The picture of a Blog Article is {SIZE} pixels, not {media.size}."
             raise ValueError(message)
         try:
-            return Layout((hero(draft.title, draft.language, persona, media),))
+            return Layout((plan_hero_picture(draft.title, draft.language, persona, media),))
         except Refused:
             return None
 
@@ -216,7 +216,7 @@ def _source_title(brief: Brief, persona: PersonaCard) -> str:
 
 def _check_hero(draft: Draft, persona: PersonaCard) -> Check:
     try:
-        hero(draft.title, draft.language, persona, AvailableMedia(size=SIZE))
+        plan_hero_picture(draft.title, draft.language, persona, AvailableMedia(size=SIZE))
     except Refused as refused:
         return Check("hero", "warning", f"The article has no picture: {refused.message}")
     return Check("hero", "passed", "The title fits into the article's picture.")

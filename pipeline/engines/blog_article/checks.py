@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import Check, judged
-from pipeline.engines.blog_article.draft import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
-from pipeline.engines.blog_article.markdown import bullets
+from pipeline.engines.base import Check, judge
+from pipeline.engines.blog_article.draft import (
+    META_LEAST,
+    META_MOST,
+    SHARE,
+    TITLE_CHARACTERS,
+    quotable_characters,
+)
+from pipeline.engines.blog_article.markdown import list_entries
 from pipeline.engines.checks.allowed_contacts import list_some, strange_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
@@ -17,7 +23,7 @@ from pipeline.text.prose.verbatim_edits import begins_whole, collapse, count_wor
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
-    from pipeline.engines.blog_article.markdown import Taken
+    from pipeline.engines.blog_article.markdown import ParsedArticle
 
 LEAST_WORDS: Final = 700
 MOST_WORDS: Final = 1_400
@@ -41,13 +47,13 @@ def is_excerpt(draft: Draft) -> bool:
     return draft.content.get("form") == EXCERPT
 
 
-def check_content(draft: Draft, taken: Taken) -> Check:
+def check_content(draft: Draft, taken: ParsedArticle) -> Check:
     faults = None
     if not taken.words.strip():
         faults = "The article is empty."
     elif set(draft.content) != _CONTENT or draft.body_format != "markdown":
         faults = "The article's content isn't that of an article in Markdown."
-    return judged("content", "The article has a text, an address and a description.", faults)
+    return judge("content", "The article has a text, an address and a description.", faults)
 
 
 def check_title(draft: Draft) -> Check:
@@ -57,7 +63,7 @@ def check_title(draft: Draft) -> Check:
         faults = "The article has no title."
     elif length > TITLE_CHARACTERS:
         faults = f"The title has {counted(length, 'character')}; search engines show {TITLE_CHARACTERS}."
-    return judged("title_length", f"The title has {counted(length, 'character')}.", faults)
+    return judge("title_length", f"The title has {counted(length, 'character')}.", faults)
 
 
 def check_slug(draft: Draft) -> Check:
@@ -67,7 +73,7 @@ def check_slug(draft: Draft) -> Check:
         faults = "The title has no letters of which a slug could be made."
     elif slug != slug_of(slug):
         faults = f"The slug “{slug}” has other signs than letters, digits and single hyphens."
-    return judged("slug", "The slug has letters, digits and single hyphens.", faults)
+    return judge("slug", "The slug has letters, digits and single hyphens.", faults)
 
 
 def check_description(draft: Draft) -> Check:
@@ -79,10 +85,10 @@ def check_description(draft: Draft) -> Check:
         faults = (
             f"The meta description has {counted(length, 'character')}; {META_LEAST} to {META_MOST} are shown."
         )
-    return judged("meta_description", f"The meta description has {counted(length, 'character')}.", faults)
+    return judge("meta_description", f"The meta description has {counted(length, 'character')}.", faults)
 
 
-def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
+def check_headings(draft: Draft, taken: ParsedArticle, source: SourceText) -> Check:
     count = len(taken.headings)
     faults = None
     if is_excerpt(draft):
@@ -92,15 +98,15 @@ def check_headings(draft: Draft, taken: Taken, source: SourceText) -> Check:
             faults = f"These headings aren't the source's: {list_some(own)}."
         elif count > MOST_HEADINGS:
             faults = f"The excerpt has {count} headings; {MOST_HEADINGS} are the most."
-        return judged("headings", "The headings are the source's own.", faults)
+        return judge("headings", "The headings are the source's own.", faults)
     if not LEAST_HEADINGS <= count <= MOST_HEADINGS:
         faults = f"The article has {counted(count, 'heading')}; {LEAST_HEADINGS} to {MOST_HEADINGS} guide its readers."
     elif len({fold(one).casefold() for one in taken.headings}) < count:
         faults = "Two headings are the same."
-    return judged("headings", f"The article has {counted(count, 'heading')}.", faults)
+    return judge("headings", f"The article has {counted(count, 'heading')}.", faults)
 
 
-def check_points(draft: Draft, taken: Taken, source: SourceText) -> Check:
+def check_points(draft: Draft, taken: ParsedArticle, source: SourceText) -> Check:
     """Of an excerpt: whether nothing stands in it but the source's sentences, each from its beginning."""
     faults = None
     if is_excerpt(draft):
@@ -112,16 +118,16 @@ def check_points(draft: Draft, taken: Taken, source: SourceText) -> Check:
             faults = _promised_otherwise(foreign)
         elif not draft.claims:
             faults = "The excerpt has no sentence of the source."
-        return judged("points", "Every sentence of the excerpt stands in the source.", faults)
+        return judge("points", "Every sentence of the excerpt stands in the source.", faults)
     if len(taken.points) != POINTS:
         faults = f"It is summed up in {counted(len(taken.points), 'point')}; {POINTS} are read."
-    return judged("points", f"It is summed up in {POINTS} points.", faults)
+    return judge("points", f"It is summed up in {POINTS} points.", faults)
 
 
 def _not_the_sources(draft: Draft, source: SourceText) -> tuple[str, ...]:
     """The sentences that are no claim, and that nobody took whole from the source either."""
     claimed = {collapse(claim.text) for claim in draft.claims}
-    others = [one for one in bullets(draft.body) if one not in claimed]
+    others = [one for one in list_entries(draft.body) if one not in claimed]
     if not others:
         return ()
     whole = {fold(source.text[start:end]) for start, end in split_sentences(source.text)}
@@ -138,7 +144,7 @@ def _promised_otherwise(sentences: tuple[str, ...]) -> str:
     )
 
 
-def check_length(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -> Check:
+def check_length(draft: Draft, taken: ParsedArticle, source: SourceText, brief: Brief) -> Check:
     words = count_words(taken.words)
     if is_excerpt(draft):
         return Check("length", "passed", f"The excerpt has {counted(words, 'word')}.")
@@ -165,15 +171,15 @@ def _fewest_words(length: int, brief: Brief) -> int:
     return LEAST_WORDS if length >= LEAST_WORDS else min(FEWEST_WORDS, length)
 
 
-def check_share(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -> Check:
+def check_share(draft: Draft, taken: ParsedArticle, source: SourceText, brief: Brief) -> Check:
     """How much of the source is quoted: between quotation marks, and of an excerpt all that is the source's."""
     known = fold(source.text)
     if is_excerpt(draft):
         # A sentence that somebody added isn't quoted; `check_points` names it.
         claimed = {collapse(claim.text) for claim in draft.claims}
-        used = {*taken.headings, *bullets(draft.body)}
+        used = {*taken.headings, *list_entries(draft.body)}
         quoted = sum(len(one) for one in used if one in claimed or fold(one) in known)
-        most = quotable(len(source.text))
+        most = quotable_characters(len(source.text))
     else:
         quoted = sum(len(one) for one in set(quotations(taken.words)) if fold(one).rstrip(" .,…") in known)
         most = int(SHARE * len(source.text))
@@ -184,14 +190,14 @@ def check_share(draft: Draft, taken: Taken, source: SourceText, brief: Brief) ->
     passed = "At most a tenth of the source is quoted."
     if quoted > SHARE * len(source.text):
         passed = f"{_percent(quoted, source)} % of a short source is quoted."
-    return judged("quoted_share", passed, faults)
+    return judge("quoted_share", passed, faults)
 
 
 def _percent(characters: int, source: SourceText) -> int:
     return math.ceil(100 * characters / max(len(source.text), 1))
 
 
-def check_sources(draft: Draft, taken: Taken, url: str) -> Check:
+def check_sources(draft: Draft, taken: ParsedArticle, url: str) -> Check:
     faults = None
     wanted = ascii_url(url)
     if wanted:
@@ -203,7 +209,7 @@ def check_sources(draft: Draft, taken: Taken, url: str) -> Check:
         elif not is_excerpt(draft) and len(links) < 2:
             faults = "No sentence of the article leads to the source that it rests on."
     passed = "The article leads to its source." if wanted else "The source has no link."
-    return judged("sources", passed, faults)
+    return judge("sources", passed, faults)
 
 
 def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
@@ -214,4 +220,4 @@ def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
         faults = f"The article has {len(tags)} tags; {MOST_TAGS} are the most."
     elif strange:
         faults = f"These tags say what no fact says: {list_some(strange)}."
-    return judged("tags", f"The article has at most {MOST_TAGS} tags, of words that the facts say.", faults)
+    return judge("tags", f"The article has at most {MOST_TAGS} tags, of words that the facts say.", faults)

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Draft
-from pipeline.engines.blog_article.markdown import BREAK, bullet_list, escaped, linked, phrases, place_of
+from pipeline.engines.blog_article.markdown import (
+    BREAK,
+    bullet_list,
+    escape_markdown,
+    format_link,
+    phrases_in,
+    place_of,
+)
 from pipeline.engines.checks.allowed_contacts import is_allowed, title_of
-from pipeline.engines.shared.source_sentences import angle_of, part_of, spread, standing_alone
+from pipeline.engines.shared.source_sentences import (
+    angle_of,
+    part_of,
+    spread_over_parts,
+    standalone_sentences,
+)
 from pipeline.plugins import Refused
 from pipeline.render.typography.typeset import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
@@ -82,21 +94,21 @@ def draft_of_article(
     )
 
 
-def quotable(characters: int) -> int:
+def quotable_characters(characters: int) -> int:
     """How many characters an excerpt takes of a source at most: a tenth, of a short one up to a third."""
     return int(max(SHARE * characters, min(_SHORT_ROOM, _SHORT_SHARE * characters)))
 
 
-def excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
+def draft_excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
     """At most `variants`, none with a sentence of another. Raises `Refused` where the source has too little."""
-    room = quotable(brief.characters or max((fact.end for fact in brief.facts), default=0))
+    room = quotable_characters(brief.characters or max((fact.end for fact in brief.facts), default=0))
     unfit = {
         one.id for one in brief.headings if not (is_clean(one.text) and is_allowed(one.text, brief, persona))
     }
     # Without its own heading a sentence would come under another's.
     left = tuple(
         one
-        for one in standing_alone(brief, persona, _LONGEST, count=len)
+        for one in standalone_sentences(brief, persona, _LONGEST, count=len)
         if (part := part_of(one.fact, brief)) is None or part.id not in unfit
     )
     drafts: list[Draft] = []
@@ -123,7 +135,7 @@ def _within(left: Sequence[FactSentence], brief: Brief, room: int) -> list[FactS
     taken: list[FactSentence] = []
     parts: set[str] = set()
     used = 0
-    for one in spread(left, brief):
+    for one in spread_over_parts(left, brief):
         if one.leans and len(taken) >= _LEAST_SENTENCES:
             break
         part = part_of(one.fact, brief)
@@ -162,15 +174,19 @@ def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) ->
     name = given if is_clean(given) and slug_of(given) else ""
     title = first_words(name or taken[0].words, TITLE_CHARACTERS)
     url = ascii_url(brief.url)
-    said = phrases(brief.language)
-    source = linked(name or place_of(url), url) if url else _in_marks(escaped(name or title), brief.language)
+    said = phrases_in(brief.language)
+    source = (
+        format_link(name or place_of(url), url)
+        if url
+        else _in_marks(escape_markdown(name or title), brief.language)
+    )
     blocks = [f"*{said.excerpt.format(source=source)}*"]
     for heading, sentences in _by_heading(taken, brief):
         if heading is not None:
-            blocks.append(f"## {escaped(heading.text)}")
-        blocks.append(bullet_list(escaped(one.words) for one in sentences))
+            blocks.append(f"## {escape_markdown(heading.text)}")
+        blocks.append(bullet_list(escape_markdown(one.words) for one in sentences))
     if url:
-        blocks.append(linked(said.read_on.format(place=place_of(url)), url))
+        blocks.append(format_link(said.read_on.format(place=place_of(url)), url))
     body = BREAK.join(blocks)
     return draft_of_article(
         title,

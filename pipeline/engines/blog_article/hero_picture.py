@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.shared.picture_parts import at_leading_edge, brand_colours, face, handle_of
+from pipeline.engines.shared.picture_parts import at_leading_edge, brand_colours, handle_of, lay_out_face
 from pipeline.render import colour
 from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
@@ -36,7 +36,7 @@ _NAME: Final = Style(weight=600, optical=22, line_height=1.2)
 _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
-def hero(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
+def plan_hero_picture(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
     """Raises `MissingGlyphs` or `TextDoesNotFit`."""
     return _Hero(title, language, persona, media).picture()
 
@@ -99,7 +99,7 @@ class _Hero:
         at = self.width - _SIDE - _PORTRAIT if self.is_rtl else _SIDE
         disc = colour.readable(self.accent, self.ground, 1.8)
         on_disc = max((colour.WHITE, colour.BLACK), key=lambda one: colour.contrast(one, disc))
-        items = face(
+        items = lay_out_face(
             self.persona,
             (at, y),
             _PORTRAIT,

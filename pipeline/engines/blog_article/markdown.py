@@ -217,7 +217,7 @@ class ArticleSection:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ParsedArticle:
     """An article taken apart; words are plain."""
 
     headings: tuple[str, ...]
@@ -229,19 +229,19 @@ class Taken:
     has_sources: bool
 
 
-def phrases(language: str) -> Phrases:
+def phrases_in(language: str) -> Phrases:
     """Those of the language, English for one that has none."""
     return for_language(_PHRASES, language) or _PHRASES["en"]
 
 
-def escaped(words: str) -> str:
+def escape_markdown(words: str) -> str:
     """Plain words as Markdown that shows just them."""
     lines = (_escaped_line(line) for line in words.split("\n"))
     return "\n".join(lines)
 
 
-def linked(words: str, url: str) -> str:
-    return f"[{escaped(collapse(words))}]({url.translate(_ADDRESS)})"
+def format_link(words: str, url: str) -> str:
+    return f"[{escape_markdown(collapse(words))}]({url.translate(_ADDRESS)})"
 
 
 def place_of(url: str) -> str:
@@ -253,7 +253,7 @@ def bullet_list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def compose(
+def compose_body(
     introduction: str,
     points: Sequence[str],
     sections: Sequence[ArticleSection],
@@ -263,27 +263,27 @@ def compose(
     language: str,
 ) -> str:
     """The article's body; `source` is title and address. Each section leads to it once, behind what it rests on there."""
-    said = phrases(language)
+    said = phrases_in(language)
     title, url = source
     blocks: list[str] = []
     if introduction.strip():
         blocks.append(_prose(introduction, claims, url, is_opening=True))
     if points:
-        blocks += [f"**{said.in_short}**", bullet_list(escaped(point) for point in points)]
+        blocks += [f"**{said.in_short}**", bullet_list(escape_markdown(point) for point in points)]
     for section in sections:
-        blocks += [f"## {escaped(section.heading)}", _prose(section.text, claims, url)]
+        blocks += [f"## {escape_markdown(section.heading)}", _prose(section.text, claims, url)]
     if url:
-        blocks += [f"## {said.sources}", bullet_list([linked(title or place_of(url), url)])]
+        blocks += [f"## {said.sources}", bullet_list([format_link(title or place_of(url), url)])]
     return BREAK.join(block for block in blocks if block)
 
 
-def take_apart(body: str, language: str) -> Taken:
-    said = phrases(language)
+def parse_article(body: str, language: str) -> ParsedArticle:
+    said = phrases_in(language)
     head, mark, _ = body.rpartition(f"{BREAK}## {said.sources}{BREAK}")
     article = head if mark else body
     opening = article.partition("\n## ")[0]
     short = opening.partition(f"**{said.in_short}**")[2]
-    return Taken(
+    return ParsedArticle(
         headings=tuple(_plain(heading) for heading in _HEADING.findall(article)),
         points=tuple(_plain(item) for item in _ITEM.findall(short)),
         words=plain_text(article, "markdown"),
@@ -291,7 +291,7 @@ def take_apart(body: str, language: str) -> Taken:
     )
 
 
-def bullets(body: str) -> tuple[str, ...]:
+def list_entries(body: str) -> tuple[str, ...]:
     """The words of every entry of a list, as they are read."""
     return tuple(_plain(item) for item in _ITEM.findall(body))
 
@@ -321,13 +321,13 @@ def _prose(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = F
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [collapse(line) for line in block.splitlines() if line.strip()]
         if lines and all(_BULLET.match(line) for line in lines):
-            blocks.append(bullet_list(escaped(_BULLET.sub("", line)) for line in lines))
+            blocks.append(bullet_list(escape_markdown(_BULLET.sub("", line)) for line in lines))
             continue
         paragraph = " ".join(lines)
         spans = [] if is_linked else _spans_of_claims(paragraph, claims)
         short = next((span for span in spans if span[1] - span[0] <= _LONGEST_LINK), None)
         if not spans:
-            blocks.append(escaped(paragraph))
+            blocks.append(escape_markdown(paragraph))
             continue
         if is_opening or short is None:
             blocks.append(_with_place(paragraph, spans[0], url))
@@ -353,8 +353,8 @@ def _spans_of_claims(paragraph: str, claims: Sequence[Claim]) -> list[tuple[int,
 
 def _as_link(paragraph: str, span: tuple[int, int], url: str) -> str:
     start, end = span
-    before = escaped(paragraph[:start])
-    return f"{before}{linked(paragraph[start:end], url)}{_within_line(paragraph[end:])}"
+    before = escape_markdown(paragraph[:start])
+    return f"{before}{format_link(paragraph[start:end], url)}{_within_line(paragraph[end:])}"
 
 
 def _with_place(paragraph: str, span: tuple[int, int], url: str) -> str:
@@ -365,10 +365,10 @@ def _with_place(paragraph: str, span: tuple[int, int], url: str) -> str:
     sentence = paragraph[:end]
     final = _FINAL.search(sentence)
     cut = final.start() if final else len(sentence)
-    place = linked(place_of(url), url)
-    return f"{escaped(sentence[:cut])} ({place}){_within_line(paragraph[cut:])}"
+    place = format_link(place_of(url), url)
+    return f"{escape_markdown(sentence[:cut])} ({place}){_within_line(paragraph[cut:])}"
 
 
 def _within_line(words: str) -> str:
     """Escaped as what doesn't begin a line."""
-    return escaped(f"x{words}")[1:]
+    return escape_markdown(f"x{words}")[1:]

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.carousel.slides import (
     CALL,
     FEWEST,
@@ -333,13 +333,13 @@ def _check_content(
     elif slides and (slides[0].kind != HOOK or (has_call and slides[-1].kind != CALL)):
         fault = "The first slide is the hook and the last one the call."
     ends = "call" if slides and slides[-1].kind == CALL else "last point"
-    return judged("content", f"There is a caption, and {len(slides)} slides from hook to {ends}.", fault)
+    return judge("content", f"There is a caption, and {len(slides)} slides from hook to {ends}.", fault)
 
 
 def _check_words(slides: Sequence[Slide], refused: Refused | None) -> Check:
     fault = refused.message if refused is not None and refused.code == "too_many_words" else None
     most = max((count_words(slide.words) for slide in slides), default=0)
-    return judged("slide_words", f"No slide has more than {most} of {WORDS_MOST} words.", fault)
+    return judge("slide_words", f"No slide has more than {most} of {WORDS_MOST} words.", fault)
 
 
 def _check_body(draft: Draft) -> Check:
@@ -350,7 +350,7 @@ def _check_body(draft: Draft) -> Check:
         if length > most
         else None
     )
-    return judged("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
+    return judge("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:
@@ -359,7 +359,7 @@ def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> 
         draw_slides(slides, persona, AvailableMedia(size=UPRIGHT), language=draft.language)
     except Refused as refused:
         fault = refused.message
-    return judged("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)
+    return judge("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)
 
 
 PLUGIN = Carousel()

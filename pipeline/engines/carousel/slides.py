@@ -10,9 +10,9 @@ from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.engines.shared.picture_parts import (
     SIGNATURE_HEIGHT,
     PictureLayout,
-    face,
     full_tones,
     handle_of,
+    lay_out_face,
     paper_tones,
 )
 from pipeline.plugins import Refused
@@ -302,7 +302,7 @@ class _Page(PictureLayout):
         title, text = self._pair(room, _HOOK, (100, 52), _UNDER_HOOK, (52, LEAST_SIZE))
         height = _FACE + 56 + self._height(title, text)
         y = self._middle(height, self._floor)
-        items: list[Item] = face(
+        items: list[Item] = lay_out_face(
             self.persona,
             (self.leading(_FACE), y),
             _FACE,

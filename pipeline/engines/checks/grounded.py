@@ -90,7 +90,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(member)
 
 
-def without_added(text: str, draft: Draft) -> str:
+def remove_added_words(text: str, draft: Draft) -> str:
     """The text without what the engine put there itself (`Engine.marked`)."""
     stretches = sorted(filter(None, draft.added), key=len, reverse=True)
     numbers = [one for one in stretches if one.isdigit()]
@@ -114,7 +114,7 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
     strange: dict[str, list[str]] = {reason: [] for reason in _SAID}
     for place, part in enumerate(parts, 1):
         # A draft's lines are slides, points and paragraphs: no number goes across.
-        lines = without_added(part, draft).replace("\n", "\n|\n")
+        lines = remove_added_words(part, draft).replace("\n", "\n|\n")
         for one in strange_numbers(lines, known, **told):
             strange[one.reason].append(_placed(one.text, place, parts))
     said = [
@@ -161,7 +161,9 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
         persona.who_you_are,
     )
     strange = strange_names(
-        without_added(words, draft), (*known, *persona.approved_lines, *required), language=draft.language
+        remove_added_words(words, draft),
+        (*known, *persona.approved_lines, *required),
+        language=draft.language,
     )
     if strange:
         return Check(
@@ -243,7 +245,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
     return Check("support", "passed", "Each statement matches its passage in the source.")
 
 
-def unsaid(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
+def unsaid_texts(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
     """Those that no sentence of the source says in the same words, or only by leaving out its "not"."""
     known = [
         fold(source.title),
@@ -267,7 +269,7 @@ def fresh_sentences(texts: Iterable[str], before: Iterable[str], draft: Draft) -
     for text in texts:
         for start, end in split_sentences(text):
             sentence = text[start:end]
-            bare = fold(_TAG.sub(" ", without_links(without_added(sentence, draft)))).strip(_AROUND)
+            bare = fold(_TAG.sub(" ", without_links(remove_added_words(sentence, draft)))).strip(_AROUND)
             if not re.search(r"\w", bare):
                 continue
             if not re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", known):

@@ -63,7 +63,7 @@ SUBJECT_RULES: Final = f"""\
 """
 
 
-def sayable(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
+def sayable_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
     """The fact's sentence as it may stand in a newsletter without an edit but a trimmed "And"; None where it may not."""
     sentence = trim_conjunction(collapse(fact.quote))
     if not is_clean(sentence) or not is_allowed(sentence, brief, persona):
@@ -75,12 +75,14 @@ def claim_of(sentence: str, fact: Fact) -> Claim:
     return Claim(text=sentence, quote=fact.quote, start=fact.start, end=fact.end)
 
 
-def best_first(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
+def rank_sentences(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
     """What may be said, best first: sentences that stand alone; only where there are none, the others.
 
     None that begins with what another sentence said: without it, it says something else.
     """
-    said = [(sentence, fact) for fact in facts if (sentence := sayable(fact, brief, persona)) is not None]
+    said = [
+        (sentence, fact) for fact in facts if (sentence := sayable_sentence(fact, brief, persona)) is not None
+    ]
     alone = [
         pair for pair in said if is_self_contained(pair[0], brief.language) and not _UNNAMED.search(pair[0])
     ]
@@ -101,7 +103,7 @@ def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[s
     whole = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
     cut = ((one, fact) for sentence, fact in sentences for one in clause_cuts(sentence) if _fits(one))
     for words, fact in (*whole, *cut):
-        if not repeats(words, subject):
+        if not repeats_subject(words, subject):
             return words, (claim_of(words, fact),)
     words = ""
     claims: list[Claim] = []
@@ -113,13 +115,13 @@ def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[s
     shown = first_words(words, PREHEADER_MOST)
     # A quotation that stays open would be closed by whatever the inbox shows next.
     shown = shown if is_balanced(shown) else shown.translate(_NO_MARKS)
-    return ("", ()) if repeats(shown, subject) else (shown, tuple(claims))
+    return ("", ()) if repeats_subject(shown, subject) else (shown, tuple(claims))
 
 
 _NO_MARKS: Final = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d()[]'))
 
 
-def repeats(preheader: str, subject: str) -> bool:
+def repeats_subject(preheader: str, subject: str) -> bool:
     """Whether it says nothing but the subject again."""
     return preheader.rstrip(".\u2026").casefold() == subject.rstrip(".\u2026").casefold()
 
@@ -176,7 +178,7 @@ def check_preheader(draft: Draft) -> Check:
             f"The preheader has {counted(len(preheader), 'character')}; it has to be one line of {PREHEADER_LEAST} to "
             f"{PREHEADER_MOST}."
         )
-    elif repeats(preheader, subject):
+    elif repeats_subject(preheader, subject):
         fault = "The preheader only repeats the subject."
     return check_result(
         "preheader", f"The preheader has {PREHEADER_LEAST} to {PREHEADER_MOST} characters.", fault

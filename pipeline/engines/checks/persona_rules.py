@@ -87,7 +87,7 @@ def keeps_rules(words: str, persona: PersonaCard) -> bool:
     return not banned_in(words, persona) and not missing_in(words, persona)
 
 
-def drafted(
+def draft_without_model(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> tuple[Draft, ...]:
     """The engine's drafts without a model.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engines.base import Check, judged
+from pipeline.engines.base import Check, judge
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
@@ -60,17 +60,17 @@ def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
         faults = "The post is empty."
     elif draft.content != {"parts": [draft.body]}:
         faults = "The post's one part isn't the same as its body."
-    return judged("content", "The post is one part.", faults)
+    return judge("content", "The post is one part.", faults)
 
 
 def check_link_count(links: int) -> Check:
     faults = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
-    return judged("link_count", "The post has at most one link.", faults)
+    return judge("link_count", "The post has at most one link.", faults)
 
 
 def check_characters(words: str, what: str = "post") -> Check:
     faults = None if is_clean(words) else f"The {what} holds hidden or control characters."
-    return judged("characters", f"The {what} holds no hidden characters.", faults)
+    return judge("characters", f"The {what} holds no hidden characters.", faults)
 
 
 def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str = "post") -> Check:
@@ -82,7 +82,7 @@ def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str
     elif strange:
         faults = f"These hashtags say what no fact says: {list_some(strange)}."
     passed = f"The {what} has at most {_COUNTED[most]} hashtags, of words that the facts say."
-    return judged("hashtags", passed, faults)
+    return judge("hashtags", passed, faults)
 
 
 def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, what: str = "post") -> Check:
@@ -91,4 +91,4 @@ def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, 
         faults = "A claim's quote isn't in the source at the place that it names."
     elif needs_claim and not draft.claims:
         faults = f"The {what} quotes no passage of the source as evidence."
-    return judged("claims", f"What the {what} says stands in the source.", faults)
+    return judge("claims", f"What the {what} says stands in the source.", faults)

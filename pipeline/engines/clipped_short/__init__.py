@@ -6,22 +6,22 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, PersonaCard, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, PersonaCard, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import check_suspicion
 from pipeline.engines.checks.posts import check_words
 from pipeline.engines.clipped_short.spans import (
     LEAST,
     MOST,
-    chosen,
+    are_consecutive,
+    choose_stretches,
     clean_title,
     facts_of_spans,
-    follow_on,
+    find_stretches,
     is_on_edges,
     is_too_long,
     sentences_in,
     span_of,
-    stretches,
-    weighed,
+    weigh_sentences,
 )
 from pipeline.engines.clipped_short.title import TITLE_MOST, verbatim_title
 from pipeline.engines.shared.film_checks import TAGS_MOST, check_content, clips_in, is_span, judge_glyphs
@@ -93,17 +93,17 @@ class ClippedShort(Engine):
 
     def told(self, brief: Brief, source: SourceText) -> Brief:
         """What is said, sentence by sentence, in place of the facts."""
-        said = weighed(sentences_in(source), brief.facts)
+        said = weigh_sentences(sentences_in(source), brief.facts)
         if is_too_long(said):
-            said = facts_of_spans(said, stretches(said, brief, PersonaCard(name="")))
+            said = facts_of_spans(said, find_stretches(said, brief, PersonaCard(name="")))
         return replace(brief, facts=said, material=source.material)
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """The stretches with the highest score, best first, whatever the seed."""
         del seed
         clip = _clip_of(brief)
-        found = stretches(brief.facts, brief, persona) if clip is not None else []
-        taken = chosen(found, max(1, variants))
+        found = find_stretches(brief.facts, brief, persona) if clip is not None else []
+        taken = choose_stretches(found, max(1, variants))
         if clip is None or not taken:
             message = (
                 f"No whole sentences of the video follow one another for {LEAST:.0f} to {MOST:.0f} seconds without "
@@ -143,7 +143,7 @@ class ClippedShort(Engine):
         if clip is None:
             raise Refused("There is no video to cut.", code="no_video")
         first, last = _place(answer["first"], brief), _place(answer["last"], brief) + 1
-        if not follow_on(brief.facts, first, last):
+        if not are_consecutive(brief.facts, first, last):
             message = f"There is more between {answer['first']} and {answer['last']} than was shown."
             raise Refused(message, code="no_stretch")
         if last <= first:
@@ -321,7 +321,7 @@ def _check_title(draft: Draft, persona: PersonaCard) -> Check:
             clipped.set_title(draft.title, draft.language)
         except Refused as refused:
             fault = refused.message
-    return judged("title", f"The title has at most {TITLE_MOST} characters and fits on the film.", fault)
+    return judge("title", f"The title has at most {TITLE_MOST} characters and fits on the film.", fault)
 
 
 def _check_span(draft: Draft, source: SourceText) -> Check:
@@ -335,7 +335,7 @@ def _check_span(draft: Draft, source: SourceText) -> Check:
             fault = f"The stretch lasts {seconds:.1f} seconds; {LEAST:.0f} to {MOST:.0f} are possible."
         elif not is_on_edges(spans[0], sentences_in(source)):
             fault = "The stretch doesn't begin and end with a sentence."
-    return judged("span", "It is one stretch of whole sentences, 15 to 60 seconds long.", fault)
+    return judge("span", "It is one stretch of whole sentences, 15 to 60 seconds long.", fault)
 
 
 def _check_script(draft: Draft, source: SourceText) -> Check:

@@ -84,7 +84,7 @@ def sentences_in(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
-def weighed(said: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
+def weigh_sentences(said: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """The sentences with a score each: by what the brief found telling, and by the words that the talk is about."""
     common = Counter(word for one in said for word in set(_WORD.findall(one.text.lower())))
     telling = dict(enumerate(facts))
@@ -119,14 +119,14 @@ def _found(one: Fact, telling: dict[int, Fact]) -> float:
     return 0.0
 
 
-def stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
+def find_stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
     """Every stretch that may be a film, best first. Sentences that lead elsewhere are in none of them."""
     usable = [_is_usable(one.text, brief, persona) for one in said]
     found: list[FactRange] = []
     for first in range(len(said)):
         worth = 0.0
         for last in range(first + 1, len(said) + 1):
-            if not usable[last - 1] or not follow_on(said, first, last):
+            if not usable[last - 1] or not are_consecutive(said, first, last):
                 break
             seconds = seconds_of(said, first, last)
             if seconds > MOST:
@@ -170,7 +170,7 @@ def _rest(said: Sequence[Fact], edge: int) -> float:
     return _start(said[edge]) - _end(said[edge - 1])
 
 
-def chosen(found: Sequence[FactRange], most: int) -> list[FactRange]:
+def choose_stretches(found: Sequence[FactRange], most: int) -> list[FactRange]:
     """The best, none of which has a sentence of another."""
     taken: list[FactRange] = []
     for one in found:
@@ -186,7 +186,7 @@ def is_too_long(said: Sequence[Fact]) -> bool:
     return sum(len(one.text) for one in said) > SHOWN_MOST
 
 
-def follow_on(said: Sequence[Fact], first: int, last: int) -> bool:
+def are_consecutive(said: Sequence[Fact], first: int, last: int) -> bool:
     """Whether nothing was said between the sentences but what is among them."""
     return last <= first or _number(said[last - 1]) - _number(said[first]) == last - 1 - first
 

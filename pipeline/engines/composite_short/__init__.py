@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import ANGLES, Check, Draft, Engine, judged
-from pipeline.engines.composite_short.footage import LEAST, chosen, fault_in, moments, spans_in, things_in
+from pipeline.engines.base import ANGLES, Check, Draft, Engine, judge
+from pipeline.engines.composite_short.footage import (
+    LEAST,
+    choose_clips,
+    count_things,
+    fault_in,
+    find_moments,
+    spans_in,
+)
 from pipeline.engines.persona_short import HOW_TO_TELL, PersonaShort
 from pipeline.engines.shared.film_checks import check_content, check_fits, clips_in, judge_glyphs
 from pipeline.engines.shared.film_parts import alt_text_of, cast_of, credit_of
@@ -70,7 +77,7 @@ class CompositeShort(Engine):
 
     def why_not(self, source: SourceText) -> str | None:
         material = source.material
-        things = things_in(material) if material is not None else 0
+        things = count_things(material) if material is not None else 0
         if things < LEAST:
             return (
                 f"A Composite Short shows {LEAST} parts of videos of five seconds, or pictures of 400 pixels, at least; "
@@ -138,7 +145,7 @@ class CompositeShort(Engine):
         fault = fault_in(clips_in(draft), source.material)
         return (
             *(own.get(check.code, check) for check in told),
-            judged("footage", "Everything that is shown is the item's own, and shown once.", fault),
+            judge("footage", "Everything that is shown is the item's own, and shown once.", fault),
             _check_credits(draft, source),
         )
 
@@ -181,9 +188,9 @@ def _showing(draft: Draft, brief: Brief, persona: PersonaCard, turn: int) -> Dra
         outline = composite.outline(told, cast_of(persona, has_portrait=False), draft.language)
     except Refused:
         return replace(draft, content={**draft.content, "clips": []})
-    wanted = moments(outline, told.script(draft.language), draft.claims, material)
+    wanted = find_moments(outline, told.script(draft.language), draft.claims, material)
     # A voice may be slower: one more lies ready.
-    return replace(draft, content={**draft.content, "clips": chosen(material, [*wanted, None], turn)})
+    return replace(draft, content={**draft.content, "clips": choose_clips(material, [*wanted, None], turn)})
 
 
 def _seconds(draft: Draft, persona: PersonaCard) -> float:

@@ -41,12 +41,12 @@ _PICTURES: Final = 3
 """Every third thing is a picture, where there are so many."""
 
 
-def things_in(material: FilmMaterial) -> int:
+def count_things(material: FilmMaterial) -> int:
     """How many there are to show."""
     return len(_stills(material)) + sum(len(_parts(clip)) for clip in material.clips)
 
 
-def moments(
+def find_moments(
     outline: Outline, script: NarrationScript, claims: Sequence[Claim], material: FilmMaterial
 ) -> list[float | None]:
     """For each piece of the film the second of the spoken video at which is said what is told then."""
@@ -61,13 +61,15 @@ def moments(
     return found
 
 
-def chosen(material: FilmMaterial, wanted: Sequence[float | None], turn: int = 0) -> list[dict[str, Any]]:
+def choose_clips(
+    material: FilmMaterial, wanted: Sequence[float | None], turn: int = 0
+) -> list[dict[str, Any]]:
     """As `content.clips` names them, as many as are wanted where there are so many.
 
     Variants have another `turn` each: where nothing says which moment to show, they show other parts, as far as there are.
     """
     shown = _chosen(material, wanted, turn)
-    if len(shown) == min(len(wanted), things_in(material)):
+    if len(shown) == min(len(wanted), count_things(material)):
         return shown
     # Moments may lie so that less has room between them.
     plain = _chosen(material, [None] * len(wanted), turn)

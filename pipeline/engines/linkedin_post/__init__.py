@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import is_allowed, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_link_count, check_one_part, check_words
@@ -13,10 +13,10 @@ from pipeline.engines.shared.source_sentences import (
     FactSentence,
     angle_of,
     is_postable,
-    leans,
+    leans_on_previous,
     says_anything,
-    spread,
-    standing_alone,
+    spread_over_parts,
+    standalone_sentences,
 )
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url, find_links, without_links
@@ -89,7 +89,7 @@ class LinkedInPost(Engine):
         """Sentences in the order of the source, under one that carries the point. A further draft uses others."""
         del seed
         url = ascii_url(brief.url)
-        left = spread(standing_alone(brief, persona, _LONGEST_SENTENCE, count=len), brief)
+        left = spread_over_parts(standalone_sentences(brief, persona, _LONGEST_SENTENCE, count=len), brief)
         followers = _followers(brief, persona)
         drafts: list[Draft] = []
         lacks: tuple[str, ...] = ()
@@ -171,7 +171,9 @@ def _followers(brief: Brief, persona: PersonaCard) -> dict[int, FactSentence]:
     for fact in brief.facts:
         words = collapse(fact.quote)
         is_fit = is_postable(words) and len(words) <= _LONGEST_SENTENCE and is_balanced(words)
-        is_follower = leans(words, brief.language) and words[:1].isupper() and not brief.is_heading(fact)
+        is_follower = (
+            leans_on_previous(words, brief.language) and words[:1].isupper() and not brief.is_heading(fact)
+        )
         if is_follower and is_fit and not find_links(words) and is_allowed(words, brief, persona):
             # One space, or one line break, lies between two sentences of a paragraph.
             found[fact.start - 1] = FactSentence(words, fact)
@@ -267,7 +269,7 @@ def _check_length(body: str) -> Check:
     elif drawn_length(body) < LEAST:
         has, least = _counted(body)
         faults = f"The post has {counted(has, 'character')}; a LinkedIn Post has {least} or more."
-    return judged("length", f"The post has {counted(length, 'character')}.", faults)
+    return judge("length", f"The post has {counted(length, 'character')}.", faults)
 
 
 def _check_opening(body: str, language: str) -> Check:
@@ -279,7 +281,7 @@ def _check_opening(body: str, language: str) -> Check:
         faults = f"The first sentence ends after {counted(end, 'character')}; readers see {SEEN} before they have to click."
     elif opens_dangling(first, language):
         faults = "The first word points at something said before."
-    return judged("opening", f"The first {SEEN} characters hold a whole sentence.", faults)
+    return judge("opening", f"The first {SEEN} characters hold a whole sentence.", faults)
 
 
 def _check_paragraphs(body: str) -> Check:
@@ -288,7 +290,7 @@ def _check_paragraphs(body: str) -> Check:
     if long:
         which = f"Paragraph {long[0]} has" if len(long) == 1 else f"{len(long)} paragraphs have"
         faults = f"{which} more than two sentences; a blank line belongs after every one or two."
-    return judged("paragraphs", "Every paragraph has one or two sentences.", faults)
+    return judge("paragraphs", "Every paragraph has one or two sentences.", faults)
 
 
 PLUGIN = LinkedInPost()

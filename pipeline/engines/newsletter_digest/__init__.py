@@ -71,7 +71,9 @@ class NewsletterDigest(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """The best two sentences of each story make the first variant, the next two the second."""
         del seed
-        said = [(story, rules.best_first(brief.facts_of(story), brief, persona)) for story in brief.stories]
+        said = [
+            (story, rules.rank_sentences(brief.facts_of(story), brief, persona)) for story in brief.stories
+        ]
         made: list[Draft] = []
         for place in range(max(1, variants)):
             draft = _excerpts(said, place, brief, persona)
@@ -194,7 +196,7 @@ def _excerpts(
     others = _BETWEEN.join(headlines[1:])
     subject = rules.subject_of(headlines[0])
     preheader = first_words(others, rules.PREHEADER_MOST)
-    if len(preheader) < rules.PREHEADER_LEAST or rules.repeats(preheader, subject):
+    if len(preheader) < rules.PREHEADER_LEAST or rules.repeats_subject(preheader, subject):
         said_first = [pair for _, sentences in said for pair in sentences]
         preheader, more = rules.preheader_of(said_first, subject)
         claims += [claim for claim in more if claim not in claims]

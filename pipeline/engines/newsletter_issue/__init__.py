@@ -70,7 +70,7 @@ class NewsletterIssue(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """The best sentences make the first variant, those that are left the next; the same whatever the seed."""
         del seed
-        left = rules.best_first(brief.facts, brief, persona)
+        left = rules.rank_sentences(brief.facts, brief, persona)
         made: list[Draft] = []
         while len(made) < max(1, variants):
             taken = _excerpt(left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.persona_rules import first_person_in, is_author
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
@@ -16,7 +16,14 @@ from pipeline.engines.shared.film_checks import (
     check_fits,
     check_glyphs,
 )
-from pipeline.engines.shared.film_parts import alt_text_of, caption_of, captioned, cast_of, end_of, tags_of
+from pipeline.engines.shared.film_parts import (
+    alt_text_of,
+    caption_of,
+    cast_of,
+    compose_caption,
+    end_of,
+    tags_of,
+)
 from pipeline.engines.shared.fixed_words import known_words
 from pipeline.engines.shared.story_lines import (
     MARGIN_WORDS,
@@ -211,7 +218,7 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[Fact
     made = _as_draft(
         told,
         brief,
-        caption=captioned(title, "\n".join(told.passages), persona),
+        caption=compose_caption(title, "\n".join(told.passages), persona),
         tags=[],
         language=brief.language,
     )
@@ -237,12 +244,12 @@ def _check_script(draft: Draft) -> Check:
         fault = telling.too_long(telling_of(draft))
     except Refused as refused:
         fault = refused.message
-    return judged("script", "Hook, passages and call to action have the length that they take.", fault)
+    return judge("script", "Hook, passages and call to action have the length that they take.", fault)
 
 
 def _check_call(draft: Draft) -> Check:
     """Of what a model wrote as one; in a body that a person wrote a longer line is a passage."""
-    return judged(
+    return judge(
         "call", "The call to action is short enough to be told from a passage.", draft.refusals.get("call")
     )
 
@@ -276,7 +283,7 @@ def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     fault = None
     if found and not is_author(persona, brief, source):
         fault = f"“{found}” would be the persona's own, and it didn't write the source."
-    return judged("first_person", "Nobody says “I” or “we” of what others did.", fault)
+    return judge("first_person", "Nobody says “I” or “we” of what others did.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

@@ -6,15 +6,15 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, judged, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, judge, variant_schema
 from pipeline.engines.shared.picture_parts import (
     at_leading_edge,
     brand_colours,
     caption_fault,
     check_glyphs,
     check_picture_links,
-    face,
     handle_of,
+    lay_out_face,
     with_last_line,
 )
 from pipeline.engines.short_post import ShortPost
@@ -207,7 +207,7 @@ def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: Pers
         fault = "The content of a Persona Tweet is a caption and no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return judged("content", "The picture has words and a caption.", fault)
+    return judge("content", "The picture has words and a caption.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
@@ -218,7 +218,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
             break
-    return judged("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
+    return judge("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
 
 
 class _Colours:
@@ -340,7 +340,7 @@ class _Card:
 
     def _face(self, y: float) -> list[Item]:
         x = self.right - _PORTRAIT if self.is_rtl else self.left
-        return face(
+        return lay_out_face(
             self.persona,
             (x, y),
             _PORTRAIT,

@@ -6,10 +6,10 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import title_of
 from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person, origin_of
-from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
+from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, QuoteLayout
 from pipeline.engines.quote_graphic.quotation import (
     QUOTE_CHARACTERS_BEST,
     QUOTE_CHARACTERS_LEAST,
@@ -164,7 +164,7 @@ class QuoteGraphic(Engine):
         if media.size not in SIZES:
             message = f"A Quote Graphic is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
-        return Layout((Graphic(draft, persona, media).picture(),))
+        return Layout((QuoteLayout(draft, persona, media).picture(),))
 
 
 def _draft(
@@ -191,7 +191,7 @@ def _check_content(
         fault = "A Quote Graphic has no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return judged("content", "The picture has a quotation and a caption.", fault)
+    return judge("content", "The picture has a quotation and a caption.", fault)
 
 
 def _check_length(quote: Quotation) -> Check:
@@ -201,7 +201,7 @@ def _check_length(quote: Quotation) -> Check:
         if length > QUOTE_CHARACTERS_MOST
         else None
     )
-    return judged("quote_length", f"The quotation has {length} of {QUOTE_CHARACTERS_MOST} characters.", fault)
+    return judge("quote_length", f"The quotation has {length} of {QUOTE_CHARACTERS_MOST} characters.", fault)
 
 
 def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
@@ -211,7 +211,7 @@ def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
         fault = f"The source doesn't say this word for word: \u201c{first_words(quote.words, 80)}\u201d."
     elif not _is_whole(quote.words, place, brief, source):
         fault = "The quotation leaves out the beginning or the end of its sentence."
-    return judged("quote", "The quotation stands in the source word for word.", fault)
+    return judge("quote", "The quotation stands in the source word for word.", fault)
 
 
 def _said_by(source: SourceText) -> str:
@@ -317,11 +317,11 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     fault = None
     for size in SIZES:
         try:
-            Graphic(draft, persona, AvailableMedia(size=size)).picture()
+            QuoteLayout(draft, persona, AvailableMedia(size=size)).picture()
         except Refused as refused:
             fault = f"At {size[0]} \u00d7 {size[1]} pixels: {refused.message}"
             break
-    return judged("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
+    return judge("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
 
 
 PLUGIN = QuoteGraphic()

@@ -42,7 +42,7 @@ _ABOVE_SIGNATURE: Final = 48
 _OPTICAL_CENTRE: Final = 0.44
 
 
-class Graphic(PictureLayout):
+class QuoteLayout(PictureLayout):
     """A mark, the quotation, who said it; at the foot the persona. All is mirrored where it runs right to left."""
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:

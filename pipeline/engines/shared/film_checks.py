@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, judged
+from pipeline.engines.base import Check, judge
 from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
@@ -67,13 +67,13 @@ def check_content(
         fault = "A tag is one word."
     elif strange_addresses(caption, brief, persona, url=source.url):
         fault = "The caption has a link that is neither the source's nor the persona's."
-    return judged("content", "The film has a title, a caption and at most five tags.", fault)
+    return judge("content", "The film has a title, a caption and at most five tags.", fault)
 
 
 def check_film_links(words: str) -> Check:
     found = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Nobody can follow a link in a film: {', '.join(found[:3])}." if found else None
-    return judged("links_in_film", "The words on the screen hold no link.", fault)
+    return judge("links_in_film", "The words on the screen hold no link.", fault)
 
 
 def check_glyphs(draft: Draft, persona: PersonaCard) -> Check:
@@ -93,11 +93,11 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
             fault = f"These words stand where an app covers them: “{beyond[0]}”."
         elif found := storyboard_faults(board):
             fault = found[0]
-    return judged("fits", "The words fit into their places, inside of what every app leaves free.", fault)
+    return judge("fits", "The words fit into their places, inside of what every app leaves free.", fault)
 
 
 def judge_glyphs(words: str) -> Check:
     """Of words as they are set."""
     absent = undrawable_clusters(words)
     fault = f"The fonts for films have no glyphs for {list_characters(absent)}." if absent else None
-    return judged("glyphs", "The bundled fonts draw every character.", fault)
+    return judge("glyphs", "The bundled fonts draw every character.", fault)

@@ -78,7 +78,7 @@ def credit_of(credit: str, persona: PersonaCard, language: str) -> str:
     return f"@{bare}" if bare else persona.name.strip()
 
 
-def captioned(title: str, story: str, persona: PersonaCard) -> str:
+def compose_caption(title: str, story: str, persona: PersonaCard) -> str:
     """The title, and the story too where the persona's rules ask for more than it says."""
     return title if not missing_in(title, persona) else f"{title}\n{story}"
 

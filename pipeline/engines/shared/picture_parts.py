@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import Check, judged
+from pipeline.engines.base import Check, judge
 from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.render import colour
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
@@ -156,7 +156,7 @@ def initials_of(name: str) -> str:
     )
 
 
-def face(
+def lay_out_face(
     persona: PersonaCard, at: tuple[float, float], size: int, *, has_portrait: bool, disc: str, on_disc: str
 ) -> list[Item]:
     """The portrait in a circle, or the initials on a disc."""
@@ -289,7 +289,7 @@ class PictureLayout:
             used = max(line.width for line in block.lines) + _BETWEEN
         name = typeset(" ".join(persona.name.split()), persona.language)
         if name or self.media.has_portrait:
-            items += face(
+            items += lay_out_face(
                 persona,
                 (self.leading(_SIGNATURE), middle - _SIGNATURE / 2),
                 _SIGNATURE,
@@ -327,13 +327,13 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 def check_picture_links(words: str) -> Check:
     found = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Nobody can follow a link in a picture: {', '.join(found[:3])}." if found else None
-    return judged("links_in_picture", "The words hold no link.", fault)
+    return judge("links_in_picture", "The words hold no link.", fault)
 
 
 def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
     absent = undrawable_clusters(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
     fault = f"The fonts for pictures have no glyphs for {list_characters(absent)}." if absent else None
-    return judged("glyphs", "The bundled fonts draw every character.", fault)
+    return judge("glyphs", "The bundled fonts draw every character.", fault)
 
 
 def with_last_line(words: str, line: str) -> str:

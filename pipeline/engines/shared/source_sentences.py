@@ -93,7 +93,7 @@ class FactSentence:
         return Claim(text=self.words, quote=self.fact.quote, start=self.fact.start, end=self.fact.end)
 
 
-def polished(quote: str, *, is_cut: bool) -> str:
+def polish_sentence(quote: str, *, is_cut: bool) -> str:
     """A sentence begins with a capital letter and without "And" or "But"; what was cut out of one ends with an ellipsis."""
     sentence = collapse(quote)
     first = sentence.split(" ", 1)[0]
@@ -104,12 +104,12 @@ def polished(quote: str, *, is_cut: bool) -> str:
     return trim_conjunction(sentence)
 
 
-def leans(sentence: str, language: str) -> bool:
+def leans_on_previous(sentence: str, language: str) -> bool:
     """Whether it is understood after the one before it only, or better."""
     return leans_back(sentence, language) or _LEANING.search(sentence) is not None
 
 
-def standing_alone(
+def standalone_sentences(
     brief: Brief, persona: PersonaCard, room: int, *, count: Callable[[str], int] = weighted_length
 ) -> tuple[FactSentence, ...]:
     """The sentences that can be understood by themselves and fit, best first, none like another and none a heading.
@@ -121,7 +121,7 @@ def standing_alone(
     ends = {fact.end for fact in brief.facts}
     said: list[frozenset[str]] = []
     for fact in brief.facts:
-        sentence = polished(fact.quote, is_cut=fact.is_cut)
+        sentence = polish_sentence(fact.quote, is_cut=fact.is_cut)
         if (
             brief.is_heading(fact)
             or not is_postable(sentence)
@@ -143,7 +143,7 @@ def standing_alone(
     return tuple(sorted(found, key=lambda one: one.leans))
 
 
-def spread(sentences: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
+def spread_over_parts(sentences: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
     """The best of each part of the source first, then the others; in their order where it has no headings."""
     firsts: dict[str, FactSentence] = {}
     for one in sentences:

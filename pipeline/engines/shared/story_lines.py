@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.shared.film_parts import title_from
-from pipeline.engines.shared.source_sentences import FactSentence, polished, standing_alone
+from pipeline.engines.shared.source_sentences import FactSentence, polish_sentence, standalone_sentences
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
@@ -85,7 +85,7 @@ def tellable_words(text: str, language: str) -> int:
     return sum(
         count_words(sentence)
         for start, end in statements_in(text)
-        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)), language)
+        if _is_tellable(sentence := polish_sentence(text[start:end], is_cut=goes_on(text, end)), language)
     )
 
 
@@ -103,7 +103,7 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
     """What can be told, best first; what says “I” is told of the persona's own alone."""
     return [
         one
-        for one in standing_alone(brief, persona, SENTENCE_CHARACTERS_MOST, count=len)
+        for one in standalone_sentences(brief, persona, SENTENCE_CHARACTERS_MOST, count=len)
         if not undrawable_clusters(typeset(one.words, brief.language))
         and (brief.lane is not None or not first_person_in(one.words, brief.language))
     ]

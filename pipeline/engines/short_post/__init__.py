@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
@@ -245,12 +245,12 @@ def _check_length(body: str) -> Check:
     faults = None
     if length > LIMIT:
         faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-    return judged("length", f"The post counts {length} of {LIMIT} characters.", faults)
+    return judge("length", f"The post counts {length} of {LIMIT} characters.", faults)
 
 
 def _check_thread_mark(body: str) -> Check:
     faults = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
-    return judged("thread_mark", "The post doesn't announce a thread.", faults)
+    return judge("thread_mark", "The post doesn't announce a thread.", faults)
 
 
 def _is_title(body: str, title: str) -> bool:

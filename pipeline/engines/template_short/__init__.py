@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
@@ -20,8 +20,8 @@ from pipeline.engines.shared.film_checks import (
 from pipeline.engines.shared.film_parts import (
     alt_text_of,
     caption_of,
-    captioned,
     cast_of,
+    compose_caption,
     end_of,
     tags_of,
     title_from,
@@ -233,7 +233,7 @@ def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -
 def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tuple[str, Fact]]) -> Draft:
     values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
     claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
-    caption = captioned(values.title, "\n".join(values.points), persona)
+    caption = compose_caption(values.title, "\n".join(values.points), persona)
     return _as_draft(
         values, brief, claims=claims, language=brief.language, angle="", tags=[], caption=caption
     )
@@ -273,7 +273,7 @@ def _check_slots(draft: Draft) -> Check:
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
-    return judged("slots", "Title, three points and end card have the length that a film takes.", fault)
+    return judge("slots", "Title, three points and end card have the length that a film takes.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

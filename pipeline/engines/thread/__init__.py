@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, judge, variant_schema
 from pipeline.engines.checks.allowed_contacts import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
@@ -15,8 +15,8 @@ from pipeline.engines.shared.source_sentences import (
     are_alike,
     count_sentences,
     says_anything,
-    spread,
-    standing_alone,
+    spread_over_parts,
+    standalone_sentences,
     words_of,
 )
 from pipeline.plugins import Refused
@@ -76,7 +76,7 @@ class Thread(Engine):
         del seed
         url = ascii_url(brief.url)
         ending = f"\n{url}" if url else ""
-        left = standing_alone(brief, persona, LIMIT - weighted_length(ending))
+        left = standalone_sentences(brief, persona, LIMIT - weighted_length(ending))
         drafts: list[Draft] = []
         for _ in range(max(1, variants)):
             taken = _best(left, brief)
@@ -147,7 +147,9 @@ def _best(left: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...
     """The next thread's sentences, in the order of the source; one of each part of it first."""
     most = MOST_VERBATIM if brief.headings else _USUAL
     best = [
-        one for place, one in enumerate(spread(left, brief)[:most]) if not one.leans or place < LEAST_POSTS
+        one
+        for place, one in enumerate(spread_over_parts(left, brief)[:most])
+        if not one.leans or place < LEAST_POSTS
     ]
     return tuple(sorted(best, key=lambda one: one.fact.start))
 
@@ -188,7 +190,7 @@ def _check_content(draft: Draft, parts: Sequence[str]) -> Check:
         faults = f"Post {empty[0]} is empty."
     elif set(draft.content) != {"parts"} or PARTS_BETWEEN.join(parts) != draft.body:
         faults = "The thread's parts aren't the same as its body."
-    return judged("content", "Every post has words, and together they are the body.", faults)
+    return judge("content", "Every post has words, and together they are the body.", faults)
 
 
 def _check_count(parts: Sequence[str]) -> Check:
@@ -196,7 +198,7 @@ def _check_count(parts: Sequence[str]) -> Check:
     if not LEAST_POSTS <= len(parts) <= MOST_POSTS:
         posts = "1 post" if len(parts) == 1 else f"{len(parts)} posts"
         faults = f"The thread has {posts}; {LEAST_POSTS} to {MOST_POSTS} make one."
-    return judged("part_count", f"The thread has {len(parts)} posts.", faults)
+    return judge("part_count", f"The thread has {len(parts)} posts.", faults)
 
 
 def _check_lengths(parts: Sequence[str]) -> Check:
@@ -206,7 +208,7 @@ def _check_lengths(parts: Sequence[str]) -> Check:
         for place, length in enumerate(lengths, 1)
         if length > LIMIT
     ]
-    return judged(
+    return judge(
         "length", f"The longest post counts {max(lengths)} of {LIMIT} characters.", " ".join(too_long) or None
     )
 
@@ -222,7 +224,7 @@ def _check_opening(parts: Sequence[str], language: str) -> Check:
         faults = "The first post doesn't stand alone: its first word points at something said before."
     elif _is_open(words):
         faults = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
-    return judged("stands_alone", "The first post is understood by itself.", faults)
+    return judge("stands_alone", "The first post is understood by itself.", faults)
 
 
 def _is_open(words: str) -> bool:
@@ -252,7 +254,7 @@ def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
         faults = f"The first word of these posts points at something said before: {which}."
     elif strays := [place for place in range(1, len(parts)) if _strays(place, parts, draft.claims)]:
         faults = f"Post {strays[0] + 1} means somebody or something that the post before it doesn't name."
-    return judged("dangling", "No post begins with a word that points at the one before.", faults)
+    return judge("dangling", "No post begins with a word that points at the one before.", faults)
 
 
 def _check_repetition(parts: Sequence[str]) -> Check:
@@ -264,7 +266,7 @@ def _check_repetition(parts: Sequence[str]) -> Check:
         if bag and are_alike(bag, earlier)
     ]
     faults = f"Posts say the same twice: {list_some(tuple(again))}." if again else None
-    return judged("distinct_posts", "No post repeats another.", faults)
+    return judge("distinct_posts", "No post repeats another.", faults)
 
 
 def _check_link_place(parts: Sequence[str], url: str) -> Check:
@@ -281,7 +283,7 @@ def _check_link_place(parts: Sequence[str], url: str) -> Check:
     passed = (
         "The last post leads to the source." if wanted else "The thread has at most one link, at its end."
     )
-    return judged("link_place", passed, faults)
+    return judge("link_place", passed, faults)
 
 
 PLUGIN = Thread()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from config.core.clock import utc_now
 from pipeline.generate.model.call_timeout import CallLimit
-from pipeline.generate.model.replies import milliseconds_since, read_reply, unanswered
+from pipeline.generate.model.replies import milliseconds_since, read_reply, unanswered_call
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers.base import Accounted, CallRecord, accounted
 from pipeline.writers.model_calls import ModelChoice, ModelReply, ModelRequest
@@ -232,7 +232,7 @@ def _kept(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
     return {**block, "cache_control": {**block["cache_control"], "ttl": cache}}
 
 
-def connect(
+def connect_account(
     *,
     api_key: str,
     base_url: str = "",
@@ -329,4 +329,4 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
 def _failed(
     ask: ModelRequest, outcome: str, started: float, request_id: str = "", http_status: int | None = None
 ) -> CallRecord:
-    return unanswered(ask, outcome, request_id, http_status, latency_ms=milliseconds_since(started))
+    return unanswered_call(ask, outcome, request_id, http_status, latency_ms=milliseconds_since(started))

@@ -12,7 +12,7 @@ from django.conf import settings
 from config.core import work_queue
 from config.core.errors import Conflict
 from pipeline.generate.model.call_ledger import record_call
-from pipeline.generate.model.client import TIMEOUT_SECONDS, AccountClient, connect
+from pipeline.generate.model.client import TIMEOUT_SECONDS, AccountClient, connect_account
 from pipeline.generate.model.keys import key_for, operator_key, own_key, uses_own_key
 from pipeline.generate.model.spending_caps import refuse_call
 from pipeline.models import Generation, SharedBrief
@@ -38,7 +38,7 @@ def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
     key = key_for(run)
     if not key:
         return nullcontext()
-    return connect(
+    return connect_account(
         api_key=key,
         base_url=settings.ANTHROPIC_BASE_URL,
         owner="workspace" if uses_own_key(run) else "operator",
@@ -55,7 +55,7 @@ def open_batch_client(batch: ModelBatch) -> AbstractContextManager[AccountClient
     key = own_key(batch) if batch.is_own_key else operator_key()
     if not key:
         return nullcontext()
-    return connect(
+    return connect_account(
         api_key=key,
         base_url=settings.ANTHROPIC_BASE_URL,
         owner="workspace" if batch.is_own_key else "operator",

@@ -22,7 +22,7 @@ _OUTCOMES: Final = {
 }
 
 
-def unanswered(
+def unanswered_call(
     ask: ModelRequest,
     outcome: str,
     request_id: str = "",
@@ -55,7 +55,7 @@ def read_reply(
     usage = _mapping(answer.get("usage"))
     if answer.get("type") != "message" or not usage:
         message = "The model's service answered with something that isn't an answer."
-        record = unanswered(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
+        record = unanswered_call(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
         raise accounted(TryLater(message, code="model_unreadable", platform_status=status), (record,))
     tokens = _tokens(usage)
     model = _text(answer.get("model")) or ask.model

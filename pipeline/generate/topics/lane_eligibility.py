@@ -42,7 +42,7 @@ def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
     return able if source.engines or not short else short
 
 
-def unavailable(source: Source) -> Unavailability | None:
+def why_unavailable(source: Source) -> Unavailability | None:
     """Why this lane could make nothing, as a reason and a remedy; None where it can, and for sources that aren't lanes.
 
     The source need not be stored. A lane needs an engine and a topic. Without a model there must also be something that
@@ -104,7 +104,7 @@ def _why_nothing_passes(
     """Of a lane without a model: every engine refuses what there is to say. None where one topic makes something."""
     refusals: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
-        able, refused = makeable_without_model(engines, topic, next(iter(topic.angles), ""), persona)
+        able, refused = makeable_engines_without_model(engines, topic, next(iter(topic.angles), ""), persona)
         if able:
             return None
         refusals = refusals or refused
@@ -115,7 +115,7 @@ def _why_nothing_passes(
     return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
 
 
-def makeable(
+def makeable_engines(
     source: Source, engines: Sequence[Engine], choice: TopicChoice, persona_id: UUID | None
 ) -> tuple[list[Engine], list[str]]:
     """The engines that can make something of this choice, and for each of the others a sentence that says why not.
@@ -124,13 +124,13 @@ def makeable(
     """
     if has_key(source):
         return list(engines), []
-    return makeable_without_model(engines, choice.topic, choice.angle, persona_card(persona_id, None))
+    return makeable_engines_without_model(engines, choice.topic, choice.angle, persona_card(persona_id, None))
 
 
-def makeable_without_model(
+def makeable_engines_without_model(
     engines: Sequence[Engine], topic: Topic, angle: str, persona: PersonaCard
 ) -> tuple[list[Engine], list[str]]:
-    """As `makeable`, where no model writes: the writer tries each engine, and nothing is stored."""
+    """As `makeable_engines`, where no model writes: the writer tries each engine, and nothing is stored."""
     able, refusals = [], []
     for engine in engines:
         refusal = _refusal_of(engine, topic, angle, persona)

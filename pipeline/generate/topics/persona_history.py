@@ -25,7 +25,7 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestText:
     """What is most like a text: `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
 
     likeness: float
@@ -36,7 +36,7 @@ class Nearest:
         return encode("gen", self.item_id)
 
 
-def runs(text: str) -> frozenset[tuple[str, ...]]:
+def word_runs(text: str) -> frozenset[tuple[str, ...]]:
     """The runs of three words, without links, case and marks; of a text with fewer words, the words together."""
     folded = unicodedata.normalize("NFKC", without_links(text)).casefold()
     words: list[str] = []
@@ -71,7 +71,7 @@ class PersonaHistory:
     ) -> None:
         """`without` are the generations that tell of the same slot: its engines speak of one topic together."""
         self._said: list[tuple[UUID, frozenset[tuple[str, ...]]]] = [
-            (key, runs(body))
+            (key, word_runs(body))
             for key, body in (
                 GeneratedItem.objects.of(workspace_id)
                 .filter(
@@ -86,9 +86,9 @@ class PersonaHistory:
             )
         ]
 
-    def nearest(self, text: str) -> Nearest | None:
+    def nearest(self, text: str) -> NearestText | None:
         """The most alike, the newest of equals; None where nothing was said yet."""
-        said = runs(text)
+        said = word_runs(text)
         found = ((likeness(said, other), key) for key, other in self._said)
         best = max(found, default=None)
-        return None if best is None else Nearest(round(best[0], 3), best[1])
+        return None if best is None else NearestText(round(best[0], 3), best[1])

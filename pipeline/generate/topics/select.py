@@ -32,7 +32,7 @@ _RESTING: Final = ("taken", "used", "too_near")
 
 
 @dataclass(frozen=True)
-class Use:
+class TopicUse:
     """A topic was taken with an angle; `is_counted` where something came of it, or may still come."""
 
     slot_id: UUID
@@ -73,7 +73,7 @@ def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
     return pool
 
 
-def candidates(source: Source, persona_id: UUID | None, today: date) -> list[TopicCandidate]:
+def topic_candidates(source: Source, persona_id: UUID | None, today: date) -> list[TopicCandidate]:
     """Every topic of the lane's pool that may be taken on that day, in the order of ids; two statements."""
     topics = list(pool_of(source, persona_id).order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
@@ -93,18 +93,18 @@ def choose_topic(
     return TopicChoice(one.topic, one.angles[0])
 
 
-def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[Use]]:
+def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[TopicUse]]:
     since = today - timedelta(days=max(limits.TOPIC_COOLDOWN_DAYS, NEVER_USED_DAYS))
     rows = BrandPick.everywhere.filter(topic_id__in=topic_ids, used_on__gte=since, decision__in=_RESTING)
-    uses: defaultdict[UUID, list[Use]] = defaultdict(list)
+    uses: defaultdict[UUID, list[TopicUse]] = defaultdict(list)
     for topic_id, slot_id, angle, on, decision in rows.values_list(
         "topic_id", "slot_id", "angle", "used_on", "decision"
     ):
-        uses[topic_id].append(Use(slot_id, angle, on, decision in _COUNTED))
+        uses[topic_id].append(TopicUse(slot_id, angle, on, decision in _COUNTED))
     return uses
 
 
-def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> TopicCandidate | None:
+def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCandidate | None:
     if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
         return None
     # The engines of one slot speak of its topic together, which is one use.

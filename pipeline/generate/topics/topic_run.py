@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Check, Engine, SourceText
-from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
+from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store_answer
 from pipeline.generate.model.metered_client import LostLease
 from pipeline.generate.topics import lane_eligibility, select
 from pipeline.generate.topics.persona_history import PersonaHistory
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft
     from pipeline.generate.checkpoint import Run, RunMaterial
-    from pipeline.generate.topics.persona_history import Nearest
+    from pipeline.generate.topics.persona_history import NearestText
     from pipeline.writers.base import Judge
 
 TOO_NEAR: Final = "too_near"
@@ -61,7 +61,7 @@ def find_material(run: Run) -> None:
         raise Refused(message, code="nothing_to_say")
     spent = generation.answers.get("spent")
     free = Usage(provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version)
-    store(
+    store_answer(
         generation,
         run.then,
         brief=asdict(brief),
@@ -151,7 +151,7 @@ def _keep_what_is_new(generation: Generation) -> None:
     }
     if len(near) < len(own) or not own:
         kept = [None if place in near else one for place, one in enumerate(drafts)]
-        store(generation, generation.stage, drafts=kept, is_new=True)
+        store_answer(generation, generation.stage, drafts=kept, is_new=True)
         return
     place, nearest = max(near.items(), key=lambda pair: pair[1].likeness)
     if not _turn_to_another(generation, drafts[place]["body"], nearest):
@@ -162,14 +162,14 @@ def _keep_what_is_new(generation: Generation) -> None:
         raise Refused(message, code=TOO_NEAR)
 
 
-def _say(nearest: Nearest) -> str:
+def _say(nearest: NearestText) -> str:
     return (
         f"It is too near to {nearest.public_id}, which the persona said in the last 90 days: "
         f"{nearest.likeness:.0%} of their runs of three words are the same."
     )
 
 
-def _turn_to_another(generation: Generation, words: str, nearest: Nearest) -> bool:
+def _turn_to_another(generation: Generation, words: str, nearest: NearestText) -> bool:
     """Write the discard down and take the next topic, in one transaction; False where there is none to take."""
     pick = pick_of(generation)
     if pick is None:
@@ -207,13 +207,13 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     )
     if len(tried) > limits.LANE_FURTHER_TOPICS:
         return None
-    found = select.candidates(source, _persona_id(generation), pick.used_on)
+    found = select.topic_candidates(source, _persona_id(generation), pick.used_on)
     engine = plugins.get("engines", generation.engine, Engine)
     without = set(tried)
     while (
         choice := select.choose_topic(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
     ) is not None:
-        if lane_eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
+        if lane_eligibility.makeable_engines(source, [engine], choice, generation.persona_id)[0]:
             break
         without.add(choice.topic.pk)
     return choice
@@ -267,7 +267,7 @@ def pick_of(generation: Generation) -> BrandPick | None:
     return found
 
 
-def conclude(
+def conclude_pick(
     generation: Generation,
     made: Sequence[GeneratedItem],
     now: datetime,

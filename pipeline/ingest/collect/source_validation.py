@@ -100,7 +100,7 @@ def refuse_unavailable(source: Source) -> None:
     """
     availability.refuse_engines(source.engines)
     why = availability.of_source(kind_of(source.type), source.config)
-    availability.refuse_source(why or personas.unavailable(source))
+    availability.refuse_source(why or personas.why_unavailable(source))
 
 
 def check_references(

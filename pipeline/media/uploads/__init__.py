@@ -228,7 +228,7 @@ def forget(now: datetime) -> int:
     past = Upload.everywhere.filter(expires_at__lte=now).order_by("expires_at")
     keys = list(past.values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
     # Another database's folder doesn't have the files: without their rows nobody would find them again.
-    if not keys or media_root_id.standing().refusal:
+    if not keys or media_root_id.compare_folder().refusal:
         return 0
     with transaction.atomic():
         # Locked and asked again: somebody may use one at this moment.

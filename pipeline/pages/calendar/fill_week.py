@@ -181,17 +181,17 @@ def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse
     """Schedule what is ticked and lead to the week of the first post; back to the plan where nothing was scheduled."""
     asked = request.GET.urlencode()
     plan_page = place.address("calendar_fill") + (f"?{asked}" if asked else "")
-    if not form_recovery.is_first(request):
+    if not form_recovery.is_first_sending(request):
         return redirect(plan_page)
     entries = _entries(request.POST.getlist("entry"))
     if not entries:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         messages.error(request, _("Choose at least one post."))
         return redirect(plan_page)
     try:
         done = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
     except AppError as error:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         message = _("Nothing was scheduled: %(why)s This is the current plan.")
         messages.error(request, message % {"why": error.detail[0].message})
         return redirect(plan_page)

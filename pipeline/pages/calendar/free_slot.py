@@ -53,14 +53,14 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
         raise Http404
     has_passed = at <= utc_now()
     why = _("This slot has passed. Choose another one.") if has_passed else ""
-    if request.method == "POST" and not has_passed and form_recovery.is_first(request):
+    if request.method == "POST" and not has_passed and form_recovery.is_first_sending(request):
         try:
             return _schedule(request, place, outlet, at)
         except Overtaken:
             why = _("Changed since you opened it. Choose again.")
         except AppError as error:
             why = error.detail[0].message if error.detail else str(error)
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
     offered = [] if has_passed else _offered(place, outlet)
     context = {
         "outlet": outlet,
@@ -104,7 +104,7 @@ def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) 
         raise Http404
     row = find_item(place, key)
     version = version_in(request.POST)
-    wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
+    wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
     given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=wish)
     chosen = (row, row.version if version is None else version)
     (done,) = bulk_review.decide(bulk_review.PUBLISH, [chosen], given)

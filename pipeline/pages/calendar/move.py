@@ -24,7 +24,7 @@ from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublicationStatus
-from pipeline.publish.timing.queue_slots import next_free
+from pipeline.publish.timing.queue_slots import next_free_slot
 from pipeline.schedule import planning
 from pipeline.text.wall_clock import WallClock, moment_of, shift_of
 
@@ -176,7 +176,7 @@ def _free(row: Publication, *, after: datetime) -> list[datetime]:
     queue = publish.publish_queue_of(row.outlet, row.workspace)
     found: list[datetime] = []
     while len(found) < SLOTS_OFFERED:
-        slot = next_free(row.outlet, queue, after=found[-1] if found else after, own=row)
+        slot = next_free_slot(row.outlet, queue, after=found[-1] if found else after, own=row)
         if slot is None:
             break
         found.append(slot.moment)

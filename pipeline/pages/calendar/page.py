@@ -39,7 +39,7 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "today": today,
         "heading": _heading(span),
         "has_digests": any(cell.planned for cell in board.days),
-        "hold": workspace_hold.read(place.workspace),
+        "hold": workspace_hold.read_hold(place.workspace),
         "why": boards.reasons(board, now),
         "lasts": _lasts(board),
         "outlets": [(encode("out", key), name) for key, name in outlets.values_list("id", "name")],

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.ledger.credits import QuotaExceeded
-from accounts.pages.act_messages import changed_meanwhile, offer_undo
+from accounts.pages.act_messages import changed_meanwhile_message, offer_undo
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
@@ -148,7 +148,7 @@ def _had_failed(done: Sequence[bulk_recovery.Cleared]) -> bool:
 
 def _why(error: AppError) -> str:
     if isinstance(error, Overtaken):
-        return changed_meanwhile()
+        return changed_meanwhile_message()
     if isinstance(error, QuotaExceeded):
         return _("Not enough credits. Retry next month or ask for more.")
     return error.detail[0].message if error.detail else str(error)

@@ -73,7 +73,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
 @page("edit", methods=("POST",))
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
     row = _find_delivery(place, find_source(place, src), ind)
-    if form_recovery.is_first(request):
+    if form_recovery.is_first_sending(request):
         with report_errors(request):
             received = replay.replay(row, now=utc_now())
             made_nothing = received.outcome in {"failed", "ignored"}
@@ -165,7 +165,7 @@ def _as_text(fields: dict[str, Any]) -> str:
 @page("manage", methods=("GET",))
 def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     source = find_source(place, src)
-    secret = shown_once.take(request, encode("src", src))
+    secret = shown_once.take_secret(request, encode("src", src))
     context = {"source": source, "secret": secret}
     answer = render(request, "pages/inbound/secret.html", context)
     if secret:
@@ -179,7 +179,7 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
     source = find_source(place, src)
     form = form_recovery.form_for(request, RotateSecretForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("source_secret", src=src))
         overlap = timedelta(0) if form.cleaned_data["stops_now"] else accounts_limits.TOKEN_OVERLAP_DEFAULT
         with report_errors(request, form):
@@ -189,6 +189,6 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             messages.success(request, _("Secret rotated."))
             if made is None:
                 return redirect(place.address("source_deliveries", src=src))
-            shown_once.keep(request, encode("src", src), made)
+            shown_once.keep_secret(request, encode("src", src), made)
             return redirect(place.address("source_secret", src=src))
     return render(request, "pages/inbound/secret_rotate.html", {"source": source, "form": form})

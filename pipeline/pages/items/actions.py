@@ -96,7 +96,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     row = find_item(place, gen)
     form = form_recovery.form_for(request, RegenerateForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("item_page", gen=gen))
         with report_errors(request, form):
             hint = form.cleaned_data["hint"]
@@ -181,7 +181,7 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
     row = _find_publication(place, pub)
     if request.method == "POST":
         with report_errors(request):
-            publish.remove(row, now=utc_now())
+            publish.request_removal(row, now=utc_now())
             said = _("Deleting from %(outlet)s.")
             messages.success(request, said % {"outlet": row.outlet.name})
         return redirect(place.address("item_page", gen=row.item_id))

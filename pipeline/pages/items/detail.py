@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.auto_refresh import asks_for_part, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline import labels
@@ -133,7 +133,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
     is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
     if not is_moving:
-        return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
+        return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for_part(request, _PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),

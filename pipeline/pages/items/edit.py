@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.auto_refresh import asks_for
+from accounts.pages.auto_refresh import asks_for_part
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
@@ -40,7 +40,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """
     row = find_item(place, gen)
     form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_assets(place, row))
-    if asks_for(request, "counts"):
+    if asks_for_part(request, "counts"):
         counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counted)
     overtaken = ""

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages.act_messages import changed_meanwhile
+from accounts.pages.act_messages import changed_meanwhile_message
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import limits, plugins
@@ -18,7 +18,7 @@ from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus, Source
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import choices
-from pipeline.publish import Wish
+from pipeline.publish import PublishWish
 from pipeline.text.wall_clock import WallClock, moment_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class VersionedForm(forms.Form):
 
     def take_newest(self, version: int) -> None:
         """Of a form that was overtaken: what was typed stays, for another look at the newer version."""
-        self.add_error(None, changed_meanwhile())
+        self.add_error(None, changed_meanwhile_message())
         sent: Any = self.data
         again = sent.copy()
         again["version"] = str(version)
@@ -192,10 +192,10 @@ class WhenForm(VersionedForm):
         given["clock"], given["moment"] = clock, moment
         return given
 
-    def timing(self) -> Wish:
+    def timing(self) -> PublishWish:
         given = self.cleaned_data
         is_timed = given["when"] == AT
-        return Wish(
+        return PublishWish(
             publish_at=given["moment"] if is_timed else None,
             clock=given["clock"] if is_timed else None,
             is_queued=given["when"] == NEXT,
@@ -241,7 +241,7 @@ class PublishForm(WhenForm):
         if not has_siblings:
             del self.fields["keep_siblings"]
 
-    def wish(self) -> Wish:
+    def wish(self) -> PublishWish:
         given = self.cleaned_data
         return replace(
             self.timing(), outlets=given["outlets"], keep_siblings=given.get("keep_siblings", False)

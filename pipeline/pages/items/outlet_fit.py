@@ -61,7 +61,7 @@ def fits_of(item: GeneratedItem, *, now: datetime) -> tuple[Fit, ...]:
 def judged_of(item: GeneratedItem, *, now: datetime) -> tuple[publish.OutletVerdict, ...]:
     """What each outlet's rules say of it, where it goes by default; empty where none is left, or takes it."""
     try:
-        return tuple(publish.validate_outlets(item, publish.Wish(), now=now, refuse=False))
+        return tuple(publish.validate_outlets(item, publish.PublishWish(), now=now, refuse=False))
     except AppError:
         # Publishing says why.
         return ()

@@ -105,7 +105,7 @@ def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
 
 
 def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
-    if not form_recovery.is_first(request):
+    if not form_recovery.is_first_sending(request):
         return redirect(place.address("item_page", gen=row.pk))
     version = version_in(request.POST)
     given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=form.wish())
@@ -113,7 +113,7 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
         bulk_review.PUBLISH, [(row, row.version if version is None else version)], given
     )
     if done.error is not None or done.former is None:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         raise done.error or Overtaken()
     promised = slot_times.publications_in(place.workspace, done.former)
     names = ", ".join(one.outlet.name for one in promised)

@@ -59,7 +59,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
     there = Recurrence.objects.of(place.workspace).filter(item=row).first()
     form = form_recovery.form_for(request, RecurringForm, initial=_initial(there))
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("item_page", gen=gen))
         newest = Recurrence.objects.of(place.workspace).filter(item=row)
         with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest.get().version)):

@@ -107,7 +107,9 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
 
 
 def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
-    skipped = [one for one in raw_item_outcomes.read_one(raw) if one["outcome"] == raw_item_outcomes.SKIPPED]
+    skipped = [
+        one for one in raw_item_outcomes.read_outcomes_of(raw) if one["outcome"] == raw_item_outcomes.SKIPPED
+    ]
     numbers: dict[tuple[str, str], list[int]] = {}
     for one in skipped:
         numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)

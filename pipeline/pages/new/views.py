@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.ledger import reports
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.auto_refresh import asks_for_part, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -51,7 +51,7 @@ class _Taken:
 @body_limit(limits.UPLOAD_BODY_BYTES)
 @page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
-    if request.method == "POST" and asks_for(request, _PRICE_PART):
+    if request.method == "POST" and asks_for_part(request, _PRICE_PART):
         chosen = MakeForm(request.POST, workspace=place.workspace)
         return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
     if request.method == "POST" and "make" in request.POST:

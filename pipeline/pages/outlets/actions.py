@@ -63,7 +63,7 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
         raise Http404
     if request.method == "POST":
         with report_errors(request):
-            cancelled = disconnect_outlet.disconnect(row, by=place.user.email, now=utc_now())
+            cancelled = disconnect_outlet.disconnect_outlet(row, by=place.user.email, now=utc_now())
             said = _("%(name)s disconnected.") % {"name": row.name}
             if cancelled:
                 told = ngettext(
@@ -75,5 +75,5 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
             messages.success(request, said)
             return redirect(place.address("outlets_page"))
         return redirect(place.address("outlet_page", out=out))
-    context = {**outlet_head(row, "disconnect"), "hit": disconnect_outlet.hit_by_disconnecting(row)}
+    context = {**outlet_head(row, "disconnect"), "hit": disconnect_outlet.count_affected(row)}
     return render(request, "pages/outlets/disconnect.html", context)

@@ -39,7 +39,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
     platform = _platform(kind)
     form = form_recovery.form_for(request, ConnectForm, platform=platform)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("outlets_page"))
         with report_errors(request, form):
             made = outlets.connect_outlet(
@@ -70,7 +70,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
     platform = _platform(row.platform)
     form = form_recovery.form_for(request, ReconnectForm, outlet=row, platform=platform)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("outlet_page", out=out))
         with report_errors(request, form):
             again = outlets.reconnect(
@@ -98,7 +98,7 @@ def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     """The one page that shows a secret that was made here."""
     row = find_outlet(place, out)
     # A HEAD shows nothing, so it must not use the one showing up.
-    secret = shown_once.take(request, encode("out", out)) if request.method == "GET" else None
+    secret = shown_once.take_secret(request, encode("out", out)) if request.method == "GET" else None
     return render(request, "pages/outlets/secret.html", {"outlet": row, "secret": secret})
 
 
@@ -107,7 +107,7 @@ def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSe
     secret = outlets.secret_made(outlet, form.credentials())
     if secret is None:
         return redirect(place.address("outlet_page", out=outlet.pk))
-    shown_once.keep(request, encode("out", outlet.pk), secret)
+    shown_once.keep_secret(request, encode("out", outlet.pk), secret)
     return redirect(place.address("outlet_secret", out=outlet.pk))
 
 

@@ -60,7 +60,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         **persona_head(place, row, "look"),
         "form": form,
         "trial": trial,
-        "samples": [_shown(one) for one in stage.try_out(row, words)] if words else [],
+        "samples": [_shown(one) for one in stage.make_samples(row, words)] if words else [],
         "portrait": _portrait(place, row),
     }
     return render(request, "pages/personas/branding.html", context)
@@ -85,7 +85,7 @@ def _initial(row: Persona) -> dict[str, Any]:
 def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> Persona | None:
     given = form.cleaned_data
     file: UploadedFile[Any] | None = given["portrait"]
-    chosen = stage.Looks(
+    chosen = stage.BrandChoices(
         primary=given["primary"] if given["own_colours"] else "",
         accent=given["accent"] if given["own_colours"] else "",
         portrait=uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
@@ -96,7 +96,7 @@ def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> P
         voice_pitch=given["voice_pitch"],
     )
     try:
-        changed = stage.change(
+        changed = stage.change_brand(
             row,
             chosen,
             workspace=place.workspace,
@@ -123,6 +123,6 @@ def _portrait(place: Place, row: Persona) -> str:
     return f"/media/{secret}/image" if secret else ""
 
 
-def _shown(one: stage.Tried) -> dict[str, Any]:
+def _shown(one: stage.EngineSample) -> dict[str, Any]:
     data = base64.b64encode(one.picture).decode() if one.picture else ""
     return {"tried": one, "picture": f"data:image/png;base64,{data}" if data else ""}

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors, show_at_fields
-from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.auto_refresh import asks_for_part, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -48,7 +48,7 @@ def persona_draft_for(request: HttpRequest, place: Place, per: UUID) -> HttpResp
 def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpResponse:
     form = form_recovery.form_for(request, DraftForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("personas"))
         given = form.cleaned_data
         with report_errors(request, form):
@@ -68,7 +68,7 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
 def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     draft = _find(place, pdr)
     is_open = draft.status in OPEN_DRAFTS
-    if not is_open and asks_for(request, _PART):
+    if not is_open and asks_for_part(request, _PART):
         # What is there now is more than the part that looks again: the form, or the way on.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
@@ -97,7 +97,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
 def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: PersonaForm) -> HttpResponse | None:
     """The persona that the form makes, or its next version; None where the form has to be shown again."""
     row, now, by = draft.persona, utc_now(), place.user.email
-    if row is None and not form_recovery.is_first(request):
+    if row is None and not form_recovery.is_first_sending(request):
         return redirect(place.address("personas"))
     try:
         if row is None:
@@ -108,11 +108,11 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
             saved = stage.change(row, form.values(), by=by, now=now, expected_version=expected)
             offer_way_back(request, place, saved, row.version)
     except Overtaken:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         messages.error(request, CHANGED_MEANWHILE)
         return redirect(place.address("persona_draft", pdr=draft.pk))
     except AppError as error:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         show_at_fields(form, error)
         return None
     return redirect(place.address("persona", per=saved.pk))

@@ -38,7 +38,7 @@ def personas(request: HttpRequest, place: Place) -> HttpResponse:
 def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, NewPersonaForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("personas"))
         with report_errors(request, form):
             made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())

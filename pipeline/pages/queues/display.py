@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
 
     from pipeline.models import Publication, PublishQueue, Series
-    from pipeline.publish.workspace_hold import Coming
+    from pipeline.publish.workspace_hold import ComingPublication
 
 _DAYS: Final = tuple(lane_cadence.DAYS)
 
@@ -40,7 +40,7 @@ def week_of(queue: PublishQueue | Series) -> str:
     return capfirst("; ".join(told))
 
 
-def then_of(coming: Coming) -> dict[str, Any]:
+def then_of(coming: ComingPublication) -> dict[str, Any]:
     """What letting go now does with it."""
     tone, _icon, label = labels.AT_RELEASE[coming.what]
     row = coming.publication
@@ -53,14 +53,14 @@ def then_of(coming: Coming) -> dict[str, Any]:
     }
 
 
-def later_of(coming: Coming) -> dict[str, Any]:
+def later_of(coming: ComingPublication) -> dict[str, Any]:
     """What letting go some time later will do with it; that depends on how late it is by then."""
     row = coming.publication
     why = _why(row) if coming.what == "held" else ""
     return {**_item_of(row), "label": why or _if_late(row)}
 
 
-def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrOrPromise, int]]:
+def counts_of(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrPromise, int]]:
     """Tone, words and number of each thing that letting go does."""
     found = [one.what for one in coming]
     return [

@@ -35,7 +35,7 @@ def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
     initial = fresh_values(place.workspace)
     form = form_recovery.form_for(request, QueueForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("queues_page"))
         with report_errors(request, form):
             made = queues.create(place.workspace, form.values(), by=place.user.email)

@@ -48,8 +48,10 @@ def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     now, outlets = utc_now(), outlets_of(place)
     there = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
-    hold = workspace_hold.read(place.workspace)
-    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now) if hold else ([], False)
+    hold = workspace_hold.read_hold(place.workspace)
+    coming, has_more = (
+        workspace_hold.coming_publications(place.workspace, test=False, now=now) if hold else ([], False)
+    )
     context = {
         "rows": [_shown(one, outlets, now) for one in there],
         "hold": hold,

@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 @page("edit")
 def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     """Holds; where it is held already, says another reason."""
-    hold = workspace_hold.read(place.workspace)
+    hold = workspace_hold.read_hold(place.workspace)
     initial = {"reason": hold.reason if hold else ""}
     form = form_recovery.form_for(request, HoldForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            workspace_hold.hold(place.workspace, reason=form.cleaned_data["reason"], by=place.user.email)
+            workspace_hold.hold_workspace(
+                place.workspace, reason=form.cleaned_data["reason"], by=place.user.email
+            )
             said = _("Publishing paused. Posts already being sent will finish.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))
-    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=utc_now())
+    coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=utc_now())
     context = {
         "form": form,
         "hold": hold,
@@ -45,10 +47,10 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("edit")
 def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
-    hold, now = workspace_hold.read(place.workspace), utc_now()
+    hold, now = workspace_hold.read_hold(place.workspace), utc_now()
     if request.method == "POST":
         try:
-            workspace_hold.release(place.workspace, by=place.user.email, now=now)
+            workspace_hold.release_workspace(place.workspace, by=place.user.email, now=now)
         except NotFound:
             hold = None
         else:
@@ -58,7 +60,7 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     if hold is None:
         messages.info(request, _("Publishing is already on."))
         return redirect(place.address("queues_page"))
-    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
+    coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=now)
     context = {
         "hold": hold,
         "rows": [display.then_of(one) for one in coming],

@@ -89,15 +89,15 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
             )
         if not versions:
             raise Invalid.one("items", "required", _("Choose at least one item."))
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             raise Invalid.one(None, "repeated", _("Already sent."))
         looked_at = _looked_at(place, versions)
         found = bulk_review.decide(form.cleaned_data["act"], looked_at, form.given(place, shown))
     except AppError as error:
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
         return _refused(request, place, error)
     if all(one.error is not None for one in found):
-        form_recovery.sent_in_vain(request)
+        form_recovery.allow_sending_again(request)
     return _told(request, place, form.cleaned_data, found, missing=len(versions) - len(looked_at))
 
 

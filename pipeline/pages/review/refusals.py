@@ -54,11 +54,11 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         return _("Deleted by someone else")
     rejection = row.rejection or {}
     if row.status == GeneratedItemStatus.REJECTED and rejection.get("code") == "by_person":
-        said = _("%(who)s rejected it.") % {"who": tokens.called(rejection.get("by", ""))}
+        said = _("%(who)s rejected it.") % {"who": tokens.actor_name(rejection.get("by", ""))}
     elif row.status == GeneratedItemStatus.REJECTED:
-        said = _("%(who)s chose another variant.") % {"who": tokens.called(rejection.get("by", ""))}
+        said = _("%(who)s chose another variant.") % {"who": tokens.actor_name(rejection.get("by", ""))}
     elif row.is_approved_as_it_is and row.status == GeneratedItemStatus.READY:
-        said = _("%(who)s approved it.") % {"who": tokens.called(row.approved_by)}
+        said = _("%(who)s approved it.") % {"who": tokens.actor_name(row.approved_by)}
     elif row.status != GeneratedItemStatus.READY:
         said = _("Changed since you opened it: %(status)s.") % {
             "status": str(labels.GENERATED_ITEMS[row.status].label).lower()

@@ -99,7 +99,7 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
     initial = {"timezone": place.workspace.timezone, "day_4": "09:00"}
     form = form_recovery.form_for(request, SeriesForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("series_page"))
         with report_errors(request, form):
             by = place.user.email
@@ -156,7 +156,7 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Makes a digest beside those of its times; a double click makes one."""
     row = find_series(place, ser)
-    if not form_recovery.is_first(request):
+    if not form_recovery.is_first_sending(request):
         return redirect(place.address("series_one", ser=ser))
     with report_errors(request):
         series.make_now(row, by=place.user.email)

@@ -90,7 +90,7 @@ def sources_several(request: HttpRequest, place: Place) -> HttpResponse:
     )
     if not is_sent or not form.is_valid():
         return _show(request, form)
-    if not form_recovery.is_first(request):
+    if not form_recovery.is_first_sending(request):
         return redirect(place.address("sources_page"))
     listed = [*form.cleaned_data["addresses"], *form.cleaned_data["file"]]
     done = register_all(place.workspace, listed, now=utc_now())

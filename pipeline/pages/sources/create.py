@@ -50,7 +50,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
         return redirect(place.address("source_add"))
     form = ChooseForm(request.POST, workspace=place.workspace, found=found)
     if form.is_valid() and "save" in request.POST:
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
             made = collect.register(place.workspace, _settings(form, found), now=utc_now())

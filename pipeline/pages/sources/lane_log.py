@@ -10,7 +10,7 @@ from pipeline.personas.lane_slots import log_of
 
 if TYPE_CHECKING:
     from pipeline.models import BrandPick, Source
-    from pipeline.personas.lane_slots import Logged
+    from pipeline.personas.lane_slots import LoggedSlot
 
 SLOTS: Final = 30
 
@@ -24,7 +24,7 @@ def read(source: Source, before: str) -> dict[str, Any]:
     }
 
 
-def _slot(one: Logged) -> dict[str, Any]:
+def _slot(one: LoggedSlot) -> dict[str, Any]:
     return {
         "slot": one.slot,
         "status": labels.BRAND_SLOTS[one.slot.status],

@@ -19,7 +19,7 @@ from pipeline.pages import choices
 from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.brand_lane_form import FRESH, LaneForm, values_of
 from pipeline.pages.sources.views import source_head
-from pipeline.personas.lane_slots import foresee
+from pipeline.personas.lane_slots import foresee_slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
         return render(request, "pages/sources/lane_without_persona.html")
     form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
@@ -72,7 +72,7 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
         if not begun.is_valid():
             return {}
         _set(row, begun.values())
-    seen = foresee(row, now=utc_now())
+    seen = foresee_slots(row, now=utc_now())
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
         "seen": seen,

@@ -68,7 +68,7 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per)
     form = form_recovery.form_for(request, TopicForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first(request):
+        if not form_recovery.is_first_sending(request):
             return redirect(place.address("topics", per=per))
         with report_errors(request, form):
             made = stage.create(place.workspace, form.values(persona), now=utc_now())

@@ -35,12 +35,12 @@ from pipeline.platforms.bluesky.calls import (
     ends_at,
     error_of,
     fail,
-    field,
     no_answer,
     open_session,
     refresh_session,
     stored_session,
-    unreadable,
+    text_field,
+    unreadable_answer,
 )
 from pipeline.platforms.bluesky.post_parts import (
     card_of,
@@ -48,11 +48,11 @@ from pipeline.platforms.bluesky.post_parts import (
     handles_in,
     place_of,
     samples_of,
-    sent_as,
-    uploaded,
+    sent_from,
+    upload_image,
 )
 from pipeline.platforms.bluesky.records import COLLECTION, MOST_PARTS, record_key, records_of, uri_of
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes, images_of
 from pipeline.platforms.upload_bodies import file_of
@@ -133,16 +133,16 @@ class Bluesky(Platform):
             now=now,
         )
         answer = json_object(response.body)
-        if response.status != 200 or not field(answer, "did"):
+        if response.status != 200 or not text_field(answer, "did"):
             if response.status >= 400:
                 fail(response, now=now)
             raise no_answer(response)
-        handle = field(answer, "handle")
-        did = field(answer, "did")
+        handle = text_field(answer, "handle")
+        did = text_field(answer, "did")
         notes = []
         if answer is not None and answer.get("active") is False:
             notes.append(
-                f"Bluesky says that the account is not active ({field(answer, 'status') or 'no reason given'})."
+                f"Bluesky says that the account is not active ({text_field(answer, 'status') or 'no reason given'})."
             )
         return AccountInfo(
             external_id=did,
@@ -167,7 +167,7 @@ class Bluesky(Platform):
         return Renewed(credentials, ends_at(session.access))
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        return fit(payload, self.rules[payload.bucket], account.config)
+        return fit_text(payload, self.rules[payload.bucket], account.config)
 
     def prepare(
         self,
@@ -194,7 +194,7 @@ class Bluesky(Platform):
             blobs = []
         if len(blobs) < len(images):
             image = images[len(blobs)]
-            blob = uploaded(account, file_of("file", image, len(blobs)), http=http, now=now)
+            blob = upload_image(account, file_of("file", image, len(blobs)), http=http, now=now)
             blobs.append(
                 {
                     "blob": blob,
@@ -241,8 +241,8 @@ class Bluesky(Platform):
         if response.status != 200:
             fail(response, now=now, is_commit=True)
         if json_object(response.body) is None:
-            raise unreadable(response)
-        return sent_as(post, state, did=session.did, key=key)
+            raise unreadable_answer(response)
+        return sent_from(post, state, did=session.did, key=key)
 
     def reconcile(
         self,
@@ -264,10 +264,10 @@ class Bluesky(Platform):
         except PluginError as error:
             return CannotTell(error.message)
         answer = json_object(response.body)
-        if response.status == 200 and field(answer, "uri") == uri_of(did, key, 0):
+        if response.status == 200 and text_field(answer, "uri") == uri_of(did, key, 0):
             # Its other posts were written in the same step.
-            return Found(sent_as(post, state, did=did, key=key))
-        words = field(answer, "message")
+            return Found(sent_from(post, state, did=did, key=key))
+        words = text_field(answer, "message")
         if response.status == 400 and (
             error_of(response) == "RecordNotFound" or words.startswith("Could not locate record")
         ):
@@ -308,7 +308,7 @@ class Bluesky(Platform):
             posts = (json_object(response.body) or {}).get("posts")
             if not isinstance(posts, list):
                 raise no_answer(response)
-            counts.update({field(one, "uri"): one for one in posts if isinstance(one, dict)})
+            counts.update({text_field(one, "uri"): one for one in posts if isinstance(one, dict)})
         return tuple(samples_of(counts.get(one.external_id, {})) for one, _ in sent)
 
 

@@ -253,7 +253,7 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
     )
 
 
-def unreadable(response: Response) -> OutcomeUnknown:
+def unreadable_answer(response: Response) -> OutcomeUnknown:
     message = f"{WHAT} answered {response.status} with something that can't be read."
     return OutcomeUnknown(message, platform_status=response.status)
 
@@ -263,6 +263,6 @@ def no_answer(response: Response) -> TryLater:
     return TryLater(message, platform_status=response.status)
 
 
-def field(answer: Mapping[str, Any] | None, name: str) -> str:
+def text_field(answer: Mapping[str, Any] | None, name: str) -> str:
     value = (answer or {}).get(name)
     return value if isinstance(value, str) else ""

@@ -14,13 +14,13 @@ from pipeline.platforms.bluesky.calls import (
     claims_of,
     error_of,
     fail,
-    field,
     no_answer,
     open_session,
     server_of,
     stored_session,
+    text_field,
 )
-from pipeline.platforms.bluesky.records import mentioned, record_key, uri_of
+from pipeline.platforms.bluesky.records import mentioned_handles, record_key, uri_of
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import images_of
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def handles_in(post: Adapted) -> list[str]:
-    return list(dict.fromkeys(handle for part in post.parts for handle in mentioned(part)))
+    return list(dict.fromkeys(handle for part in post.parts for handle in mentioned_handles(part)))
 
 
 def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str:
@@ -44,7 +44,7 @@ def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str
     response = http_calls.ask(http, "GET", address, what=WHAT)
     if response.status == 400 and error_of(response) in {"InvalidRequest", "HandleNotFound"}:
         return ""
-    did = field(json_object(response.body), "did")
+    did = text_field(json_object(response.body), "did")
     if response.status == 200 and did.startswith("did:"):
         return did
     if response.status >= 400:
@@ -52,7 +52,7 @@ def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str
     raise no_answer(response)
 
 
-def uploaded(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
+def upload_image(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -84,7 +84,7 @@ def card_of(post: Adapted) -> dict[str, Any] | None:
     }
 
 
-def sent_as(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:
+def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:
     details: dict[str, Any] = {"uris": [uri_of(did, key, part) for part in range(len(post.parts))]}
     plain = [handle for handle, found in state.get("mentions", {}).items() if not found]
     if plain:

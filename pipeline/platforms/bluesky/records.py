@@ -98,7 +98,7 @@ def _without_punctuation(tag: str) -> str:
     return tag[:end]
 
 
-def mentioned(text: str) -> tuple[str, ...]:
+def mentioned_handles(text: str) -> tuple[str, ...]:
     """The handles that a text names, each once."""
     return tuple(dict.fromkeys(span.value for span in find_spans(text) if span.kind == "mention"))
 
@@ -151,7 +151,7 @@ def records_of(
             "$type": COLLECTION,
             "text": text,
             # Apps sort by it: each part is a little younger than the one that it answers.
-            "createdAt": moment(now + timedelta(milliseconds=part)),
+            "createdAt": format_moment(now + timedelta(milliseconds=part)),
         }
         if post.payload.language:
             record["langs"] = [post.payload.language]
@@ -172,7 +172,7 @@ def uri_of(did: str, key: str, part: int) -> str:
     return f"at://{did}/{COLLECTION}/{record_key(key, part)}"
 
 
-def moment(when: datetime) -> str:
+def format_moment(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

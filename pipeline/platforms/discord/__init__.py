@@ -17,10 +17,10 @@ from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
 from pipeline.platforms.discord.errors import ERRORS
 from pipeline.platforms.failures import fail
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.upload_bodies import file_of, multipart
+from pipeline.platforms.upload_bodies import build_multipart, file_of
 from pipeline.plugins import ConfigInvalid, Evidence, OutcomeUnknown, Problem
 from pipeline.text.links import find_links
 
@@ -145,7 +145,7 @@ class Discord(Platform):
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        return fit(payload, replace(self.rules[payload.bucket], count=_count), account.config)
+        return fit_text(payload, replace(self.rules[payload.bucket], count=_count), account.config)
 
     def length(self, account: Account, post: Adapted) -> Length:
         return super().length(account, _as_written(post))
@@ -174,7 +174,7 @@ class Discord(Platform):
         files = [replace(file_of(f"files[{n}]", one, n), name=_name(one, n)) for n, one in enumerate(shown)]
         message = _message(account, post)
         if files:
-            body, content_type = multipart({"payload_json": json.dumps(message)}, files)
+            body, content_type = build_multipart({"payload_json": json.dumps(message)}, files)
             headers = {"Content-Type": content_type}
             response = ask_once(
                 http, "POST", url, what=WHAT, body=body, headers=headers, timeout=http_calls.UPLOAD_SECONDS

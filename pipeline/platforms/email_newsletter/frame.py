@@ -142,7 +142,7 @@ def render_sections(payload: Payload, look: NewsletterStyle) -> RenderedIssue:
     preheader = str(payload.content.get("preheader") or "") if payload.bucket == "newsletter" else ""
     before = f"{_hidden(preheader)}{PREHEADER_END}" if preheader else ""
     heading = "" if _is_led(title, sections) else f"<h1>{escape(title)}</h1>"
-    html = inlined(f"{heading}{pictures}{stories}", look)
+    html = inline_styles(f"{heading}{pictures}{stories}", look)
     return RenderedIssue(before + html, _text(title, sections, payload, tag))
 
 
@@ -158,13 +158,13 @@ def mail_page(
         "BEFORE": before if mark else "",
         "NAME": escape(name),
         "INSIDE": inside,
-        "FOOT": inlined(foot, look) if foot else "",
+        "FOOT": inline_styles(foot, look) if foot else "",
     }
     parts = _page(look.accent, language, is_rtl)
     return "".join(given.get(part, part) if place % 2 else part for place, part in enumerate(parts))
 
 
-def inlined(html: str, look: NewsletterStyle) -> str:
+def inline_styles(html: str, look: NewsletterStyle) -> str:
     """A piece of the mail with the frame's styles written to its elements."""
     css, _ = _styles(look.accent)
     if html.startswith("<tr"):

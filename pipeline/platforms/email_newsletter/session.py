@@ -44,7 +44,7 @@ _SENDER_SUBJECTS: Final = frozenset({7, 8})
 """Of 5.1.x: the sender's address is at fault, not the recipient's."""
 
 
-class Lost(Exception):
+class SessionLost(Exception):
     """The session broke before the end of the message was sent: the server can't have taken it."""
 
 
@@ -132,7 +132,7 @@ def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
 
 
 class SmtpSession:
-    """Logged in, until `close`. After a `Lost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
+    """Logged in, until `close`. After a `SessionLost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
 
     def __init__(self, smtp: smtplib.SMTP) -> None:
         self._smtp = smtp
@@ -144,7 +144,7 @@ class SmtpSession:
             yield
 
     def begin(self, sender: str, recipient: str) -> SmtpReply:
-        """Everything up to the server's "go on" (354); raises `Lost`. A reply that isn't `sent` ends this mail."""
+        """Everything up to the server's "go on" (354); raises `SessionLost`. A reply that isn't `sent` ends this mail."""
         commands: tuple[tuple[Stage, str], ...] = (
             ("mail", f"MAIL FROM:<{sender}>"),
             ("rcpt", f"RCPT TO:<{recipient}>"),
@@ -158,15 +158,15 @@ class SmtpSession:
                 return reply
         if reply.code != 354:
             message = f"The mail server answered {reply.code} where it should have said 354."
-            raise Lost(message)
+            raise SessionLost(message)
         return reply
 
     def end(self, message: bytes) -> SmtpReply:
-        """The message itself. Raises `Lost` where its end was never sent, `NoAnswer` where it was."""
+        """The message itself. Raises `SessionLost` where its end was never sent, `NoAnswer` where it was."""
         sock = self._smtp.sock
         if sock is None:
             gone = "The connection is closed."
-            raise Lost(gone)
+            raise SessionLost(gone)
         body = re.sub(rb"(?m)^\.", b"..", message)
         body = body if body.endswith(b"\r\n") else body + b"\r\n"
         try:
@@ -174,7 +174,7 @@ class SmtpSession:
             sock.sendall(body)
         except OSError as error:
             broke = f"The connection broke while the mail was sent: {error}"
-            raise Lost(broke) from error
+            raise SessionLost(broke) from error
         try:
             sock.settimeout(LAST_SECONDS)
             sock.sendall(b".\r\n")
@@ -198,10 +198,10 @@ class SmtpSession:
             code, text = self._smtp.docmd(command)
         except (OSError, smtplib.SMTPException, ValueError) as error:
             message = "The mail server ended the connection."
-            raise Lost(message) from error
+            raise SessionLost(message) from error
         if not 200 <= code < 600:
             message = "The mail server's answer can't be read."
-            raise Lost(message)
+            raise SessionLost(message)
         return SmtpReply(stage, code, _words(text))
 
 

@@ -74,14 +74,14 @@ class FeedEntry:
     """As schema.org has it; in the JSON Feed, where an extension may stand."""
 
 
-def legal(text: str) -> str:
+def remove_illegal_characters(text: str) -> str:
     """The text without the characters that XML 1.0 can't hold."""
     return _ILLEGAL.sub("", text)
 
 
 def _escape(text: str) -> str:
     # A parser turns a bare carriage return into a line feed.
-    return escape(legal(text)).replace("\r", "&#13;")
+    return escape(remove_illegal_characters(text)).replace("\r", "&#13;")
 
 
 def _attributes(values: dict[str, str]) -> str:
@@ -125,7 +125,11 @@ def _language(tag: str) -> str:
 
 def _title(entry: FeedEntry) -> str:
     """Atom demands a title and readers show it in their lists: without one, the first words stand in."""
-    return entry.title if legal(entry.title).strip() else first_words(entry.content_text, _TITLE_LENGTH)
+    return (
+        entry.title
+        if remove_illegal_characters(entry.title).strip()
+        else first_words(entry.content_text, _TITLE_LENGTH)
+    )
 
 
 def _atom_entry(entry: FeedEntry) -> Iterable[str]:
@@ -135,7 +139,7 @@ def _atom_entry(entry: FeedEntry) -> Iterable[str]:
     yield _element("title", _title(entry), type="text")
     yield _element("published", _rfc3339(entry.published_at))
     yield _element("updated", _rfc3339(entry.updated_at))
-    if legal(entry.author).strip():
+    if remove_illegal_characters(entry.author).strip():
         yield f"<author>{_element('name', entry.author)}</author>"
     if entry.url:
         yield _empty("link", rel="alternate", type="text/html", href=entry.url)
@@ -157,7 +161,7 @@ def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
         _element("title", meta.title, type="text"),
         _element("updated", _rfc3339(meta.updated)),
         # Every entry without an author of its own takes the feed's, which RFC 4287 therefore demands.
-        f"<author>{_element('name', meta.author if legal(meta.author).strip() else meta.title)}</author>",
+        f"<author>{_element('name', meta.author if remove_illegal_characters(meta.author).strip() else meta.title)}</author>",
         _empty("link", rel="self", type="application/atom+xml", href=meta.self_url),
         _empty("link", rel="alternate", type="text/html", href=meta.home_url),
         *(_empty("link", rel="hub", href=hub) for hub in meta.hubs),
@@ -174,7 +178,7 @@ def _rss_item(entry: FeedEntry) -> Iterable[str]:
     if entry.url:
         yield _element("link", entry.url)
     yield _element("pubDate", _rfc822(entry.published_at))
-    if legal(entry.author).strip():
+    if remove_illegal_characters(entry.author).strip():
         # RSS's own author is a mail address.
         yield _element("dc:creator", entry.author)
     for tag in entry.tags:
@@ -204,19 +208,21 @@ def render_rss(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
 
 
 def _json_item(entry: FeedEntry) -> dict[str, Any]:
-    item: dict[str, Any] = {"id": legal(entry.id)}
+    item: dict[str, Any] = {"id": remove_illegal_characters(entry.id)}
     texts = (("url", entry.url), ("title", entry.title), ("language", _language(entry.language)))
-    item.update({name: legal(text) for name, text in texts if legal(text)})
-    item["content_html"] = legal(entry.content_html)
-    item["content_text"] = legal(entry.content_text)
+    item.update(
+        {name: remove_illegal_characters(text) for name, text in texts if remove_illegal_characters(text)}
+    )
+    item["content_html"] = remove_illegal_characters(entry.content_html)
+    item["content_text"] = remove_illegal_characters(entry.content_text)
     item["date_published"] = _rfc3339(entry.published_at)
     item["date_modified"] = _rfc3339(entry.updated_at)
-    if legal(entry.author).strip():
-        item["authors"] = [{"name": legal(entry.author)}]
+    if remove_illegal_characters(entry.author).strip():
+        item["authors"] = [{"name": remove_illegal_characters(entry.author)}]
     more = (
-        ("summary", legal(entry.summary)),
-        ("image", legal(entry.image)),
-        ("tags", list(map(legal, entry.tags))),
+        ("summary", remove_illegal_characters(entry.summary)),
+        ("image", remove_illegal_characters(entry.image)),
+        ("tags", list(map(remove_illegal_characters, entry.tags))),
     )
     item.update({name: value for name, value in more if value})
     if entry.json_ld:
@@ -227,7 +233,10 @@ def _json_item(entry: FeedEntry) -> dict[str, Any]:
 
 
 def _attachment(enclosure: Enclosure) -> dict[str, Any]:
-    attachment: dict[str, Any] = {"url": legal(enclosure.url), "mime_type": legal(enclosure.mime_type)}
+    attachment: dict[str, Any] = {
+        "url": remove_illegal_characters(enclosure.url),
+        "mime_type": remove_illegal_characters(enclosure.mime_type),
+    }
     if enclosure.bytes:
         attachment["size_in_bytes"] = enclosure.bytes
     return attachment
@@ -236,13 +245,13 @@ def _attachment(enclosure: Enclosure) -> dict[str, Any]:
 def render_json_feed(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
     document: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": legal(meta.title),
+        "title": remove_illegal_characters(meta.title),
         "home_page_url": meta.home_url,
         "feed_url": meta.self_url,
     }
-    if legal(meta.author).strip():
-        document["authors"] = [{"name": legal(meta.author)}]
+    if remove_illegal_characters(meta.author).strip():
+        document["authors"] = [{"name": remove_illegal_characters(meta.author)}]
     if meta.hubs:
-        document["hubs"] = [{"type": "WebSub", "url": legal(hub)} for hub in meta.hubs]
+        document["hubs"] = [{"type": "WebSub", "url": remove_illegal_characters(hub)} for hub in meta.hubs]
     document["items"] = [_json_item(entry) for entry in entries]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms.article import ADDED, as_html, well_formed, without_words
+from pipeline.platforms.article import ADDED, as_html, problem_without_words, remove_half_characters
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -30,11 +30,11 @@ from pipeline.platforms.ghost.drafts import (
     PUBLIC,
     SUBJECT_MOST,
     TITLE_MOST,
-    after_collision,
+    advance_draft,
     find_draft,
     find_public_post,
-    next_step,
     own_slug,
+    read_after_collision,
 )
 from pipeline.platforms.ghost.site import KEY, GhostSite, clean_address, find_site, is_collision, post_of
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
@@ -147,7 +147,7 @@ class Ghost(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = list(super().validate(account, post))
-        problems += without_words(post, tuple(problems))
+        problems += problem_without_words(post, tuple(problems))
         content = post.payload.content
         is_newsletter = post.payload.bucket == "newsletter"
         limits = (
@@ -156,7 +156,7 @@ class Ghost(Platform):
             else {"meta_description": EXCERPT_MOST}
         )
         for name, most in limits.items():
-            count = len(well_formed(str(content.get(name) or "")))
+            count = len(remove_half_characters(str(content.get(name) or "")))
             if count > most:
                 problems.append(too_long(f"content.{name}", count, most, "characters"))
         if is_newsletter and not account.config.get("newsletter"):
@@ -178,7 +178,7 @@ class Ghost(Platform):
         if not root:
             root, _ = find_site(account, http=http, now=now)
             return Prepared({**state, "root": root}, is_done=False)
-        return next_step(GhostSite(root, account, http, now), post, state, key)
+        return advance_draft(GhostSite(root, account, http, now), post, state, key)
 
     def commit(
         self,
@@ -193,7 +193,7 @@ class Ghost(Platform):
         site = GhostSite(str(state["root"]), account, http, now)
         if state.get("is_public"):
             # Found when it was prepared: nothing is left to do, least of all to send an email.
-            return _sent(site, after_collision(site, state["post"]))
+            return _sent(site, read_after_collision(site, state["post"]))
         values: dict[str, Any] = {
             "status": "published",
             "slug": own_slug(post, key),
@@ -208,7 +208,7 @@ class Ghost(Platform):
             values["email_only"] = bool(account.config.get("email_only"))
         response = site.send_once(f"posts/{state['post']}/", values, query)
         if is_collision(response):
-            return _sent(site, after_collision(site, state["post"]))
+            return _sent(site, read_after_collision(site, state["post"]))
         answer = post_of(response) if response.status == 200 else None
         if answer is None:
             site.fail(response, is_commit=True)

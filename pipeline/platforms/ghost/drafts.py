@@ -7,11 +7,11 @@ import unicodedata
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.article import names, pieces, well_formed
+from pipeline.platforms.article import article_elements, remove_half_characters, unique_tags
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.ghost.site import post_of
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.upload_bodies import file_of, multipart
+from pipeline.platforms.upload_bodies import build_multipart, file_of
 from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def key_comment(key: str) -> str:
     return f"<!-- {key} -->"
 
 
-def next_step(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def advance_draft(site: GhostSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """One step towards the draft: an image, the search for what is public already, the draft itself."""
     # Ids of another site mean nothing here.
     former = state if state.get("root") == site.root else {}
@@ -96,7 +96,7 @@ def _reuse_draft(site: GhostSite, state: Mapping[str, Any]) -> Prepared:
 def _upload(site: GhostSite, asset: PayloadAsset, index: int, key: str) -> str:
     file = file_of("file", asset, index)
     fields = {"purpose": "image", "ref": f"{draft_slug(key)}-{index}"}
-    response = site.upload("images/upload/", *multipart(fields, [file]))
+    response = site.upload("images/upload/", *build_multipart(fields, [file]))
     images = (json_object(response.body) or {}).get("images")
     url = (
         images[0].get("url") if isinstance(images, list) and images and isinstance(images[0], dict) else None
@@ -128,7 +128,7 @@ def _done(state: Mapping[str, Any], post: Mapping[str, Any]) -> Prepared:
     return Prepared({**done, "is_public": post["status"] in PUBLIC})
 
 
-def after_collision(site: GhostSite, number: str) -> dict[str, Any]:
+def read_after_collision(site: GhostSite, number: str) -> dict[str, Any]:
     """The post that has changed since it was read, by an earlier call of ours or by a person; raises unless it is public."""
     try:
         found = site.read_post(number)
@@ -147,7 +147,9 @@ def _values(post: Adapted, media: Mapping[str, str], key: str) -> dict[str, Any]
     first = assets.pop(0) if assets and f'src="{escape(assets[0].url)}"' not in html else None
     content = payload.content
     is_newsletter = payload.bucket == "newsletter"
-    summary = well_formed(str(content.get("preheader" if is_newsletter else "meta_description") or ""))
+    summary = remove_half_characters(
+        str(content.get("preheader" if is_newsletter else "meta_description") or "")
+    )
     values: dict[str, Any] = {
         "status": "draft",
         "slug": draft_slug(key),
@@ -155,13 +157,13 @@ def _values(post: Adapted, media: Mapping[str, str], key: str) -> dict[str, Any]
         "html": _html(html, assets, media),
         "codeinjection_head": key_comment(key),
         "custom_excerpt": summary or None,
-        "tags": [{"name": name[:TAG_MOST]} for name in names(content.get("tags"))],
+        "tags": [{"name": name[:TAG_MOST]} for name in unique_tags(content.get("tags"))],
         "feature_image": media[first.url] if first else None,
-        "feature_image_alt": well_formed(first.alt_text)[:ALT_MOST] if first else None,
+        "feature_image_alt": remove_half_characters(first.alt_text)[:ALT_MOST] if first else None,
         "canonical_url": str(content.get("canonical_url") or "") or None,
     }
     if is_newsletter:
-        values["email_subject"] = well_formed(str(content.get("subject") or "")) or None
+        values["email_subject"] = remove_half_characters(str(content.get("subject") or "")) or None
     else:
         values["meta_description"] = summary or None
     return values
@@ -171,13 +173,15 @@ def _html(html: str, assets: list[PayloadAsset], media: Mapping[str, str]) -> st
     parts = []
     for url, served in media.items():
         html = html.replace(f'src="{escape(url)}"', f'src="{escape(served)}"')
-    for piece in pieces(html):
+    for piece in article_elements(html):
         is_kept = piece.tag in _KEPT
         parts.append(
             piece.html if is_kept else f"<!--kg-card-begin: html-->\n{piece.html}\n<!--kg-card-end: html-->"
         )
     for one in assets:
         if f'src="{escape(media[one.url])}"' not in html:
-            image = f'<img src="{escape(media[one.url])}" alt="{escape(well_formed(one.alt_text))}">'
+            image = (
+                f'<img src="{escape(media[one.url])}" alt="{escape(remove_half_characters(one.alt_text))}">'
+            )
             parts.append(f"<figure>{image}</figure>")
     return "\n".join(parts)

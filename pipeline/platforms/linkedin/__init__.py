@@ -26,11 +26,11 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.linkedin import media
-from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, headers
-from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, request_headers
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.plugins import Evidence, OutcomeUnknown, Problem
@@ -65,7 +65,7 @@ IMAGES: Final = MediaRule(
 VIDEO: Final = MediaRule(("video/mp4",), most=1, max_bytes=500 * MEBIBYTE, min_seconds=3, max_seconds=30 * 60)
 
 
-def samples(
+def samples_in(
     account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
 ) -> tuple[tuple[Sample, ...], ...]:
     may_read = SCOPE in scopes_of(account)
@@ -88,7 +88,7 @@ def _sample(
         f"{account.base_url}/rest/memberCreatorPostAnalytics?q=entity&entity={entity}"
         f"&queryType={TYPES[metric]}&aggregation=TOTAL"
     )
-    response = ask(http, "GET", url, what="LinkedIn", headers=headers(account))
+    response = ask(http, "GET", url, what="LinkedIn", headers=request_headers(account))
     answer = json_object(response.body)
     if response.status in {400, 403, 404, 422} and answer is not None:
         # One metric that is refused, as ended ones are, takes no other along.
@@ -117,7 +117,7 @@ def little_text(text: str) -> str:
     return "".join([*out, _words(text[position:])])
 
 
-def length(text: str) -> int:
+def count_characters(text: str) -> int:
     return len(little_text(text))
 
 
@@ -138,7 +138,7 @@ def _escaped(text: str) -> str:
 
 
 def _rule(**changes: Any) -> BucketRule:
-    return BucketRule(TEXT_LIMIT, count=length, images=IMAGES, video=VIDEO, **changes)
+    return BucketRule(TEXT_LIMIT, count=count_characters, images=IMAGES, video=VIDEO, **changes)
 
 
 class LinkedIn(TokenPlatform):
@@ -197,7 +197,7 @@ class LinkedIn(TokenPlatform):
         rule = self.rules_for(account, payload.bucket)
         if rule is None:
             return Adapted(payload, (payload.body,))
-        return fit(payload, rule, account.config)
+        return fit_text(payload, rule, account.config)
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = list(super().validate(account, post))
@@ -213,7 +213,7 @@ class LinkedIn(TokenPlatform):
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         response = ask(
-            http, "GET", f"{account.base_url}/v2/userinfo", what="LinkedIn", headers=bearer(account)
+            http, "GET", f"{account.base_url}/v2/userinfo", what="LinkedIn", headers=bearer_header(account)
         )
         user = json_object(response.body) if response.status == 200 else None
         if user is None or not isinstance(user.get("sub"), str) or not user["sub"]:
@@ -238,13 +238,13 @@ class LinkedIn(TokenPlatform):
         now: datetime,
     ) -> Prepared:
         del key
-        return media.step(account, post, state, http=http, now=now)
+        return media.advance_uploads(account, post, state, http=http, now=now)
 
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
         del post
-        return media.poll(account, state, http=http, now=now)
+        return media.poll_uploads(account, state, http=http, now=now)
 
     def commit(
         self,
@@ -263,7 +263,7 @@ class LinkedIn(TokenPlatform):
             f"{account.base_url}/rest/posts",
             what="LinkedIn",
             json=body_of(account, post, state),
-            headers=headers(account),
+            headers=request_headers(account),
         )
         urn = response.headers.get("x-restli-id", "").strip() if response.status == 201 else ""
         if URN.fullmatch(urn):
@@ -293,14 +293,14 @@ class LinkedIn(TokenPlatform):
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         url = f"{account.base_url}/rest/posts/{quote(sent.external_id, safe='')}"
-        response = ask(http, "DELETE", url, what="LinkedIn", headers=headers(account))
+        response = ask(http, "DELETE", url, what="LinkedIn", headers=request_headers(account))
         if response.status not in {200, 204, 404}:
             fail(response, account=account, now=now, is_commit=False)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return samples(account, sent, http=http, now=now)
+        return samples_in(account, sent, http=http, now=now)
 
 
 def sent_of(urn: str) -> Sent:

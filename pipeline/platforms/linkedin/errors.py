@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pipeline.platforms.http_calls import fail_plainly, json_object, wait_until_reset, with_colon, words_of
-from pipeline.platforms.oauth_tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ URN: Final = re.compile(r"urn:li:(?:share|ugcPost|activity):[0-9]+")
 _SETTLING: Final = ("unable to obtain activity", "resource is forbidden")
 
 
-def headers(account: Account, **more: str) -> dict[str, str]:
-    return bearer(
+def request_headers(account: Account, **more: str) -> dict[str, str]:
+    return bearer_header(
         account, **{"LinkedIn-Version": account.api_version, "X-Restli-Protocol-Version": "2.0.0", **more}
     )
 

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.linkedin.errors import fail, headers
-from pipeline.platforms.oauth_tokens import bearer
+from pipeline.platforms.linkedin.errors import fail, request_headers
+from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.plugins import Refused, TryLater
@@ -34,7 +34,7 @@ def files_of(post: Adapted) -> list[PayloadAsset]:
     ]
 
 
-def step(
+def advance_uploads(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Prepared:
     kept = [dict(one) for one in state.get("files", [])]
@@ -48,12 +48,14 @@ def step(
     return Prepared({**state, "files": kept})
 
 
-def poll(account: Account, state: Mapping[str, Any], *, http: Client, now: datetime) -> Pending | Ready:
+def poll_uploads(
+    account: Account, state: Mapping[str, Any], *, http: Client, now: datetime
+) -> Pending | Ready:
     for one in state.get("files", []):
         if "finalized" not in one:
             continue
         url = f"{account.base_url}/rest/videos/{quote(one['urn'], safe='')}"
-        response = ask(http, "GET", url, what="LinkedIn", headers=headers(account))
+        response = ask(http, "GET", url, what="LinkedIn", headers=request_headers(account))
         if response.status in {403, 404} and json_object(response.body) is not None:
             left = datetime.fromisoformat(one["finalized"]) + GRACE - now
             if left > timedelta(0):
@@ -110,7 +112,7 @@ def _next_of_video(
         }
     }
     url = f"{account.base_url}/rest/videos?action=finalizeUpload"
-    response = ask(http, "POST", url, what="LinkedIn", json=body, headers=headers(account))
+    response = ask(http, "POST", url, what="LinkedIn", json=body, headers=request_headers(account))
     if response.status not in {200, 201, 204}:
         fail(response, account=account, now=now, is_commit=False)
     return {"urn": kept["urn"], "is_final": True, "finalized": now.isoformat()}
@@ -130,7 +132,7 @@ def _begin(
         url,
         what="LinkedIn",
         json={"initializeUploadRequest": dict(wish)},
-        headers=headers(account),
+        headers=request_headers(account),
     )
     if response.status not in {200, 201}:
         fail(response, account=account, now=now, is_commit=False)
@@ -172,7 +174,7 @@ def _put(account: Account, url: str, content: bytes, *, http: Client, now: datet
         url,
         what="LinkedIn",
         body=content,
-        headers=bearer(account, **{"Content-Type": "application/octet-stream"}),
+        headers=bearer_header(account, **{"Content-Type": "application/octet-stream"}),
         timeout=http_calls.UPLOAD_SECONDS,
     )
     if not 200 <= response.status < 300:

@@ -28,35 +28,35 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.account import account_info
 from pipeline.platforms.mastodon.calls import call, read_object
 from pipeline.platforms.mastodon.history import (
     PAGE,
     as_sent,
-    begin,
     chain_of,
     compare_similar,
     earliest_post_at,
+    find_posted_chain,
     newest_of,
-    posted_chain,
     posts_after,
+    read_before_posting,
+    read_since,
     sent_of,
-    since,
 )
 from pipeline.platforms.mastodon.posts import (
-    accepted,
     counts_of,
-    delete,
+    delete_status,
     file_ids,
     files_of,
     form_of,
-    half,
     key_of,
+    read_accepted,
+    remove_thread,
     samples_of,
-    take_back,
-    uploaded,
+    unfinished_thread,
+    upload_file,
     warning_of,
 )
 from pipeline.platforms.mastodon.rules import RULES, rule_of
@@ -141,7 +141,7 @@ class Mastodon(Platform):
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         rule = self.rules_for(account, payload.bucket) or RULES["text"]
-        return fit(payload, rule, account.config)
+        return fit_text(payload, rule, account.config)
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         return account_info(account, http=http, now=now)
@@ -159,19 +159,19 @@ class Mastodon(Platform):
         """Note the account's newest post, upload the files, and look for what an earlier try left of a thread."""
         files = files_of(post)
         if "after" not in state:
-            kept = begin(account, post, http=http, key=key, now=now)
+            kept = read_before_posting(account, post, http=http, key=key, now=now)
             return Prepared(kept, is_done=not files or bool(kept["sent"]))
         kept = dict(state)
         uploads = list(kept["uploads"])
         is_stale = any(datetime.fromisoformat(one["at"]) + KEEPS_UPLOADS <= now for one in uploads)
         if len(post.parts) > 1 and (is_stale or len(uploads) == len(files)):
-            kept["sent"] = sent_of(posted_chain(account, post, kept, http=http, now=now))
+            kept["sent"] = sent_of(find_posted_chain(account, post, kept, http=http, now=now))
         if kept["sent"]:
             # The files are at the first post already.
             return Prepared(kept)
         uploads = [] if is_stale else uploads
         if len(uploads) < len(files):
-            uploads.append(uploaded(account, files[len(uploads)], len(uploads), http=http, now=now))
+            uploads.append(upload_file(account, files[len(uploads)], len(uploads), http=http, now=now))
         kept["uploads"] = uploads
         return Prepared(kept, is_done=len(uploads) == len(files))
 
@@ -207,7 +207,9 @@ class Mastodon(Platform):
         for part in range(len(sent), len(post.parts)):
             left = ends - monotonic()
             if sent and left < http_calls.SECONDS / 4:
-                raise half(len(sent), len(post.parts), "The rest takes longer than one call may.")
+                raise unfinished_thread(
+                    len(sent), len(post.parts), "The rest takes longer than one call may."
+                )
             form = form_of(account, post, state, part, sent[-1]["id"] if sent else "")
             try:
                 response = call(
@@ -220,14 +222,14 @@ class Mastodon(Platform):
                     headers={"Idempotency-Key": key_of(key, part, post.parts[part])},
                     timeout=min(http_calls.SECONDS, left),
                 )
-                sent.append(accepted(response, now, is_first=not sent))
+                sent.append(read_accepted(response, now, is_first=not sent))
             except Refused as error:
-                take_back(account, sent, error, http=http, now=now)
+                remove_thread(account, sent, error, http=http, now=now)
                 raise
             except PluginError as error:
                 if not sent:
                     raise
-                raise half(len(sent), len(post.parts), error.message) from error
+                raise unfinished_thread(len(sent), len(post.parts), error.message) from error
         return as_sent(sent)
 
     def reconcile(
@@ -254,7 +256,7 @@ class Mastodon(Platform):
         if "after" not in state:
             earliest = earliest_post_at(key, now)
             is_whole = is_whole or any(one.made_at and one.made_at < earliest for one in statuses)
-            statuses = since(statuses, earliest)
+            statuses = read_since(statuses, earliest)
         files = file_ids(state)
         chain = chain_of(statuses, post.parts, files)
         if len(chain) == len(post.parts):
@@ -274,7 +276,7 @@ class Mastodon(Platform):
             raise Refused(message, code="post_not_known", action="Delete the post on the server.")
         # From the last to the first: what is left after a failure is still a thread.
         for status_id in reversed(sent.details.get("ids") or [sent.external_id]):
-            delete(account, status_id, http=http, now=now)
+            delete_status(account, status_id, http=http, now=now)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime

@@ -61,15 +61,15 @@ def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
         for one in answer
         if text_of(one, "id") and not one.get("reblog")
     ]
-    return sorted(found, key=lambda one: order(one.id))
+    return sorted(found, key=lambda one: sort_key(one.id))
 
 
-def order(status_id: str) -> tuple[int, str]:
+def sort_key(status_id: str) -> tuple[int, str]:
     """Later posts have greater ids, on every kind of server: numbers, or letters of a fixed length."""
     return len(status_id), status_id
 
 
-def since(statuses: Sequence[Status], moment: datetime) -> list[Status]:
+def read_since(statuses: Sequence[Status], moment: datetime) -> list[Status]:
     return [one for one in statuses if one.made_at is not None and one.made_at >= moment]
 
 
@@ -98,7 +98,7 @@ def chain_of(
     return best
 
 
-def alike(statuses: Sequence[Status], part: str, files: frozenset[str]) -> list[Status]:
+def similar_statuses(statuses: Sequence[Status], part: str, files: frozenset[str]) -> list[Status]:
     """Those that may be this post, changed by the server on its way."""
     if files:
         return []
@@ -138,16 +138,18 @@ def earliest_post_at(key: str, now: datetime) -> datetime:
     return asked - CLOCKS_DIFFER
 
 
-def begin(account: Account, post: Adapted, *, http: Client, key: str, now: datetime) -> dict[str, Any]:
+def read_before_posting(
+    account: Account, post: Adapted, *, http: Client, key: str, now: datetime
+) -> dict[str, Any]:
     """What is there before anything is posted; and what an earlier round of tries left of a thread."""
     newest = newest_of(account, http=http, now=now)
     sent: list[Status] = []
     if len(post.parts) > 1:
-        recent = since(newest, earliest_post_at(key, now))
+        recent = read_since(newest, earliest_post_at(key, now))
         sent = chain_of(recent, post.parts, frozenset(), is_alone=True)
         if sent and len(sent[0].files) != len(files_of(post)):
             sent = []
-    before = [one for one in newest if not sent or order(one.id) < order(sent[0].id)]
+    before = [one for one in newest if not sent or sort_key(one.id) < sort_key(sent[0].id)]
     return {"after": before[-1].id if before else "", "uploads": [], "sent": sent_of(sent)}
 
 
@@ -163,7 +165,7 @@ def posts_after(account: Account, after: str, *, http: Client, now: datetime) ->
     query = f"?limit={PAGE}&exclude_reblogs=true&min_id={quote(after, safe='')}"
     response = call(account, "GET", f"{_statuses_of(account)}{query}", http=http)
     # Not every server knows that parameter.
-    return [one for one in read_statuses(read_list(response, now=now)) if order(one.id) > order(after)]
+    return [one for one in read_statuses(read_list(response, now=now)) if sort_key(one.id) > sort_key(after)]
 
 
 def compare_similar(
@@ -171,7 +173,7 @@ def compare_similar(
 ) -> Found | CannotTell | None:
     """What posts with nearly the same words say of this one; None where they are others."""
     words = post.parts[0].strip()
-    for one in alike(statuses, words, files):
+    for one in similar_statuses(statuses, words, files):
         written = _words_given(account, one, http=http)
         if written == words and len(post.parts) == 1:
             return Found(as_sent(sent_of([one])))
@@ -194,7 +196,7 @@ def _statuses_of(account: Account) -> str:
     return f"/api/v1/accounts/{quote(str(account.profile.get('external_id', '')), safe='')}/statuses"
 
 
-def posted_chain(
+def find_posted_chain(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> list[Status]:
     statuses = posts_after(account, state["after"], http=http, now=now)

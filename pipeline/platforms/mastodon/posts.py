@@ -12,7 +12,7 @@ from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
 from pipeline.platforms.rules import images_of
-from pipeline.platforms.upload_bodies import file_of, multipart
+from pipeline.platforms.upload_bodies import build_multipart, file_of
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.text.prose.verbatim_edits import counted
 
@@ -42,11 +42,11 @@ def file_ids(state: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(one["id"] for one in state.get("uploads", []))
 
 
-def uploaded(
+def upload_file(
     account: Account, asset: PayloadAsset, index: int, *, http: Client, now: datetime
 ) -> dict[str, Any]:
     fields = {"description": asset.alt_text} if asset.alt_text else {}
-    body, content_type = multipart(fields, [file_of("file", asset, index)])
+    body, content_type = build_multipart(fields, [file_of("file", asset, index)])
     response = call(
         account,
         "POST",
@@ -88,7 +88,7 @@ def key_of(key: str, part: int, words: str) -> str:
     return f"{key}-{part}-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
-def accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, str]:
+def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, str]:
     if is_first and response.status == 404 and json_object(response.body) is not None:
         # It answers no other post, so that only the one remembered under its key can be missing.
         message = "The Mastodon server still remembers this post, which was taken back, and will for an hour."
@@ -102,18 +102,18 @@ def accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, 
     return {"id": text_of(answer, "id"), "url": text_of(answer, "url") or text_of(answer, "uri")}
 
 
-def half(there: int, parts: int, why: str) -> OutcomeUnknown:
+def unfinished_thread(there: int, parts: int, why: str) -> OutcomeUnknown:
     message = f"{there} of {parts} posts of the thread are public; it goes on after them. {why}"
     return OutcomeUnknown(message, code="thread_unfinished")
 
 
-def take_back(
+def remove_thread(
     account: Account, sent: Sequence[Mapping[str, str]], refused: Refused, *, http: Client, now: datetime
 ) -> None:
     """A thread is there as a whole or not at all. Raises `OutcomeUnknown` where a part of it stays."""
     for number, one in enumerate(reversed(sent)):
         try:
-            delete(account, one["id"], http=http, now=now)
+            delete_status(account, one["id"], http=http, now=now)
         except PluginError as error:
             message = (
                 f"{refused.message} {counted(len(sent) - number, 'post of the thread is', 'posts of the thread are')} "
@@ -123,7 +123,7 @@ def take_back(
             raise OutcomeUnknown(message, code="thread_unfinished") from error
 
 
-def delete(account: Account, status_id: str, *, http: Client, now: datetime) -> None:
+def delete_status(account: Account, status_id: str, *, http: Client, now: datetime) -> None:
     """Take one post back; one that is gone already is as good. Raises what any other answer means."""
     response = call(account, "DELETE", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
     if response.status != 200 and not is_gone(account, response, http=http):

@@ -150,7 +150,7 @@ class SignedWebhook(Platform):
         now: datetime,
     ) -> Sent:
         del state
-        body = json.dumps(document(post, key), ensure_ascii=False).encode("utf-8", "replace")
+        body = json.dumps(build_document(post, key), ensure_ascii=False).encode("utf-8", "replace")
         response = ask_once(
             http,
             "POST",
@@ -209,7 +209,7 @@ class SignedWebhook(Platform):
         return CannotTell(f"The receiver answered {response.status} without saying whether it has the post.")
 
 
-def document(post: Adapted, key: str) -> dict[str, Any]:
+def build_document(post: Adapted, key: str) -> dict[str, Any]:
     """The post as the receiver gets it."""
     payload = post.payload
     return {

@@ -25,7 +25,7 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
 from pipeline.platforms.slack.errors import WHAT, fail_by
@@ -164,7 +164,7 @@ class Slack(Platform):
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        return fit(payload, replace(self.rules[payload.bucket], count=_count), account.config)
+        return fit_text(payload, replace(self.rules[payload.bucket], count=_count), account.config)
 
     def length(self, account: Account, post: Adapted) -> Length:
         return super().length(account, _as_written(post))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, description_of, fail_by
-from pipeline.platforms.upload_bodies import UploadFile, file_of, multipart
+from pipeline.platforms.telegram.errors import RIGHTS, WHAT, ChatMoved, description_of, fail_by
+from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -124,7 +124,7 @@ class Telegram(Platform):
         moved = ""
         try:
             chat = _read(account, "getChat", {"chat_id": _chat(account)}, http=http, now=now)
-        except Moved as error:
+        except ChatMoved as error:
             moved = error.chat
             chat = _read(account, "getChat", {"chat_id": moved}, http=http, now=now)
         asked = {"chat_id": str(chat.get("id", "")), "user_id": str(me.get("id", ""))}
@@ -144,7 +144,7 @@ class Telegram(Platform):
         heading = _heading(account, payload)
         if heading and rule.text_max is not None:
             rule = replace(rule, text_max=rule.text_max - utf16_units(heading))
-        return fit(payload, rule, account.config)
+        return fit_text(payload, rule, account.config)
 
     def length(self, account: Account, post: Adapted) -> Length:
         return super().length(account, replace(post, parts=(_words(account, post),)))
@@ -175,7 +175,7 @@ class Telegram(Platform):
         del state, key
         try:
             return _send(account, post, _chat(account), http=http, now=now)
-        except Moved as error:
+        except ChatMoved as error:
             # A refusal: the group became a supergroup and has another number now.
             return _send(account, post, error.chat, http=http, now=now)
 
@@ -198,7 +198,7 @@ class Telegram(Platform):
         for number in numbers:
             try:
                 _delete(account, chat, str(number), http=http, now=now)
-            except Moved as error:
+            except ChatMoved as error:
                 _delete(account, error.chat, str(number), http=http, now=now)
 
 
@@ -279,7 +279,7 @@ def _post(
     url = f"{account.base_url}/bot{account.credentials.get('token', '')}/{method}"
     if not files:
         return call(http, "POST", url, what=WHAT, form=fields)
-    body, content_type = multipart(fields, files)
+    body, content_type = build_multipart(fields, files)
     headers = {"Content-Type": content_type}
     return call(http, "POST", url, what=WHAT, body=body, headers=headers, timeout=http_calls.UPLOAD_SECONDS)
 

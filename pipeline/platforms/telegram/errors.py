@@ -97,7 +97,7 @@ _ERRORS = (
 )
 
 
-class Moved(Exception):
+class ChatMoved(Exception):
     def __init__(self, chat: str) -> None:
         super().__init__("The chat has another number now.")
         self.chat = chat
@@ -114,7 +114,7 @@ def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
     parameters = parameters if isinstance(parameters, dict) else {}
     moved, wait = parameters.get("migrate_to_chat_id"), parameters.get("retry_after")
     if response.status == 400 and isinstance(moved, int):
-        raise Moved(str(moved))
+        raise ChatMoved(str(moved))
     after = None
     if isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0:
         after = min(timedelta(seconds=min(wait, 10**6)), LONGEST_WAIT)

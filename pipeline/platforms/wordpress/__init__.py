@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipeline.platforms.article import ADDED, as_html, without_words
+from pipeline.platforms.article import ADDED, as_html, problem_without_words
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -27,7 +27,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
-from pipeline.platforms.wordpress.drafts import find_post, is_gone, is_id, next_step, read_post
+from pipeline.platforms.wordpress.drafts import advance_draft, find_post, is_gone, is_id, read_post
 from pipeline.platforms.wordpress.site import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.plugins import (
     ConfigInvalid,
@@ -147,7 +147,7 @@ class WordPress(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = super().validate(account, post)
-        return (*problems, *without_words(post, problems))
+        return (*problems, *problem_without_words(post, problems))
 
     def prepare(
         self,
@@ -163,7 +163,7 @@ class WordPress(Platform):
         if not root:
             root, _ = find_root(account, http=http, now=now)
             return Prepared({**state, "root": root}, is_done=False)
-        return next_step(WordPressSite(root, account, http, now), post, state, key)
+        return advance_draft(WordPressSite(root, account, http, now), post, state, key)
 
     def commit(
         self,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.article import ArticleElement, names, pieces
+from pipeline.platforms.article import ArticleElement, article_elements, unique_tags
 from pipeline.platforms.base import Prepared
-from pipeline.platforms.upload_bodies import UploadFile, file_of, multipart
+from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
 from pipeline.platforms.wordpress.site import GONE, WordPressSite, read_object
 from pipeline.plugins import Refused
 
@@ -42,7 +42,7 @@ def is_named(html: str, asset_url: str) -> bool:
     return f'src="{escape(asset_url)}"' in html
 
 
-def in_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
+def convert_to_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
     """The body in blocks, its images served by the site, those that it doesn't name at its end.
 
     The last block carries the publication's key: WordPress keeps a block's attributes in the stored text, where its
@@ -51,7 +51,7 @@ def in_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
     appended = [one for one in pictures if not is_named(html, one.asset_url)]
     for one in pictures:
         html = html.replace(f'src="{escape(one.asset_url)}"', f'src="{escape(one.url)}"')
-    blocks = [_block_of(piece) for piece in pieces(html)]
+    blocks = [_block_of(piece) for piece in article_elements(html)]
     blocks += [_picture(one) for one in appended]
     if not blocks:
         blocks = [("html", {}, "")]
@@ -81,7 +81,7 @@ def _written(name: str, attributes: dict[str, Any], inside: str) -> str:
     return f"<!-- wp:{name} {given}-->\n{inside}\n<!-- /wp:{name} -->"
 
 
-def next_step(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+def advance_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
     """One step towards the draft: an image, a term, the search for what is public already, the draft itself."""
     # Ids of another site mean nothing here.
     former = state if state.get("root") == site.root else {}
@@ -110,7 +110,7 @@ def is_id(value: object) -> bool:
 def _terms(account: Account, payload: Payload) -> list[tuple[str, str]]:
     """The terms that the article needs, by taxonomy; each name once, however it is written."""
     category = str(account.config.get("category") or "").strip()
-    tags = [("tags", name[:LONGEST_TERM]) for name in names(payload.content.get("tags"))]
+    tags = [("tags", name[:LONGEST_TERM]) for name in unique_tags(payload.content.get("tags"))]
     return [("categories", category), *tags] if category else tags
 
 
@@ -147,7 +147,7 @@ def _upload(site: WordPressSite, file: UploadFile, alt_text: str, key: str) -> d
     if there and is_id(there[0].get("id")) and there[0].get("source_url"):
         return {"id": there[0]["id"], "url": str(there[0]["source_url"])}
     fields = {"slug": slug, "title": alt_text[:100] or file.name, "alt_text": alt_text}
-    response = site.upload("media", *multipart(fields, [file]))
+    response = site.upload("media", *build_multipart(fields, [file]))
     answer = read_object(response)
     if response.status not in {200, 201} or not is_id(answer.get("id")) or not answer.get("source_url"):
         site.fail(response)
@@ -199,7 +199,7 @@ def _values(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str, Any]
         "slug": key,
         # Both are HTML to WordPress, which would take words in angle brackets for elements.
         "title": escape(payload.title, quote=False),
-        "content": in_blocks(html, [one for one in pictures if one is not first], key=key),
+        "content": convert_to_blocks(html, [one for one in pictures if one is not first], key=key),
         "excerpt": escape(str(payload.content.get("meta_description") or ""), quote=False),
         "featured_media": first.id if first else 0,
         "tags": by_taxonomy["tags"],

@@ -90,7 +90,7 @@ def clean_address(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path.rstrip("/"), "", ""))
 
 
-def read(response: Response) -> Any:
+def read_json(response: Response) -> Any:
     """The JSON of an answer, also behind a byte order mark or the notices that PHP prints before it; None without any."""
     text = response.body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     starts = [0]
@@ -109,7 +109,7 @@ def read(response: Response) -> Any:
 
 
 def read_object(response: Response) -> dict[str, Any]:
-    value = read(response)
+    value = read_json(response)
     return value if isinstance(value, dict) else {}
 
 
@@ -139,7 +139,7 @@ class WordPressSite:
     def get_list(self, path: str, query: Mapping[str, str | int]) -> list[dict[str, Any]]:
         """Raises where the answer is no list: an answer that can't be read proves nothing."""
         response = self.get(path, query)
-        rows = read(response) if response.status == 200 else None
+        rows = read_json(response) if response.status == 200 else None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             self.fail(response)
         return rows

@@ -23,13 +23,13 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
-from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.x import errors, media, post_counts
-from pipeline.platforms.x.timeline_search import search
+from pipeline.platforms.x.timeline_search import search_timeline
 from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused
 from pipeline.text.links import find_links
 from pipeline.text.weighted_length import LIMIT, weighted_length
@@ -122,7 +122,7 @@ class X(TokenPlatform):
         rule = self.rules_for(account, payload.bucket)
         if rule is None:
             return Adapted(payload, (payload.body,))
-        post = fit(payload, rule, account.config)
+        post = fit_text(payload, rule, account.config)
         steps = post.steps
         if find_links(post.payload.body):
             message = f"It holds a link: X charges ${PRICE_WITH_LINK} for it instead of ${PRICE}."
@@ -148,7 +148,7 @@ class X(TokenPlatform):
             "GET",
             f"{account.base_url}/users/me?user.fields=protected",
             what="X",
-            headers=bearer(account),
+            headers=bearer_header(account),
         )
         user = (json_object(response.body) or {}).get("data") if response.status == 200 else None
         if not isinstance(user, dict) or not isinstance(user.get("id"), str):
@@ -189,13 +189,13 @@ class X(TokenPlatform):
         del key
         # `since` and `tried` bound what `reconcile` looks for: the first and the latest time it was made ready.
         kept = {**state, "since": state.get("since", now.isoformat()), "tried": now.isoformat()}
-        return media.step(account, post, kept, http=http, now=now)
+        return media.advance_uploads(account, post, kept, http=http, now=now)
 
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
         del post
-        return media.poll(account, state, http=http, now=now)
+        return media.poll_uploads(account, state, http=http, now=now)
 
     def commit(
         self,
@@ -216,7 +216,7 @@ class X(TokenPlatform):
             body["media"] = {"media_ids": media_ids}
         body.update(post.disclosure)
         response = ask_once(
-            http, "POST", f"{account.base_url}/tweets", what="X", json=body, headers=bearer(account)
+            http, "POST", f"{account.base_url}/tweets", what="X", json=body, headers=bearer_header(account)
         )
         if errors.is_duplicate(response):
             return self._sent_before(account, post, state, http=http, now=now)
@@ -260,7 +260,7 @@ class X(TokenPlatform):
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Found | Absent | CannotTell:
         try:
-            answer = search(account, post, state, http=http, now=now)
+            answer = search_timeline(account, post, state, http=http, now=now)
         except PluginError as error:
             return CannotTell(error.message)
         if not isinstance(answer, dict):
@@ -274,7 +274,7 @@ class X(TokenPlatform):
             "DELETE",
             f"{account.base_url}/tweets/{sent.external_id}",
             what="X",
-            headers=bearer(account),
+            headers=bearer_header(account),
         )
         if response.status not in {200, 404}:
             errors.fail(response, now=now, is_commit=False)
@@ -282,7 +282,7 @@ class X(TokenPlatform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return post_counts.samples(account, sent, http=http, now=now)
+        return post_counts.samples_in(account, sent, http=http, now=now)
 
 
 def sent_of(account: Account, data: object) -> Sent | None:

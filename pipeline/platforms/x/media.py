@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.oauth_tokens import bearer, end_of
+from pipeline.platforms.oauth_tokens import bearer_header, end_of
 from pipeline.platforms.rules import UNSEEN
-from pipeline.platforms.upload_bodies import UploadFile, multipart, part_of
+from pipeline.platforms.upload_bodies import UploadFile, build_multipart, part_of
 from pipeline.platforms.x import errors
 from pipeline.plugins import Refused, TryLater
 
@@ -40,7 +40,7 @@ def _category(one: PayloadAsset) -> str:
     return "tweet_video" if one.mime_type.startswith("video/") else ""
 
 
-def step(
+def advance_uploads(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Prepared:
     kept = [dict(one) for one in state.get("files", [])]
@@ -55,12 +55,14 @@ def step(
     return Prepared({**state, "files": kept})
 
 
-def poll(account: Account, state: Mapping[str, Any], *, http: Client, now: datetime) -> Pending | Ready:
+def poll_uploads(
+    account: Account, state: Mapping[str, Any], *, http: Client, now: datetime
+) -> Pending | Ready:
     for one in state.get("files", []):
         if not one.get("is_processed_later"):
             continue
         url = f"{account.base_url}/media/upload?command=STATUS&media_id={one['id']}"
-        response = ask(http, "GET", url, what="X", headers=bearer(account))
+        response = ask(http, "GET", url, what="X", headers=bearer_header(account))
         info = _data(response, now).get("processing_info")
         info = info if isinstance(info, dict) else {}
         if info.get("state") == "failed":
@@ -112,14 +114,14 @@ def _append(
     content = part_of(asset, kept["sent"], SEGMENT)
     number = kept["sent"] // SEGMENT
     file = UploadFile("media", "media", "application/octet-stream", content)
-    body, content_type = multipart({"segment_index": str(number)}, [file])
+    body, content_type = build_multipart({"segment_index": str(number)}, [file])
     _send(account, f"upload/{kept['id']}/append", body, content_type, http=http, now=now)
     return {**kept, "sent": kept["sent"] + len(content)}
 
 
 def _upload_whole(account: Account, asset: PayloadAsset, *, http: Client, now: datetime) -> dict[str, Any]:
     file = UploadFile("media", "media", asset.mime_type, asset.read())
-    body, content_type = multipart({"media_category": _category(asset)}, [file])
+    body, content_type = build_multipart({"media_category": _category(asset)}, [file])
     return _data(_send(account, "upload", body, content_type, http=http, now=now), now)
 
 
@@ -142,7 +144,7 @@ def _send(
         f"{account.base_url}/media/{path}",
         what="X",
         body=body,
-        headers=bearer(account, **{"Content-Type": content_type}),
+        headers=bearer_header(account, **{"Content-Type": content_type}),
         timeout=http_calls.UPLOAD_SECONDS,
     )
     if not 200 <= response.status < 300:
@@ -152,7 +154,7 @@ def _send(
 
 def _post(account: Account, path: str, *, http: Client, now: datetime, json: object = None) -> dict[str, Any]:
     url = f"{account.base_url}/media/{path}"
-    return _data(ask(http, "POST", url, what="X", json=json, headers=bearer(account)), now)
+    return _data(ask(http, "POST", url, what="X", json=json, headers=bearer_header(account)), now)
 
 
 def _data(response: Response, now: datetime) -> dict[str, Any]:

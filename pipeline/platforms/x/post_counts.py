@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import METRICS, Account, Sample, Sent
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.oauth_tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.platforms.x import errors
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ OWN_FOR: Final = timedelta(days=30)
 _PUBLIC: Final = "public_metrics,attachments"
 
 
-def samples(
+def samples_in(
     account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
 ) -> tuple[tuple[Sample, ...], ...]:
     young = [one.external_id for one, at in sent if now - at <= OWN_FOR]
@@ -49,7 +49,7 @@ def _page(
             f"{account.base_url}/tweets?ids={','.join(ids)}&post.fields={fields}"
             "&expansions=attachments.media_keys&media.fields=public_metrics"
         )
-        return ask(http, "GET", url, what="X", headers=bearer(account))
+        return ask(http, "GET", url, what="X", headers=bearer_header(account))
 
     response = asked(f"{_PUBLIC},non_public_metrics" if is_own else _PUBLIC)
     if is_own and response.status in {400, 403} and json_object(response.body) is not None:

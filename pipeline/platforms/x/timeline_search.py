@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import Absent, Account, CannotTell
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.oauth_tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.platforms.x import errors
 from pipeline.text.links import find_links
 
@@ -31,7 +31,7 @@ _MEDIA_LINK: Final = re.compile(r"/(photo|video)/[0-9]+$")
 _SPACE: Final = re.compile(r"\s+")
 
 
-def search(
+def search_timeline(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any] | Absent | CannotTell:
     """The post as X lists it. Raises as `ask` and `fail` do."""
@@ -40,7 +40,7 @@ def search(
         return CannotTell("It isn't known which posts of which account to look at.")
     fields = "created_at,entities,note_post"
     url = f"{account.base_url}/users/{user}/tweets?max_results={LISTED}&post.fields={fields}"
-    response = ask(http, "GET", url, what="X", headers=bearer(account))
+    response = ask(http, "GET", url, what="X", headers=bearer_header(account))
     if response.status != 200:
         errors.fail(response, now=now, is_commit=False)
     answer = json_object(response.body) or {}
@@ -55,7 +55,7 @@ def search(
     newer = [
         one for one, moment in zip(listed, moments, strict=True) if moment is not None and moment >= earliest
     ]
-    wanted = plain(post.payload.body)
+    wanted = normalize_words(post.payload.body)
     if wanted:
         same = [one for one in newer if words_of(one) == wanted]
         if same:
@@ -85,10 +85,10 @@ def words_of(one: Mapping[str, Any]) -> str:
         if isinstance(short, str) and short and isinstance(target, str):
             is_media = "media_key" in link or _MEDIA_LINK.search(target) is not None
             text = text.replace(short, "" if is_media else target)
-    return plain(text)
+    return normalize_words(text)
 
 
-def plain(text: str) -> str:
+def normalize_words(text: str) -> str:
     """Words so that two spellings of the same compare equal: NFC, one space, addresses without their scheme."""
     text = unicodedata.normalize("NFC", text)
     out, position = [], 0

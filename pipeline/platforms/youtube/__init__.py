@@ -21,9 +21,9 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.fitting import FITTING, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
-from pipeline.platforms.oauth_tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload, PayloadAsset
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
 from pipeline.platforms.upload_bodies import part_of
@@ -154,7 +154,7 @@ class YouTube(TokenPlatform):
             steps.append(
                 AdaptationStep("brackets", "YouTube takes no < and >; ‹ and › stand in their place.")
             )
-        post = fit(clean, rule, account.config)
+        post = fit_text(clean, rule, account.config)
         disclosure = {"containsSyntheticMedia": True} if payload.is_ai_generated else {}
         return replace(post, steps=(*steps, *post.steps), disclosure=disclosure)
 
@@ -167,7 +167,7 @@ class YouTube(TokenPlatform):
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         url = f"{account.base_url}/youtube/v3/channels?part=snippet,status&mine=true"
-        response = ask(http, "GET", url, what="YouTube", headers=bearer(account))
+        response = ask(http, "GET", url, what="YouTube", headers=bearer_header(account))
         answer = json_object(response.body)
         if response.status != 200 or answer is None:
             fail(response, now=now, is_commit=False)
@@ -206,7 +206,7 @@ class YouTube(TokenPlatform):
         del key
         notify = "&notifySubscribers=false" if account.config.get("notify") is False else ""
         body = video_body(account, post)
-        return upload.step(account, video_in(post), body, state, query=notify, http=http, now=now)
+        return upload.advance_upload(account, video_in(post), body, state, query=notify, http=http, now=now)
 
     def commit(
         self,
@@ -267,7 +267,7 @@ class YouTube(TokenPlatform):
         if not isinstance(session, str):
             return CannotTell("The upload's address isn't known.")
         try:
-            response = upload.probe(account, session, video_in(post), http=http)
+            response = upload.ask_progress(account, session, video_in(post), http=http)
         except PluginError as error:
             return CannotTell(error.message)
         video = upload.video_of(response)
@@ -290,7 +290,7 @@ class YouTube(TokenPlatform):
             f"{account.base_url}/upload/youtube/v3/thumbnails/set?videoId={sent.external_id}&uploadType=media",
             what="YouTube",
             body=picture.read(),
-            headers=bearer(account, **{"Content-Type": picture.mime_type}),
+            headers=bearer_header(account, **{"Content-Type": picture.mime_type}),
             timeout=http_calls.UPLOAD_SECONDS,
         )
         if response.status != 200:
@@ -299,7 +299,7 @@ class YouTube(TokenPlatform):
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         url = f"{account.base_url}/youtube/v3/videos?id={sent.external_id}"
-        response = ask(http, "DELETE", url, what="YouTube", headers=bearer(account))
+        response = ask(http, "DELETE", url, what="YouTube", headers=bearer_header(account))
         if response.status not in {200, 204, 404}:
             fail(response, now=now, is_commit=False)
 
@@ -311,7 +311,7 @@ class YouTube(TokenPlatform):
         for start in range(0, len(ids), PAGE):
             joined = ",".join(ids[start : start + PAGE])
             url = f"{account.base_url}/youtube/v3/videos?part=statistics&id={joined}"
-            response = ask(http, "GET", url, what="YouTube", headers=bearer(account))
+            response = ask(http, "GET", url, what="YouTube", headers=bearer_header(account))
             items = (json_object(response.body) or {}).get("items")
             if response.status != 200 or not isinstance(items, list):
                 fail(response, now=now, is_commit=False)

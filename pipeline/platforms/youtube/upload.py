@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, Prepared, Sent
 from pipeline.platforms.http_calls import ask, json_object
-from pipeline.platforms.oauth_tokens import bearer
+from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.platforms.youtube.errors import fail
 from pipeline.plugins import TryLater
@@ -33,7 +33,7 @@ _RANGE: Final = re.compile(r"bytes=0-([0-9]{1,15})")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{6,20}")
 
 
-def step(
+def advance_upload(
     account: Account,
     asset: PayloadAsset,
     body: Mapping[str, Any],
@@ -55,9 +55,9 @@ def step(
     sent = int(state.get("sent", 0))
     is_probe = asset.bytes - sent <= CHUNK
     response = (
-        probe(account, session, asset, http=http)
+        ask_progress(account, session, asset, http=http)
         if is_probe
-        else put(account, session, asset, sent, CHUNK, http=http)
+        else send_bytes(account, session, asset, sent, CHUNK, http=http)
     )
     if response.status in GONE:
         return Prepared({}, is_done=False)
@@ -66,22 +66,22 @@ def step(
         return Prepared({**state, "video": video.external_id})
     if response.status != UNFINISHED:
         fail(response, now=now, is_commit=False)
-    sent = received(response)
+    sent = received_bytes(response)
     return Prepared({**state, "sent": sent}, is_done=is_probe and asset.bytes - sent <= CHUNK)
 
 
-def probe(account: Account, session: str, asset: PayloadAsset, *, http: Client) -> Response:
+def ask_progress(account: Account, session: str, asset: PayloadAsset, *, http: Client) -> Response:
     """Ask the session how much it has."""
     return ask(
         http,
         "PUT",
         session,
         what="YouTube",
-        headers=bearer(account, **{"Content-Range": f"bytes */{asset.bytes}"}),
+        headers=bearer_header(account, **{"Content-Range": f"bytes */{asset.bytes}"}),
     )
 
 
-def put(
+def send_bytes(
     account: Account, session: str, asset: PayloadAsset, start: int, size: int, *, http: Client
 ) -> Response:
     """Some bytes that aren't the last, so that nothing comes of them yet."""
@@ -102,10 +102,10 @@ def part_headers(account: Account, asset: PayloadAsset, start: int, size: int) -
         "Content-Type": asset.mime_type,
         "Content-Range": f"bytes {start}-{start + size - 1}/{asset.bytes}",
     }
-    return bearer(account, **given)
+    return bearer_header(account, **given)
 
 
-def received(response: Response) -> int:
+def received_bytes(response: Response) -> int:
     """Bytes that the session has, by its own word; none without a word."""
     match = _RANGE.fullmatch(response.headers.get("range", "").strip())
     return int(match[1]) + 1 if match else 0
@@ -133,7 +133,7 @@ def _open(
         f"{account.base_url}/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status{query}",
         what="YouTube",
         json=dict(body),
-        headers=bearer(
+        headers=bearer_header(
             account,
             **{"X-Upload-Content-Length": str(asset.bytes), "X-Upload-Content-Type": asset.mime_type},
         ),

@@ -109,7 +109,7 @@ def default_queue(workspace: Workspace) -> PublishQueue:
     return made
 
 
-def next_free(
+def next_free_slot(
     outlet: Outlet, queue: PublishQueue, *, after: datetime, own: Publication | None = None
 ) -> Slot | None:
     """The first slot that no other scheduled publication of the outlet takes; None where there is none in a year.
@@ -132,7 +132,7 @@ def next_free(
     return None
 
 
-def next_or_refuse(
+def next_slot_or_refuse(
     outlet: Outlet, workspace: Workspace, *, after: datetime, own: Publication | None
 ) -> tuple[Slot, PublishQueue]:
     """Raises `Conflict` where the queue is paused or has no slot left."""
@@ -140,7 +140,7 @@ def next_or_refuse(
     if queue.is_paused:
         message = f"The queue {queue.name} of {outlet.name} is paused; go on with it, or name a time."
         raise Conflict.because(code="queue_paused", message=message, field="queue")
-    slot = next_free(outlet, queue, after=after, own=own)
+    slot = next_free_slot(outlet, queue, after=after, own=own)
     if slot is None:
         message = f"The queue {queue.name} of {outlet.name} has no free slot; add some, or name a time."
         raise Conflict.because(code="no_slot", message=message, field="queue")

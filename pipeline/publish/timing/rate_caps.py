@@ -35,7 +35,7 @@ class RateRules:
 
 
 @dataclass(frozen=True)
-class Wait:
+class RateWait:
     """Why a publication that is due doesn't go out yet, and when its turn comes."""
 
     code: str
@@ -61,7 +61,7 @@ def is_resting(outlet: Outlet, now: datetime) -> bool:
     return outlet.rests_until is not None and outlet.rests_until > now
 
 
-def wait_of(row: Publication, outlet: Outlet, now: datetime) -> Wait | None:
+def wait_of(row: Publication, outlet: Outlet, now: datetime) -> RateWait | None:
     """What a due publication waits for on its outlet; None where its turn is now.
 
     Each of those that wait gets a turn of its own, in the order of their promises.
@@ -73,7 +73,7 @@ def wait_of(row: Publication, outlet: Outlet, now: datetime) -> Wait | None:
     until, code = _turn(_ahead_of(row, now), _posted(outlet, rules, now), rules, start)
     if until <= now:
         return None
-    return Wait("outlet_rests" if start > now else code, _said(outlet, rules, start, now, code), until)
+    return RateWait("outlet_rests" if start > now else code, _said(outlet, rules, start, now, code), until)
 
 
 def _turn(place: int, posted: Sequence[datetime], rules: RateRules, start: datetime) -> tuple[datetime, str]:

@@ -20,7 +20,7 @@ from pipeline.publish.events_and_notices import record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
-from pipeline.publish.timing.queue_slots import lock_outlets, next_free, publish_queue_of
+from pipeline.publish.timing.queue_slots import lock_outlets, next_free_slot, publish_queue_of
 from pipeline.text.prose.verbatim_edits import counted
 from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
@@ -40,13 +40,13 @@ def has_to_move(row: Publication, now: datetime) -> bool:
     return row.late_policy == "next_slot" and is_too_late(row, now)
 
 
-def move(row: Publication, now: datetime) -> bool:
+def move_to_next_slot(row: Publication, now: datetime) -> bool:
     """Promise it anew for the next free slot; False where its queue has none, or is paused."""
     with transaction.atomic():
         item = lock_item(row.item)
         lock_outlets([row.outlet])
         queue = publish_queue_of(row.outlet, row.workspace)
-        slot = next_free(row.outlet, queue, after=now, own=row)
+        slot = next_free_slot(row.outlet, queue, after=now, own=row)
         if slot is None or row.due_at is None:
             return False
         is_told = is_overdue(row, now)

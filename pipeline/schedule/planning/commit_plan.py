@@ -206,7 +206,7 @@ def _schedule_item(
         )
         for entry in entries
     }
-    wish = publish.Wish(outlets=list(slots), slots=slots)
+    wish = publish.PublishWish(outlets=list(slots), slots=slots)
     _, made = publish.request(item, wish, by=by, now=now, expected_version=entries[0].version)
     return made
 

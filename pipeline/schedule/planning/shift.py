@@ -13,7 +13,7 @@ from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
-from pipeline.publish.timing.queue_slots import next_or_refuse
+from pipeline.publish.timing.queue_slots import next_slot_or_refuse
 from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
@@ -101,7 +101,7 @@ def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_v
     """
     with transaction.atomic():
         row = _locked(publication, expected_version)
-        slot, queue = next_or_refuse(row.outlet, row.workspace, after=now, own=row)
+        slot, queue = next_slot_or_refuse(row.outlet, row.workspace, after=now, own=row)
         return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
-from pipeline.engines.checks.persona_rules import drafted
+from pipeline.engines.checks.persona_rules import draft_without_model
 from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
 from pipeline.text.language_detection import guess_language
@@ -309,7 +309,7 @@ class Extractive(Writer):
             drafts, are_lines = lane_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
             usage = self._usage()
             return DraftAnswer(drafts, replace(usage, model=APPROVED_LINES) if are_lines else usage)
-        drafts = drafted(engine, brief, persona, variants=variants, seed=seed)
+        drafts = draft_without_model(engine, brief, persona, variants=variants, seed=seed)
         return DraftAnswer(drafts, self._usage())
 
 

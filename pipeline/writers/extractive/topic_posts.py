@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import EVIDENCE, OF_TOPIC
-from pipeline.engines.checks.persona_rules import drafted
+from pipeline.engines.checks.persona_rules import draft_without_model
 from pipeline.plugins import Refused
 from pipeline.writers.approved_line_drafts import REPETITION
 
@@ -45,7 +45,7 @@ def topic_drafts(
     facts = _ranked(brief, rank)
     length = sum(len(fact.quote) for fact in facts)
     told = replace(brief, facts=facts, characters=length)
-    drafts = drafted(engine, told, persona, variants=_TRIED, seed=seed)
+    drafts = draft_without_model(engine, told, persona, variants=_TRIED, seed=seed)
     kept: list[Draft] = []
     repeated: list[Draft] = []
     faults: list[str] = []

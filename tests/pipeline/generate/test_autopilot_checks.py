@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import Claim, Draft, PersonaCard
-from pipeline.generate.autopilot import are_open, gates_of
+from pipeline.generate.autopilot import are_gates_open, gates_of
 
 PERSONA = PersonaCard("Ann")
 DRAFT = Draft("", "It opened.", "text", {}, (Claim("It opened.", "It opened.", 0, 10),), "en")
@@ -53,7 +53,7 @@ def test_gates_are_open_only_where_all_four_were_looked_at():
     passed = [
         {"code": one.code, "outcome": one.outcome} for one in gates_of(DRAFT, PERSONA, (), is_suspect=False)
     ]
-    assert are_open(passed)
-    assert not are_open(passed[:3])
-    assert not are_open([])
-    assert not are_open([*passed[:3], {**passed[3], "outcome": "warning"}])
+    assert are_gates_open(passed)
+    assert not are_gates_open(passed[:3])
+    assert not are_gates_open([])
+    assert not are_gates_open([*passed[:3], {**passed[3], "outcome": "warning"}])

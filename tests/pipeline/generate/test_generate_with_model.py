@@ -163,7 +163,7 @@ def test_key_of_the_workspace_comes_before_the_operators(workspace, charlies, mo
 def test_model_that_has_no_time_leaves_the_row_due_and_nothing_lost(
     workspace, model_server, answer, code, wait, monkeypatch
 ):
-    monkeypatch.setattr(metered_client, "connect", partial(client.connect, timeout=1.0))
+    monkeypatch.setattr(metered_client, "connect_account", partial(client.connect_account, timeout=1.0))
     model_server.script = [found(), answer]
     raw = push_raw(workspace).raw_item
     run = work()

@@ -168,7 +168,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     made = film_process.render(
         film_process.Job(
             board,
-            made_films.storyboard_files(item, board, text_to_speech.recalled(item, board.audio.voice)),
+            made_films.storyboard_files(item, board, text_to_speech.recall_script(item, board.audio.voice)),
             shrink=4,
             preset="ultrafast",
             thumbnails=False,

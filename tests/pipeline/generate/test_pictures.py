@@ -239,14 +239,14 @@ def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, own
 
 def test_hand_that_lost_its_lease_while_it_drew_adds_no_rows(workspace, monkeypatch):
     raw = push_raw(workspace, engines=CARD).raw_item
-    draw = drawn_pictures.draw
+    draw = drawn_pictures.draw_pictures
 
     def slow(*args, **options):
         claimed(Generation.everywhere.get())
         return draw(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(drawn_pictures, "draw", slow)
+        patch.setattr(drawn_pictures, "draw_pictures", slow)
         generate.run_generation(claimed(Generation.everywhere.get()))
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("generating", 0)
     run_generations(raw)
@@ -413,7 +413,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
         error = {"code": "odd", "message": "No.", "stage": "render"}
         with monkeypatch.context() as patch:
             patch.setattr(
-                drawn_pictures, "draw", lambda *_, **__: {"files": [], "checks": [], "error": error}
+                drawn_pictures, "draw_pictures", lambda *_, **__: {"files": [], "checks": [], "error": error}
             )
             run_all(item)
     assert reread(item).status == "failed"
@@ -462,7 +462,7 @@ def test_what_a_redraw_keeps_goes_with_an_item_that_is_erased_before_it_breaks(w
         error = {"code": "odd", "message": "No.", "stage": "render"}
         return {"files": [], "checks": [], "error": error}
 
-    monkeypatch.setattr(drawn_pictures, "draw", draw)
+    monkeypatch.setattr(drawn_pictures, "draw_pictures", draw)
     run_all(item)
     assert (reread(run).status, reread(run).answers) == ("done", {})
 

@@ -62,12 +62,12 @@ def test_harmless_source_holds_nothing(workspace):
 def test_nothing_is_published_until_a_person_approves(workspace, feed):
     _, [item] = made(workspace, f"{content().body}\n\n{ORDER}")
 
-    for wish in (publish.Wish(), publish.Wish(publish_at=NOON + timedelta(days=1))):
+    for wish in (publish.PublishWish(), publish.PublishWish(publish_at=NOON + timedelta(days=1))):
         with pytest.raises(Conflict) as refused:
             publish.request(item, wish, by="ann", now=NOON)
         assert [one.code for one in refused.value.detail] == ["held"]
     decisions.approve(item, by="ann@example.org", now=NOON)
-    publish.request(reread(item), publish.Wish(), by="ann", now=NOON)
+    publish.request(reread(item), publish.PublishWish(), by="ann", now=NOON)
 
     assert (reread(item).held, Publication.everywhere.filter(item=item, outlet=feed).count()) == ("", 1)
 

@@ -42,7 +42,7 @@ SHORT = "The council met on Monday evening to talk about trams."
 
 def counts(raw):
     """How often each outcome is there, after a check that there is one for each that was asked for."""
-    found = raw_item_outcomes.read_one(reread(raw))
+    found = raw_item_outcomes.read_outcomes_of(reread(raw))
     asked = [(name, variant) for name in raw.engines for variant in range(raw.variants)]
     assert [(one["engine_output"], one["variant"]) for one in found] == asked
     return dict(Counter(one["outcome"] for one in found))
@@ -51,7 +51,7 @@ def counts(raw):
 def of(raw, name, variant=0):
     (found,) = [
         one
-        for one in raw_item_outcomes.read_one(reread(raw))
+        for one in raw_item_outcomes.read_outcomes_of(reread(raw))
         if (one["engine_output"], one["variant"]) == (name, variant)
     ]
     return found
@@ -69,7 +69,7 @@ def test_push_of_several_engines_tells_of_each(workspace):
     pushed = push_raw(workspace, engines=WORDS, body=SHORT, variants=2)
     raw = pushed.raw_item
     assert counts(raw) == {"pending": 2, "skipped": 2 * len(WORDS) - 2}
-    assert pushed.as_json()["outcomes"] == raw_item_outcomes.read_one(raw)
+    assert pushed.as_json()["outcomes"] == raw_item_outcomes.read_outcomes_of(raw)
     item = GeneratedItem.everywhere.get(raw_item=raw, engine_output="Short Post")
     assert of(raw, "Short Post") == {
         "engine_output": "Short Post",
@@ -93,11 +93,11 @@ def test_push_of_several_engines_tells_of_each(workspace):
 def test_each_engine_that_is_left_out_is_told_once(workspace):
     raw = push_raw(workspace, engines=WORDS, body=SHORT).raw_item
     events = [one["data"] for one in told(workspace, "engine.skipped")]
-    left_out = [one for one in raw_item_outcomes.read_one(raw) if one["outcome"] == "skipped"]
+    left_out = [one for one in raw_item_outcomes.read_outcomes_of(raw) if one["outcome"] == "skipped"]
     assert [one["outcome"] for one in events] == left_out
     assert {one["raw_item"]["id"] for one in events} == {encode("raw", raw.pk)}
     (ingested,) = told(workspace, "raw.ingested")
-    assert ingested["data"]["raw_item"]["outcomes"] == raw_item_outcomes.read_one(raw)
+    assert ingested["data"]["raw_item"]["outcomes"] == raw_item_outcomes.read_outcomes_of(raw)
 
 
 @pytest.mark.parametrize("body", ["ok", "x" * 200_000, "7", "Read more", "🙂"])

@@ -337,7 +337,7 @@ def test_a_film_that_breaks_when_it_is_made_again_keeps_the_checks_of_its_words(
     checks = of_words(row)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "pipeline.generate.rendering.made_films.film",
+            "pipeline.generate.rendering.made_films.make_film",
             lambda *_, **__: {
                 "files": [],
                 "checks": [],

@@ -95,7 +95,7 @@ def test_owners_and_editors_read_of_it_in_one_digest_a_day(workspace, out):
     with transaction.atomic():
         source_changes.tell_flagged(other, "source_withdrawn", items, NOON)
     for notice in Notice.everywhere.filter(kind="item_flagged"):
-        notices.spread(claimed(notice), now=NOON)
+        notices.write_messages(claimed(notice), now=NOON)
     gathered = NoticeMessage.everywhere.filter(notice__kind="item_flagged")
     assert set(gathered.values_list("status", flat=True)) == {"gathered"}
     people = set(gathered.values_list("user__email", flat=True))

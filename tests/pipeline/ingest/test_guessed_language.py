@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.engines.blog_article.markdown import phrases
+from pipeline.engines.blog_article.markdown import phrases_in
 from pipeline.engines.shared.fixed_words import source_word
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.text.language_detection import guess_language
@@ -104,8 +104,8 @@ def body_in(language):
 
 @pytest.mark.parametrize("language", LABELLED)
 def test_what_engines_add_is_in_the_language_that_was_guessed(language):
-    english = phrases("en")
-    assert phrases(language).excerpt != english.excerpt
+    english = phrases_in("en")
+    assert phrases_in(language).excerpt != english.excerpt
     assert source_word(language) != source_word("en") or language == "fr"
     assert read_more(language) != read_more("en")
 
@@ -125,7 +125,7 @@ def test_an_article_and_a_letter_are_labelled_in_the_language_of_a_push_that_say
     assert made
     for item in made.values():
         assert item.language == language
-        label = phrases(language).excerpt if item.engine_output == "Blog Article" else read_more(language)
+        label = phrases_in(language).excerpt if item.engine_output == "Blog Article" else read_more(language)
         assert label.partition("{")[0].strip() in item.body
 
 

@@ -232,7 +232,7 @@ def test_revision_holds_what_is_not_published_everywhere(workspace, feed, stage)
     from pipeline.review import decisions
 
     decisions.reject(items["rejected"], reason="", by="alice", now=NOON)
-    publish.request(items["scheduled"], publish.Wish(publish_at=NOON + timedelta(days=1)), by="alice")
+    publish.request(items["scheduled"], publish.PublishWish(publish_at=NOON + timedelta(days=1)), by="alice")
     steps.send(steps.promise(items["published"], feed))
     _, (one, two) = publish.request(
         items["partly"], steps.to(feed, steps.make_stage(workspace, "reject")), by="a"
@@ -266,7 +266,7 @@ def test_revision_is_a_stronger_hold_than_a_stale_approval(workspace, ready):
     push_raw(workspace, body=OTHER_TEXT)
     assert reread(ready).held == "source_changed"
     with pytest.raises(Conflict) as refused:
-        publish.request(reread(ready), publish.Wish(), by="alice")
+        publish.request(reread(ready), publish.PublishWish(), by="alice")
     assert [one.code for one in refused.value.detail] == ["held"]
     erase_raw_item.erase(RawItem.everywhere.get(), now=NOON)
     assert reread(ready).held == "source_withdrawn"

@@ -34,7 +34,7 @@ def mailed(newsletter_item, letter, server):
 
 
 def exported(workspace, *names):
-    found = {name: list(content) for name, content in export.parts(workspace) if name in names}
+    found = {name: list(content) for name, content in export.collect_parts(workspace) if name in names}
     return [found[name] for name in names]
 
 

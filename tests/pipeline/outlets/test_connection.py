@@ -243,8 +243,8 @@ def test_disconnect_erases_and_cancels(workspace, outlet, feed, defaults):
     later = NOON + timedelta(days=1)
     ours = [promise(one, outlet, publish_at=later) for one in (first, second)]
     other = promise(first, feed, publish_at=later)
-    assert disconnect_outlet.hit_by_disconnecting(outlet) == {"scheduled": 2, "unknown": 0}
-    assert disconnect_outlet.disconnect(outlet, **BY) == 2
+    assert disconnect_outlet.count_affected(outlet) == {"scheduled": 2, "unknown": 0}
+    assert disconnect_outlet.disconnect_outlet(outlet, **BY) == 2
     row = reread(outlet)
     assert (row.credentials, row.deleted_at, row.wake_at, row.is_default) == (None, NOON, None, False)
     assert encode("out", outlet.pk) not in reread(defaults).outlets
@@ -252,7 +252,7 @@ def test_disconnect_erases_and_cancels(workspace, outlet, feed, defaults):
     assert (reread(first).status, reread(second).status) == ("scheduled", "ready")
     assert reread(other).status == "scheduled"
     with pytest.raises(Conflict):
-        disconnect_outlet.disconnect(outlet, **BY)
+        disconnect_outlet.disconnect_outlet(outlet, **BY)
 
 
 def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
@@ -260,7 +260,7 @@ def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
     publication.status = "publishing"
     publication.save()
     with pytest.raises(Conflict) as raised:
-        disconnect_outlet.disconnect(outlet, **BY)
+        disconnect_outlet.disconnect_outlet(outlet, **BY)
     assert problems(raised) == [("status", "in_flight")]
     assert reread(outlet).deleted_at is None
 
@@ -270,7 +270,7 @@ def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserv
     wall.failing = (500, "perhaps")
     publish.advance_publication(claimed(publication))
     assert reread(publication).status == "unknown"
-    disconnect_outlet.disconnect(outlet, **BY)
+    disconnect_outlet.disconnect_outlet(outlet, **BY)
     asked = len(httpserver.log)
     publish.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(publication).lookups) == ("unknown", 1)
@@ -278,11 +278,11 @@ def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserv
 
 
 def test_disconnect_and_connect_again(outlet, connect):
-    disconnect_outlet.disconnect(outlet, **BY)
+    disconnect_outlet.disconnect_outlet(outlet, **BY)
     assert connect().pk != outlet.pk
 
 
 def test_a_workspace_keeps_its_feed(feed):
     with pytest.raises(AppError) as raised:
-        disconnect_outlet.disconnect(feed, **BY)
+        disconnect_outlet.disconnect_outlet(feed, **BY)
     assert problems(raised) == [("status", "not_connectable")]

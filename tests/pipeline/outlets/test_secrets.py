@@ -223,7 +223,7 @@ def test_no_operator_s_page_shows_it(failed):
 
 def test_no_export_and_no_doctor_holds_it(workspace, failed, capsys):
     fresh = Workspace.everywhere.get(pk=workspace.pk)
-    archive = zipfile.ZipFile(io.BytesIO(b"".join(export.begin(fresh, actor="alice"))))
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(export.stream_export(fresh, actor="alice"))))
     assert "outlets.jsonl" in " ".join(archive.namelist())
     for name in archive.namelist():
         assert_silent(archive.read(name).decode("utf-8", "replace"), name)

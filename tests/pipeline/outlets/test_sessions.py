@@ -46,7 +46,7 @@ def test_what_follows_connecting_goes_on_with_its_session(ready, bluesky, server
         NOON + LIFE,
     )
     row = send(promise(ready, bluesky))
-    publish.remove(row, now=NOON)
+    publish.request_removal(row, now=NOON)
     assert (row.status, send(row).status) == ("published", "removed")
     assert (asked(server, "createSession"), asked(server, "refreshSession")) == (1, 0)
 
@@ -68,7 +68,7 @@ def test_taking_back_renews_a_session_that_ended_first(ready, bluesky, server, c
     row = send(promise(ready, bluesky))
     server.now = NOON + 2 * LIFE
     clock.move_to(server.now)
-    publish.remove(row, now=server.now)
+    publish.request_removal(row, now=server.now)
     assert send(row).status == "removed"
     assert (asked(server, "createSession"), asked(server, "refreshSession")) == (1, 1)
 

@@ -9,7 +9,7 @@ from accounts import workspaces
 from pipeline import outlets
 from pipeline.models import GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.outlets import short_links
-from pipeline.platforms.fitting import fit
+from pipeline.platforms.fitting import fit_text
 from pipeline.platforms.rules import BucketRule, graphemes
 from pipeline.publish.payload import payload_of
 from pipeline.text.links import ascii_url
@@ -177,5 +177,5 @@ def test_the_source_stands_once_however_its_address_is_spelled(stage, item, sour
     payload = replace(payload_of(item, {}), body=f"The tram comes.\n\n{ascii_url(source)}", link=source)
     changed = short_links.in_post(payload, stage)
     assert changed.link in changed.body
-    post = fit(changed, BucketRule(500, graphemes, "graphemes"), {"link": "end"})
+    post = fit_text(changed, BucketRule(500, graphemes, "graphemes"), {"link": "end"})
     assert post.payload.body.count("/l/") == 1

@@ -484,7 +484,7 @@ def test_whether_a_lane_can_make_something_reads_its_persona_once(workspace, per
     make_topics(workspace, 1)
     source = add_lane(workspace)
     with CaptureQueriesContext(connection) as asked:
-        assert personas.unavailable(source) is None
+        assert personas.why_unavailable(source) is None
     assert sum('FROM "persona" ' in one["sql"] for one in asked) == 1
 
 

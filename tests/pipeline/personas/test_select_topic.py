@@ -10,7 +10,7 @@ import pytest
 from config.core.ids import uuid7
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.persona_history import PersonaHistory, likeness, runs
+from pipeline.generate.topics.persona_history import PersonaHistory, likeness, word_runs
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
 from tests.pipeline.personas.lanes import add_lane_of_no_topics, make_persona, make_topics, slot_of
@@ -44,7 +44,8 @@ def used(source, topic, *, days_ago, angle="", decision="used", slot=None):
 def found(source, today=TODAY):
     persona_id = topics.Persona.everywhere.get(workspace_id=source.workspace_id).pk
     return {
-        one.topic.title: (one.angles, one.rested_days) for one in select.candidates(source, persona_id, today)
+        one.topic.title: (one.angles, one.rested_days)
+        for one in select.topic_candidates(source, persona_id, today)
     }
 
 
@@ -97,9 +98,9 @@ def test_switched_off_deleted_out_of_season_or_another_s_are_not_there(workspace
     topics.change(other, {"persona_id": stranger.pk}, now=NOON)
     topics.create(workspace, {"title": "Try"}, test=True, now=NOON)
     persona = topics.Persona.everywhere.exclude(pk=stranger.pk).get(workspace=workspace)
-    there = select.candidates(lane, persona.pk, TODAY)
+    there = select.topic_candidates(lane, persona.pk, TODAY)
     assert [one.topic.title for one in there] == [mine.title]
-    in_winter = select.candidates(lane, stranger.pk, date(2027, 2, 28))
+    in_winter = select.topic_candidates(lane, stranger.pk, date(2027, 2, 28))
     assert [one.topic.title for one in in_winter] == [winter.title, other.title, mine.title]
 
 
@@ -107,7 +108,7 @@ def test_pool_is_read_with_two_statements(workspace, lane, django_assert_num_que
     for topic in make_topics(workspace, 6):
         used(lane, topic, days_ago=20)
     with django_assert_num_queries(2):
-        assert len(select.candidates(lane, uuid7(), TODAY)) == 6
+        assert len(select.topic_candidates(lane, uuid7(), TODAY)) == 6
 
 
 def test_choice_is_by_weight_and_rest_and_the_same_for_the_same_seed():
@@ -146,7 +147,7 @@ def test_choice_is_by_weight_and_rest_and_the_same_for_the_same_seed():
     ],
 )
 def test_likeness_is_the_share_of_common_runs(one, other, expected):
-    assert likeness(runs(one), runs(other)) == pytest.approx(expected)
+    assert likeness(word_runs(one), word_runs(other)) == pytest.approx(expected)
 
 
 def test_memory_is_of_one_persona_for_ninety_days(workspace, lane, clock):
@@ -181,6 +182,7 @@ def test_slot_chooses_the_same_however_often_it_is_tried(workspace, lane):
     persona_id = topics.Persona.everywhere.get(workspace=workspace).pk
     slot = slot_of(lane)
     first, second = (
-        select.choose_topic(select.candidates(lane, persona_id, TODAY), seed=slot.pk.hex) for _ in range(2)
+        select.choose_topic(select.topic_candidates(lane, persona_id, TODAY), seed=slot.pk.hex)
+        for _ in range(2)
     )
     assert first == second

@@ -64,7 +64,7 @@ def published_types(workspace):
 
 
 def test_publish_now_promises_every_outlet_of_the_item(workspace, ready, feed, woken):
-    row, publications = publish.request(ready, publish.Wish(), by="alice")
+    row, publications = publish.request(ready, publish.PublishWish(), by="alice")
     assert [(one.outlet_id, one.status, one.due_at, one.wake_at, one.revision) for one in publications] == [
         (feed.pk, "scheduled", NOON, NOON, 1)
     ]
@@ -208,7 +208,7 @@ def test_dry_run_tells_where_it_is_already(workspace, ready, stage):
 @pytest.mark.parametrize("outlets", [None, []])
 def test_dry_run_without_an_outlet_left_is_refused_as_the_real_call(workspace, ready, feed, outlets):
     Outlet.everywhere.filter(pk=feed.pk).update(deleted_at=NOON)
-    wish = publish.Wish(outlets=outlets)
+    wish = publish.PublishWish(outlets=outlets)
     answers = []
     for ask in (
         lambda: publish.dry_run(ready, wish, now=NOON),
@@ -233,21 +233,21 @@ def test_outlets_that_are_not_there_are_named(workspace, ready, charlies, feed):
     his = Outlet.everywhere.get(workspace=charlies, platform="simulated")
     mine = make_stage(workspace)
     Outlet.everywhere.filter(pk=mine.pk).update(deleted_at=NOON)
-    wish = publish.Wish(
+    wish = publish.PublishWish(
         outlets=[encode("out", feed.pk), encode("out", his.pk), "out_x", encode("out", mine.pk)]
     )
     with pytest.raises(Invalid) as refused:
         publish.request(ready, wish, by="alice")
     assert codes(refused) == [(f"outlets[{place}]", "unknown_outlet") for place in (1, 2, 3)]
     with pytest.raises(publish.CannotPublish) as refused:
-        publish.request(ready, publish.Wish(outlets=[]), by="alice")
+        publish.request(ready, publish.PublishWish(outlets=[]), by="alice")
     assert codes(refused) == [("outlets", "no_outlet")]
 
 
 def test_item_without_an_outlet_left_is_refused(workspace, ready, feed):
     Outlet.everywhere.filter(pk=feed.pk).update(deleted_at=NOON)
     with pytest.raises(publish.CannotPublish) as refused:
-        publish.request(ready, publish.Wish(), by="alice")
+        publish.request(ready, publish.PublishWish(), by="alice")
     assert codes(refused) == [("outlets", "no_outlet")]
 
 
@@ -261,7 +261,7 @@ def test_outlet_that_was_not_named_and_cannot_take_it_is_left_out(workspace, rea
         by="alice",
         now=NOON,
     )
-    _, publications = publish.request(ready, publish.Wish(), by="alice")
+    _, publications = publish.request(ready, publish.PublishWish(), by="alice")
     assert [one.outlet_id for one in publications] == [feed.pk]
 
 
@@ -270,7 +270,7 @@ def test_test_item_reaches_only_simulated_outlets(workspace, stage, feed):
     with pytest.raises(Invalid) as refused:
         publish.request(item, to(feed), by="alice")
     assert codes(refused) == [("outlets[0]", "not_simulated")]
-    _, publications = publish.request(item, publish.Wish(), by="alice")
+    _, publications = publish.request(item, publish.PublishWish(), by="alice")
     assert [(one.outlet_id, one.test) for one in publications] == [(stage.pk, True)]
     send(publications[0])
     assert [one["test"] for one in Publication.everywhere.values("test")] == [True]
@@ -285,7 +285,7 @@ def test_item_that_is_published_there_is_refused(workspace, ready, stage, feed):
     _, (other,) = publish.request(ready, to(feed), by="alice")
     assert (send(other).status, reread(ready).status) == ("published", "published")
     with pytest.raises(Conflict) as refused:
-        publish.request(ready, publish.Wish(), by="alice")
+        publish.request(ready, publish.PublishWish(), by="alice")
     assert codes(refused) == [("outlets", "already_published")]
 
 
@@ -299,7 +299,7 @@ def test_item_that_may_be_there_is_not_sent_again(workspace, ready, feed):
         publish.request(ready, to(doubtful), by="alice")
     assert codes(refused) == [("outlets", "in_flight")]
     # Not named, it is left out, and the other outlet gets the item.
-    _, publications = publish.request(ready, publish.Wish(), by="alice")
+    _, publications = publish.request(ready, publish.PublishWish(), by="alice")
     assert [one.outlet_id for one in publications] == [feed.pk]
 
 

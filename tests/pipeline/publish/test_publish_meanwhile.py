@@ -41,7 +41,7 @@ def posted(monkeypatch):
         return Found(Sent("x")) if post.parts[0] in found else Absent()
 
     def adapt(self, account, payload):
-        return fitting.fit(payload, BucketRule(2800), account.config)
+        return fitting.fit_text(payload, BucketRule(2800), account.config)
 
     monkeypatch.setattr(Simulated, "commit", commit)
     monkeypatch.setattr(Simulated, "reconcile", reconcile)

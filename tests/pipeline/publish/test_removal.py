@@ -21,7 +21,7 @@ def out(ready, stage):
 
 
 def test_what_is_taken_back_is_gone_and_its_item_says_so(workspace, ready, out):
-    asked = publish.remove(out, now=NOON)
+    asked = publish.request_removal(out, now=NOON)
     assert (asked.status, asked.wake_at, asked.step, asked.version) == (
         "published",
         NOON,
@@ -41,7 +41,7 @@ def test_what_is_taken_back_is_gone_and_its_item_says_so(workspace, ready, out):
 
 
 def test_it_can_be_published_there_again(ready, stage, out):
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     send(out)
     again = promise(ready, stage)
     assert (again.pk != out.pk, send(again).status) == (True, "published")
@@ -49,7 +49,7 @@ def test_it_can_be_published_there_again(ready, stage, out):
 
 def test_an_entry_of_the_own_feed_is_taken_back(ready, feed):
     row = send(promise(ready, feed))
-    publish.remove(row, now=NOON)
+    publish.request_removal(row, now=NOON)
     assert send(row).status == "removed"
 
 
@@ -59,7 +59,7 @@ def test_what_may_work_later_is_tried_some_times_and_stays_published(ready, out,
         raise error
 
     monkeypatch.setattr(Simulated, "remove", fail)
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     looks = []
     for wait in (*limits.REMOVAL_RETRIES, None):
         row = send(out)
@@ -75,7 +75,7 @@ def test_what_may_work_later_is_tried_some_times_and_stays_published(ready, out,
     assert looks == [NOON + MINUTE, NOON + 6 * MINUTE, NOON + 36 * MINUTE, None]
     assert (row.wake_at, row.step, reread(ready).status) == (None, "done", "published")
     monkeypatch.undo()
-    publish.remove(row, now=NOON)
+    publish.request_removal(row, now=NOON)
     assert (send(row).status, reread(row).error) == ("removed", None)
 
 
@@ -84,7 +84,7 @@ def test_a_platform_that_names_a_time_is_heeded(out, monkeypatch):
         raise TryLater("Busy.", after=timedelta(seconds=7))
 
     monkeypatch.setattr(Simulated, "remove", fail)
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     assert send(out).wake_at == NOON + timedelta(seconds=7)
 
 
@@ -93,7 +93,7 @@ def test_a_refusal_ends_it(out, monkeypatch):
         raise Refused("It is part of a thread.", code="in_thread")
 
     monkeypatch.setattr(Simulated, "remove", fail)
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     row = send(out)
     assert (row.status, row.step, row.wake_at, row.error["code"]) == ("published", "done", None, "in_thread")
 
@@ -103,7 +103,7 @@ def test_an_account_that_is_refused_has_to_be_reconnected(stage, out, monkeypatc
         raise NeedsReconnect("Revoked.")
 
     monkeypatch.setattr(Simulated, "remove", fail)
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     assert (send(out).error["class"], reread(stage).status) == ("account", "needs_reconnect")
 
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
     with monkeypatch.context() as patch:
         patch.setattr(Simulated, "can_remove", False)
         with pytest.raises(Conflict) as refused:
-            publish.remove(out, now=NOON)
+            publish.request_removal(out, now=NOON)
     assert [(one.code, one.message) for one in refused.value.detail] == [
         (
             "cannot_remove",
@@ -123,17 +123,17 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
         stage,
     )
     with pytest.raises(Conflict) as refused:
-        publish.remove(other, now=NOON)
+        publish.request_removal(other, now=NOON)
     assert [one.code for one in refused.value.detail] == ["not_published"]
 
 
 def test_asking_twice_asks_once(out):
-    first = publish.remove(out, now=NOON)
-    assert publish.remove(out, now=NOON).version == first.version
+    first = publish.request_removal(out, now=NOON)
+    assert publish.request_removal(out, now=NOON).version == first.version
 
 
 def test_hands_that_break_leave_it_published(out):
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
     publish.give_up(claimed(out))
     row = reread(out)
     assert (row.status, row.step, row.wake_at, row.error["code"]) == ("published", "done", None, "gave_up")
@@ -141,7 +141,7 @@ def test_hands_that_break_leave_it_published(out):
 
 def test_a_kill_between_the_call_and_its_record_takes_it_back_again(out, monkeypatch):
     """The platform is asked a second time, and finds it gone already."""
-    publish.remove(out, now=NOON)
+    publish.request_removal(out, now=NOON)
 
     class Killed(BaseException):
         pass

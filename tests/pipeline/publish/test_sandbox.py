@@ -40,7 +40,7 @@ def make_item(workspace, number=0):
 
 def why(publication):
     """What is shown to people of a post that waits."""
-    return next(blockers.held_back(publication, NOON)).message
+    return next(blockers.find_blockers(publication, NOON)).message
 
 
 def feed(client, workspace):

@@ -96,7 +96,7 @@ ACTS = {
     "cancel": (lambda item, _: publish.cancel(item, now=NOON), {"scheduled"}),
     "erase": (lambda item, _: decisions.erase(item, now=NOON), set(STATUSES) - {"publishing"}),
     "publish": (
-        lambda item, _: publish.request(item, publish.Wish(), by="alice"),
+        lambda item, _: publish.request(item, publish.PublishWish(), by="alice"),
         {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed"},
     ),
 }

@@ -96,7 +96,7 @@ def test_a_source_that_has_changed(workspace, ready, stage, clock):
 def test_everything_in_the_way_is_told_in_the_order_of_its_reach(workspace, ready, stage):
     promise(ready, stage)
     workspaces.delist(workspace, "operator")
-    workspace_hold.hold(workspace, reason="A crisis.", by="alice")
+    workspace_hold.hold_workspace(workspace, reason="A crisis.", by="alice")
     kill_switch.stop("publishing", reason="An outage.", actor="op")
     decisions.edit(ready, {"body": "New words."}, by="alice", now=NOON)
     queue = PublishQueue.everywhere.get(workspace=workspace)
@@ -203,13 +203,13 @@ def test_the_next_look_is_told_where_nothing_else_stands_in_the_way(workspace, r
 
 
 def _hold(workspace, item, row, dice):
-    workspace_hold.hold(workspace, reason="A crisis.", by="alice")
+    workspace_hold.hold_workspace(workspace, reason="A crisis.", by="alice")
 
 
 def _release(workspace, item, row, dice):
-    workspace_hold.hold(workspace, reason="A crisis.", by="alice")
+    workspace_hold.hold_workspace(workspace, reason="A crisis.", by="alice")
     send(row)
-    workspace_hold.release(workspace, by="alice", now=NOON)
+    workspace_hold.release_workspace(workspace, by="alice", now=NOON)
 
 
 def _delist(workspace, item, row, dice):
@@ -315,20 +315,20 @@ def test_a_hold_keeps_everything_back_and_letting_go_sends_it_at_once(
     workspace, charlies, ready, stage, woken
 ):
     row = promise(ready, stage)
-    workspace_hold.hold(workspace, reason="A crisis.", by="alice")
+    workspace_hold.hold_workspace(workspace, reason="A crisis.", by="alice")
     held = send(row)
     assert (held.status, held.wake_at, SimulatedPost.everywhere.count()) == (
         "scheduled",
         NOON + publish.HELD_WAIT,
         0,
     )
-    assert workspace_hold.read(charlies) is None
+    assert workspace_hold.read_hold(charlies) is None
     woken.clear()
-    workspace_hold.release(workspace, by="alice", now=NOON)
+    workspace_hold.release_workspace(workspace, by="alice", now=NOON)
     assert (reread(row).wake_at, woken) == (NOON, [])
     assert send(row).status == "published"
     with pytest.raises(NotFound):
-        workspace_hold.release(workspace, by="alice", now=NOON)
+        workspace_hold.release_workspace(workspace, by="alice", now=NOON)
 
 
 def test_a_hold_that_comes_while_it_is_prepared_stops_the_call(workspace, ready, stage, monkeypatch):
@@ -336,7 +336,7 @@ def test_a_hold_that_comes_while_it_is_prepared_stops_the_call(workspace, ready,
     prepare = Simulated.prepare
 
     def meanwhile(self, *args, **kwargs):
-        workspace_hold.hold(workspace, reason="A crisis.", by="alice")
+        workspace_hold.hold_workspace(workspace, reason="A crisis.", by="alice")
         return prepare(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "prepare", meanwhile)
@@ -356,7 +356,7 @@ def test_a_hold_says_what_would_go_out_when(workspace, stage, feed):
     kept = promise(made[3], stage, late_policy="hold", max_lateness_minutes=5)
     stale = promise(made[4], stage)
     decisions.edit(made[4], {"body": "New words."}, by="alice", now=NOON)
-    found, has_more = workspace_hold.coming(workspace, test=False, now=NOON + HOUR)
+    found, has_more = workspace_hold.coming_publications(workspace, test=False, now=NOON + HOUR)
     assert {one.publication.pk: one.what for one in found} == {
         now_row.pk: "publishes",
         slotted.pk: "next_slot",
@@ -369,5 +369,5 @@ def test_a_hold_says_what_would_go_out_when(workspace, stage, feed):
 
 def test_a_hold_needs_its_reason(workspace):
     with pytest.raises(Invalid) as refused:
-        workspace_hold.hold(workspace, reason="  ", by="alice")
+        workspace_hold.hold_workspace(workspace, reason="  ", by="alice")
     assert [(one.field, one.code) for one in refused.value.detail] == [("reason", "required")]

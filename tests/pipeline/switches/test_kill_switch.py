@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def promised(ready, stage):
     from config.core.ids import encode
 
-    wish = publish.Wish(outlets=[encode("out", stage.pk)])
+    wish = publish.PublishWish(outlets=[encode("out", stage.pk)])
     return publish.request(ready, wish, by="alice")[1][0]
 
 
@@ -32,7 +32,7 @@ def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, woken):
     switch = kill_switch.stop("publishing", reason=" The platform asked. ", actor="op")
     row = claimed(promised)
     row = Publication.everywhere.select_related("workspace", "item", "queue").get(pk=row.pk)
-    assert [(one.code, one.message) for one in publish.held_back(row, NOON)] == [
+    assert [(one.code, one.message) for one in publish.find_blockers(row, NOON)] == [
         ("publishing_stopped", "The operator has paused publishing: The platform asked.")
     ]
     publish.advance_publication(claimed(promised))

@@ -104,7 +104,7 @@ def test_furnish_keeps_the_first_version_of_the_persona(workspace):
 
 def test_furnish_lets_an_empty_publish_call_work(workspace, feed):
     item = steps.make_items(workspace)[0]
-    _, publications = publish.request(item, publish.Wish(), by="alice")
+    _, publications = publish.request(item, publish.PublishWish(), by="alice")
     assert [row.outlet_id for row in publications] == [feed.pk]
     assert steps.send(publications[0]).status == "published"
 

@@ -85,7 +85,7 @@ def people(db, tmp_path, settings):
 @pytest.fixture
 def newsroom(people):
     made = fill("Newsroom", people[0])
-    workspace_deletion.ask(made, "Newsroom", by=people[0])
+    workspace_deletion.request_deletion(made, "Newsroom", by=people[0])
     Workspace.everywhere.filter(pk=made.pk).update(deletes_at=NOW)
     return made
 
@@ -145,7 +145,7 @@ def test_the_first_step_shuts_the_doors(newsroom, people):
     assert workspaces.memberships_of(people[0]) == []
     assert held(newsroom)["accounts.Membership"] == 1
     with pytest.raises(members.Conflict):
-        members.leave(newsroom, people[0])
+        members.leave_workspace(newsroom, people[0])
 
 
 def test_files_go_before_their_rows(newsroom, monkeypatch, tmp_path):

@@ -164,7 +164,7 @@ def filled(workspace, alice, settings, tmp_path) -> Filled:
 
 
 def remove(filled):
-    assert samples.remove(filled.workspace, actor="alice@example.test")
+    assert samples.request_samples_removal(filled.workspace, actor="alice@example.test")
     steps = 0
     while samples.remove_some():
         steps += 1
@@ -318,19 +318,19 @@ def test_another_workspace_loses_nothing(filled, charlies):
 
 
 def test_it_is_asked_for_once_and_only_where_there_are_samples(filled, charlies, woken):
-    assert samples.remove(charlies, actor="charlie") is False
-    assert samples.remove(filled.workspace, actor="alice") is True
-    assert samples.remove(filled.workspace, actor="alice") is False
+    assert samples.request_samples_removal(charlies, actor="charlie") is False
+    assert samples.request_samples_removal(filled.workspace, actor="alice") is True
+    assert samples.request_samples_removal(filled.workspace, actor="alice") is False
 
 
 def test_nothing_is_filled_in_while_samples_go(filled):
     Workspace.everywhere.filter(pk=filled.workspace.pk).update(samples="filling")
-    with samples.filling(filled.workspace):
+    with samples.fill_samples(filled.workspace):
         pass
-    samples.remove(filled.workspace, actor="alice")
-    with pytest.raises(samples.Stopped), samples.filling(filled.workspace):
+    samples.request_samples_removal(filled.workspace, actor="alice")
+    with pytest.raises(samples.Stopped), samples.fill_samples(filled.workspace):
         pass
-    samples.complete(filled.workspace)
+    samples.mark_samples_complete(filled.workspace)
     assert Workspace.everywhere.get(pk=filled.workspace.pk).samples == "removing"
 
 
@@ -357,7 +357,7 @@ def test_a_command_removes_them(filled):
 
 
 def test_a_command_goes_on_with_what_was_begun(filled):
-    samples.remove(filled.workspace, actor="alice")
+    samples.request_samples_removal(filled.workspace, actor="alice")
     samples.remove_some()
     call_command("remove_samples", workspace=filled.workspace.public_id, stdout=StringIO())
     assert references(filled.workspace, filled.gone) == set()

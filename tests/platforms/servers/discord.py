@@ -9,9 +9,8 @@ from typing import Any
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
 from pipeline.platforms.payload_types import Payload
-from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
+from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture, video
 from tests.platforms.servers.forms import fields_of, files_of
-from tests.platforms.servers.telegram import video
 
 IDENTITY = "223704706495545344"
 TOKEN = "3d89bb7572e0fb30d8128367b3b1b44fecd1726de135cbe28a41f8b2f777c372ba2939e72279b94526ff5d1bd4358d65cf11"

@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Platform
-from pipeline.platforms.payload_types import Payload, PayloadAsset
-from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
+from pipeline.platforms.payload_types import Payload
+from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture, video
 from tests.platforms.servers.forms import fields_of, files_of
 
 TOKEN = "123456789:AAF-a_secret_token_of_a_bot_000000000"
@@ -107,10 +107,6 @@ class Server(LedgerServer):
         chat = {"id": CHANNEL, "username": NAME, "type": "channel"}
         result = [{"message_id": number, "chat": chat} for number in numbers]
         return result if names else result[0]
-
-
-def video() -> PayloadAsset:
-    return replace(picture("clip.mp4"), mime_type="video/mp4", role="video", duration=3.0)
 
 
 def case(server: Server) -> Case:

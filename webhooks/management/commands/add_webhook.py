@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            workspace = workspaces.find(options["workspace"])
+            workspace = workspaces.find_workspace(options["workspace"])
             if workspace is None:
                 message = f"There is no workspace {options['workspace']!r}; name one, or give its id (ws_…)."
                 raise CommandError(message)

@@ -25,6 +25,7 @@ from django.db.models.constants import OnConflict
 
 from config.core.database.relaxed_durability import MAY_BE_LOST
 from config.core.database.search_words import search_words
+from config.core.database.sqlite.schema import DatabaseSchemaEditor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -187,6 +188,7 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = DatabaseOperations
+    SchemaEditorClass = DatabaseSchemaEditor
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

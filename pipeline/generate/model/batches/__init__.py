@@ -3,11 +3,11 @@
 from pipeline.generate.model.batches.patient_client import (
     AWAITED,
     client_for,
+    forget_calls,
     is_decided,
     is_patient,
-    let_go,
-    patience,
-    wake,
+    waits_until,
+    wake_runs,
 )
 from pipeline.generate.model.batches.work_batch import advance_batch, forget, give_up
 
@@ -16,10 +16,10 @@ __all__ = [
     "advance_batch",
     "client_for",
     "forget",
+    "forget_calls",
     "give_up",
     "is_decided",
     "is_patient",
-    "let_go",
-    "patience",
-    "wake",
+    "waits_until",
+    "wake_runs",
 ]

@@ -37,7 +37,7 @@ _CHARACTERS_OF_TOKEN: Final = 2
 _TOLD: Final = ("step", "model", "prompt_version", "variants")
 
 
-def patience(config: Mapping[str, Any], now: datetime) -> datetime | None:
+def waits_until(config: Mapping[str, Any], now: datetime) -> datetime | None:
     """Until when the runs of a source with this `config` may wait; None where they don't."""
     hours = config.get(SETTING)
     return now + timedelta(hours=hours) if hours else None
@@ -102,7 +102,7 @@ def is_decided(run: Generation) -> bool:
     return not BatchedCall.everywhere.filter(generation=run, outcome="", is_late=False).exists()
 
 
-def let_go(runs: Any) -> None:
+def forget_calls(runs: Any) -> None:
     """Forget what these runs (a queryset) asked and were answered: they are over, or their source was erased.
 
     What is on its way stays as a row that quotes nothing, because it is paid for when it comes.
@@ -114,7 +114,7 @@ def let_go(runs: Any) -> None:
             BatchedCall.everywhere.filter(pk=call.pk).update(asked=accounting_facts(call.asked))
 
 
-def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
+def wake_runs(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
     """Those of them that sleep until something of these codes comes look at once."""
     now = utc_now()
     if runs.filter(
@@ -169,7 +169,7 @@ def _most(ask: ModelRequest) -> int:
 def _put_in(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, now: datetime) -> None:
     """Into the batch that gathers, under its lock, so that it isn't sent meanwhile."""
     with transaction.atomic():
-        batch = gathering(run.workspace_id, is_own_key=is_own_key, now=now)
+        batch = lock_gathering_batch(run.workspace_id, is_own_key=is_own_key, now=now)
         call = BatchedCall(
             workspace_id=run.workspace_id,
             batch=batch,
@@ -182,7 +182,7 @@ def _put_in(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, n
         BatchedCall.everywhere.bulk_create([call], ignore_conflicts=True)
 
 
-def gathering(workspace_id: UUID, *, is_own_key: bool, now: datetime) -> ModelBatch:
+def lock_gathering_batch(workspace_id: UUID, *, is_own_key: bool, now: datetime) -> ModelBatch:
     """The batch that takes calls in, locked for the caller's transaction."""
     which = {"workspace_id": workspace_id, "is_own_key": is_own_key, "status": "waiting"}
     rows = ModelBatch.everywhere.select_for_update(of=("self",))

@@ -13,7 +13,12 @@ from config.core import states
 from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.generate.model import replies
-from pipeline.generate.model.batches.patient_client import accounting_facts, ask_of, gathering, reply_json
+from pipeline.generate.model.batches.patient_client import (
+    accounting_facts,
+    ask_of,
+    lock_gathering_batch,
+    reply_json,
+)
 from pipeline.generate.model.call_ledger import record_call
 from pipeline.generate.model.client import request_of
 from pipeline.generate.model.metered_client import LostLease
@@ -33,7 +38,7 @@ _SHARED_LEAST: Final = 3
 _OUTCOMES: Final[Mapping[str, str]] = {"errored": "failed", "canceled": "cancelled", "expired": "expired"}
 
 
-def arm(batch: ModelBatch) -> list[dict[str, Any]]:
+def arm_requests(batch: ModelBatch) -> list[dict[str, Any]]:
     """`waiting → sending`, committed before anything is sent; the requests to send, none where nobody wants any.
 
     What the caps leave no room for, and what is over a batch's size, waits in the next one.
@@ -48,11 +53,11 @@ def arm(batch: ModelBatch) -> list[dict[str, Any]]:
         states.move(batch, "sending", under_lease=True, sending_since=now, size=len(fitting))
         left = batch.calls.filter(outcome="").exclude(pk__in=[call.pk for call in fitting])
         if left.exists():
-            left.update(batch=gathering(batch.workspace_id, is_own_key=batch.is_own_key, now=now))
+            left.update(batch=lock_gathering_batch(batch.workspace_id, is_own_key=batch.is_own_key, now=now))
     return _requests(fitting)
 
 
-def arm_again(batch: ModelBatch) -> list[dict[str, Any]]:
+def arm_unlisted_requests(batch: ModelBatch) -> list[dict[str, Any]]:
     """What is sent once more, after the service's list didn't show it: the calls that are still wanted of those that
     it was armed with. They have their room in the caps already.
 
@@ -134,7 +139,7 @@ def results_in(words: str) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def are_ours(batch: ModelBatch, results: Mapping[str, Any]) -> bool:
+def are_our_results(batch: ModelBatch, results: Mapping[str, Any]) -> bool:
     return any(call.pk.hex in results for call in batch.calls.only("pk"))
 
 
@@ -174,7 +179,7 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
             reply = reply_json(read) if is_read else None
     else:
         outcome = _OUTCOMES.get(str(kind), "failed")
-        record = replies.unanswered(ask, outcome, latency_ms=latency_ms, mode="batch")
+        record = replies.unanswered_call(ask, outcome, latency_ms=latency_ms, mode="batch")
     BatchedCall.everywhere.filter(pk=call.pk).update(
         outcome=outcome, reply=reply, asked=accounting_facts(call.asked)
     )

@@ -16,7 +16,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.generate.model import spending_caps
 from pipeline.generate.model.batches import requests_and_results
-from pipeline.generate.model.batches.patient_client import accounting_facts, wake
+from pipeline.generate.model.batches.patient_client import accounting_facts, wake_runs
 from pipeline.generate.model.metered_client import LostLease, open_batch_client
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -77,14 +77,14 @@ def forget(now: datetime) -> int:
 def _work(batch: ModelBatch, client: AccountClient) -> None:
     if batch.status == ModelBatchStatus.WAITING:
         spending_caps.refuse_batch(batch)
-        _send(batch, client, requests_and_results.arm(batch))
+        _send(batch, client, requests_and_results.arm_requests(batch))
     elif batch.status == ModelBatchStatus.SENDING:
         found = _look_up(batch, client)
         if found is not None:
             _record(batch, found, is_found=True)
         else:
             spending_caps.refuse_batch(batch)
-            _send(batch, client, requests_and_results.arm_again(batch))
+            _send(batch, client, requests_and_results.arm_unlisted_requests(batch))
     else:
         _look_after(batch, client)
 
@@ -200,7 +200,7 @@ def _look_after(batch: ModelBatch, client: AccountClient) -> None:
         return
     results = requests_and_results.results_in(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
-    if results and batch.is_found and not requests_and_results.are_ours(batch, results):
+    if results and batch.is_found and not requests_and_results.are_our_results(batch, results):
         _look_again(batch)
         return
     with transaction.atomic():
@@ -265,7 +265,7 @@ def _end(batch: ModelBatch, outcome: str, error: dict[str, str] | None, **change
                 outcome=outcome, asked=accounting_facts(call.asked)
             )
         runs = batch.calls.exclude(generation=None).values("generation_id")
-        wake(Generation.everywhere.filter(pk__in=runs))
+        wake_runs(Generation.everywhere.filter(pk__in=runs))
 
 
 def _object(words: str) -> dict[str, Any]:
