@@ -1,4 +1,4 @@
-"""The queue of workspaces that wish to be let in: ask, approve, refuse."""
+"""A workspace's access: its owner requests it, an operator approves, refuses or revokes it, and the owners get a mail."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARACTERS: Final = 2000
 REASON_CHARACTERS: Final = 1000
+PENDING: Final = WhitelistRequest.Status.PENDING
+
+
+def last_request(workspace: Workspace) -> WhitelistRequest | None:
+    """The newest request, decided or not; None where the workspace never sent one."""
+    found: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
+    return found
 
 
 def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
@@ -25,10 +32,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
 
     Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or waits already.
     """
-    message = message.strip()
-    if len(message) > MESSAGE_CHARACTERS:
-        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
-        raise Invalid.one(field="message", code="length", message=refusal)
+    message = _checked(message)
     if workspace.is_whitelisted:
         raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
     try:
@@ -38,7 +42,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
             )
             audit.note("whitelisting.asked", workspace=workspace, actor=by, subject=workspace.public_id)
     except IntegrityError as error:
-        refusal = "A request of this workspace waits already; the operator answers by mail."
+        refusal = "A request of this workspace waits already; an operator decides."
         raise Conflict.because(code="already_asked", message=refusal) from error
     mail_sending.send(
         "asked",
@@ -52,6 +56,28 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
         },
     )
     return request
+
+
+def revise(workspace: Workspace, message: str, by: str) -> None:
+    """Replace the intended use of the request that waits; the operator's page shows the new one.
+
+    Raises `Invalid` for a message that is too long, `Conflict` where no request waits any more.
+    """
+    message = _checked(message)
+    with transaction.atomic():
+        if not WhitelistRequest.objects.of(workspace).filter(status=PENDING).update(message=message):
+            refusal = "The request was decided meanwhile."
+            raise Conflict.because(code="not_pending", message=refusal)
+        audit.note("whitelisting.revised", workspace=workspace, actor=by, subject=workspace.public_id)
+
+
+def _checked(message: str) -> str:
+    """Without spaces around it. Raises `Invalid` for one that is too long."""
+    message = message.strip()
+    if len(message) > MESSAGE_CHARACTERS:
+        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
+        raise Invalid.one(field="message", code="length", message=refusal)
+    return message
 
 
 def approve(request: WhitelistRequest, actor: str) -> None:
