@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.urls import NoReverseMatch
@@ -12,16 +13,22 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts import whitelist_requests
 from accounts.ledger import reports
+from accounts.models import WhitelistRequest
 from config.core.clock import utc_now
 from pipeline.dashboard import counts
 from pipeline.switches import kill_switch
 from webhooks import endpoints
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from accounts.pages.page_access import Place
 
 register = template.Library()
+_ITEM_PAGES: Final = frozenset({"item", "made", "publication", "review"})
+"""The first words of the names of pages that show one item, or one after the other."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +38,51 @@ class Banner:
     link: str = ""
     link_text: str = ""
     tone: str = "warn"
+    icon: str = "triangle-alert"
 
 
 @register.simple_tag
-def standing_banners(place: Place | None) -> list[Banner]:
-    """Three statements, whatever stands; the operator's switches are read once a second for all pages together."""
+def standing_banners(place: Place | None, view_name: str | None = "") -> list[Banner]:
+    """Three statements, whatever stands, and one more of a workspace without access; the operator's switches are read
+    once a second for all pages together. `view_name` is that of the page that is open.
+    """
     if place is None:
         return []
-    found = [*_stopped(place), *_publishing(place), *_used_up(place), *_outlets(place), *_endpoints(place)]
+    found = [
+        *_access(place, view_name or ""),
+        *_stopped(place),
+        *_publishing(place),
+        *_used_up(place),
+        *_outlets(place),
+        *_endpoints(place),
+    ]
     return [banner for banner in found if banner]
+
+
+def _access(place: Place, view_name: str) -> list[Banner]:
+    """Where access stands; nothing on the page of access itself, which says it."""
+    workspace = place.workspace
+    if workspace.is_whitelisted or workspace.deletes_at is not None or view_name == "access":
+        return []
+    is_revoked = workspace.delisted_at is not None
+    # Its items can be made and reviewed meanwhile, so they needn't repeat it; Home has it among its first steps.
+    if not is_revoked and (view_name == "home" or view_name.partition("_")[0] in _ITEM_PAGES):
+        return []
+    last = whitelist_requests.last_request(workspace)
+    link = (_address(place, "access"), _("Request access")) if place.may_manage else ("", "")
+    if last is not None and last.status == WhitelistRequest.Status.PENDING:
+        day = _day(last.created_at, workspace.timezone)
+        text = _("Access requested on %(day)s; an operator decides.") % {"day": day}
+        title, tone = (_("Access revoked."), "bad") if is_revoked else ("", "")
+        return [Banner(title, text, tone=tone, icon="lock")]
+    if is_revoked:
+        text = _("Sources, publishing and the API are paused.")
+        return [Banner(_("Access revoked."), text, *link, tone="bad", icon="lock")]
+    text = _(
+        "Create, review, and publish to the workspace feed and the test channel. "
+        "Sources, other outlets and the API open on approval."
+    )
+    return [Banner(_("Not approved yet."), text, *link, tone="", icon="lock")]
 
 
 def _stopped(place: Place) -> list[Banner]:
@@ -123,6 +166,12 @@ def _endpoints(place: Place) -> list[Banner]:
             Banner(title % {"names": ", ".join(names)}, f"{cause} {after}", address, _("View endpoints"))
         )
     return banners
+
+
+def _day(moment: datetime, zone: str) -> str:
+    """`29 Nov`, in the workspace's time zone."""
+    local = moment.astimezone(ZoneInfo(zone))
+    return f"{local.day} {local:%b}"
 
 
 def _address(place: Place, name: str, **more: Any) -> str:

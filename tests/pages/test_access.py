@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts import whitelist_requests
+from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
+from config.templatetags.banners import standing_banners
+from tests.pipeline.steps import make_items
+
+NOT_YET = "Not approved yet."
 
 
 @pytest.fixture
@@ -22,6 +28,14 @@ def at(workspace, name, **ids):
 
 def request_of(workspace):
     return whitelist_requests.last_request(workspace)
+
+
+def banners(client, workspace, name, **ids):
+    """What stands above a page of the workspace, title and text in one."""
+    answer = client.get(at(workspace, name, **ids))
+    assert answer.status_code == 200
+    place, view_name = answer.wsgi_request.place, answer.resolver_match.view_name
+    return [f"{one.title} {one.text}".strip() for one in standing_banners(place, view_name)]
 
 
 # --- The request -----------------------------------------------------------------------------------------------------
@@ -56,3 +70,46 @@ def test_only_an_owner_changes_it(editor, sandbox, owner):
     owner.post(at(sandbox, "access"), {"message": "Ferry news"})
     assert editor.post(at(sandbox, "access"), {"change": "1", "message": "Trams"}).status_code == 403
     assert request_of(sandbox).message == "Ferry news"
+
+
+# --- What the pages say ----------------------------------------------------------------------------------------------
+
+
+def test_before_the_request_pages_name_what_opens_on_approval(owner, sandbox):
+    (line,) = banners(owner, sandbox, "calendar")
+    assert line.startswith(f"{NOT_YET} Create, review, and publish to the workspace feed")
+    # Home has it among its first steps.
+    assert banners(owner, sandbox, "home") == []
+
+
+def test_after_the_request_one_line_says_when_it_was_sent(owner, editor, sandbox):
+    whitelist_requests.ask(sandbox, "", "alice@example.test")
+    day = request_of(sandbox).created_at.strftime("%-d %b")
+    for client in (owner, editor):
+        assert banners(client, sandbox, "calendar") == [f"Access requested on {day}; an operator decides."]
+    assert NOT_YET not in owner.get(at(sandbox, "calendar")).content.decode()
+    assert "Requested on" in owner.get(at(sandbox, "home")).content.decode()
+
+
+def test_no_item_repeats_it(owner, sandbox):
+    (item,) = make_items(sandbox, title="Tram line", url="https://news.example/1")
+    for name, ids in (("item_page", {"gen": item.pk}), ("item_publish", {"gen": item.pk}), ("review", {})):
+        assert banners(owner, sandbox, name, **ids) == []
+
+
+def test_revoked_access_is_said_on_every_page(owner, newsroom):
+    workspaces.delist(newsroom, "operator")
+    for name in ("home", "calendar", "review"):
+        assert banners(owner, newsroom, name) == [
+            "Access revoked. Sources, publishing and the API are paused."
+        ]
+    whitelist_requests.ask(newsroom, "", "alice@example.test")
+    (line,) = banners(owner, newsroom, "home")
+    assert line.startswith("Access revoked. Access requested on ")
+
+
+def test_a_workspace_with_access_is_asked_for_no_request(owner, newsroom):
+    place = owner.get(at(newsroom, "calendar")).wsgi_request.place
+    with CaptureQueriesContext(connection) as queries:
+        standing_banners(place, "calendar")
+    assert [one for one in queries if "whitelist_request" in one["sql"]] == []
