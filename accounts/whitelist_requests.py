@@ -80,13 +80,36 @@ def _checked(message: str) -> str:
     return message
 
 
+def grant(workspace: Workspace, actor: str) -> bool:
+    """Approve the request that waits, or whitelist without one, and mail the owners; False where it has access already."""
+    waiting = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
+    if waiting is not None:
+        waiting.workspace = workspace
+        approve(waiting, actor)
+        return True
+    with transaction.atomic():
+        is_changed = workspaces.whitelist(workspace, actor)
+        if is_changed:
+            _mail_owners("whitelisted", workspace)
+    return is_changed
+
+
+def revoke(workspace: Workspace, actor: str) -> bool:
+    """Take the access back and mail the owners; False where it has none."""
+    with transaction.atomic():
+        is_changed = workspaces.delist(workspace, actor)
+        if is_changed:
+            _mail_owners("delisted", workspace, page="settings/access")
+    return is_changed
+
+
 def approve(request: WhitelistRequest, actor: str) -> None:
     """Whitelist the workspace and mail its owners; raises `Conflict` where it was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
         _note("whitelisting.approved", request, actor)
-    _mail_owners("whitelisted", request)
+    _mail_owners("whitelisted", request.workspace)
 
 
 def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
@@ -101,7 +124,7 @@ def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
         _note("whitelisting.refused", request, actor)
-    _mail_owners("refused", request, page="settings/access")
+    _mail_owners("refused", request.workspace, page="settings/access", reason=reason)
 
 
 def _note(action: str, request: WhitelistRequest, actor: str) -> None:
@@ -110,12 +133,12 @@ def _note(action: str, request: WhitelistRequest, actor: str) -> None:
     audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id, details=details)
 
 
-def _mail_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
+def _mail_owners(name: str, workspace: Workspace, page: str = "", reason: str = "") -> None:
     """Send the mail of that name; its address leads to the page below the workspace's own."""
-    workspace = request.workspace
     context = {
         "workspace": workspace.name,
-        "reason": request.reason,
+        "reason": reason,
+        "is_in_sandbox": workspace.is_in_sandbox,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
     mail_sending.send(name, members.owners(workspace), context)

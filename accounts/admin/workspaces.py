@@ -136,11 +136,11 @@ class WorkspaceAdmin(WorkspaceSearch):
 
     @admin.action(description=_("Approve for the API"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.whitelist)
+        self._each(request, queryset, whitelist_requests.grant)
 
     @admin.action(description=_("Revoke API access"), permissions=["change"])
     def delist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.delist)
+        self._each(request, queryset, whitelist_requests.revoke)
 
     @admin.action(description=_("Lift rate limit and quota"), permissions=["change"])
     def lift_limits(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:

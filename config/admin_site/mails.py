@@ -135,10 +135,12 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "workspace_deletion": ("workspace_deletion", _DELETION),
     "workspace_kept": ("workspace_kept", _DELETION),
     "whitelisted": ("whitelisted", {"workspace": _WORKSPACE, "address": _HOME}),
+    "delisted": ("delisted", {"workspace": _WORKSPACE, "address": f"{_HOME}settings/access"}),
     "refused": (
         "refused",
         {
             "workspace": _WORKSPACE,
+            "is_in_sandbox": True,
             "reason": "Say which site it is for.",
             "address": f"{_HOME}settings/access",
         },
@@ -194,6 +196,7 @@ _LABELS: Final[Mapping[str, Any]] = {
     "workspace_kept": gettext_lazy("Workspace deletion cancelled"),
     "whitelisted": gettext_lazy("Access approved"),
     "refused": gettext_lazy("Access refused"),
+    "delisted": gettext_lazy("Access revoked"),
     "email_confirmation_signup": gettext_lazy("Sign-up code"),
     "email_confirmation": gettext_lazy("Address code"),
     "login_code": gettext_lazy("Log-in code"),

@@ -75,7 +75,7 @@ def test_approving_lets_in_and_tells_the_owners(request_, outside, django_captur
     with django_capture_on_commit_callbacks(execute=True):
         whitelist_requests.approve(request_, "op")
     assert is_in(outside)
-    assert sent() == [(["alice@example.test"], "Alice's newsroom is approved")]
+    assert sent() == [(["alice@example.test"], "Access for Alice's newsroom was approved")]
     kept = WhitelistRequest.everywhere.get()
     assert (kept.status, kept.decided_by, kept.decided_at is not None) == ("approved", "op", True)
     assert actions() == [
@@ -91,6 +91,47 @@ def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_c
     assert not is_in(outside)
     assert sent() == [(["alice@example.test"], "Access for Alice's newsroom was refused")]
     assert "Spam, sadly." in mail.outbox[0].body
+
+
+def test_access_granted_or_revoked_elsewhere_is_mailed_and_decides_the_request(
+    request_, outside, django_capture_on_commit_callbacks
+):
+    """On the page of a workspace, in its list, by a command."""
+    for act in (whitelist_requests.grant, whitelist_requests.grant, whitelist_requests.revoke):
+        with django_capture_on_commit_callbacks(execute=True):
+            act(outside, "op")
+    assert sent() == [
+        (["alice@example.test"], "Access for Alice's newsroom was approved"),
+        (["alice@example.test"], "Access for Alice's newsroom was revoked"),
+    ]
+    assert WhitelistRequest.everywhere.get().status == "approved"
+    assert (is_in(outside), whitelist_requests.revoke(outside, "op")) == (False, False)
+    assert whitelist_requests.grant(outside, "op") is True
+
+
+def test_each_mail_says_first_what_happened_and_what_holds_now(
+    request_, outside, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        whitelist_requests.refuse(request_, "Spam, sadly.", "op")
+        whitelist_requests.grant(outside, "op")
+        whitelist_requests.revoke(outside, "op")
+    refused, approved, revoked = [message.body for message in mail.outbox]
+    assert refused.startswith("An operator of Content pipeline refused access for Alice's newsroom.")
+    assert "publish to the workspace feed and the test channel" in refused
+    assert "Sources, your own outlets, AI and API keys work now." in approved.split("\n\n")[0]
+    assert "Sources, publishing and the API are paused." in revoked.split("\n\n")[0]
+
+
+def test_a_request_after_a_revocation_is_refused_without_a_sandbox(
+    outside, django_capture_on_commit_callbacks
+):
+    whitelist_requests.grant(outside, "op")
+    whitelist_requests.revoke(outside, "op")
+    request = whitelist_requests.ask(outside, "", "alice@example.test")
+    with django_capture_on_commit_callbacks(execute=True):
+        whitelist_requests.refuse(request, "No.", "op")
+    assert "workspace feed" not in mail.outbox[-1].body
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 1001])

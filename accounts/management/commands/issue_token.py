@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.access import tokens
 from config.core.errors import AppError
 
@@ -74,7 +74,7 @@ def _issue(
                 raise CommandError(message)
             found = workspaces.create(workspace, actor=_ACTOR)
         if whitelist:
-            workspaces.whitelist(found, _ACTOR)
+            whitelist_requests.grant(found, _ACTOR)
         if unlimited:
             workspaces.lift_limits(found, _ACTOR)
         return found, tokens.mint(found, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
