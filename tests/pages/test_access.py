@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
 import pytest
 from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts import whitelist_requests, workspaces
+from accounts import whitelist_requests
 from accounts.models import Workspace
+from config.core.clock import utc_now
 from config.templatetags.banners import standing_banners
 from tests.pipeline.steps import make_items
 
@@ -98,14 +102,46 @@ def test_no_item_repeats_it(owner, sandbox):
 
 
 def test_revoked_access_is_said_on_every_page(owner, newsroom):
-    workspaces.delist(newsroom, "operator")
+    whitelist_requests.revoke(newsroom, "operator")
+    day = f"{newsroom.delisted_at.astimezone(ZoneInfo(newsroom.timezone)):%-d %b}"
     for name in ("home", "calendar", "review"):
         assert banners(owner, newsroom, name) == [
-            "Access revoked. Sources, publishing and the API are paused."
+            f"Access revoked on {day}. Sources, publishing and the API are paused."
         ]
     whitelist_requests.ask(newsroom, "", "alice@example.test")
     (line,) = banners(owner, newsroom, "home")
     assert line.startswith("Access revoked. Access requested on ")
+
+
+def test_a_refusal_is_said_with_its_reason_until_the_next_request(owner, editor, sandbox):
+    request = whitelist_requests.ask(sandbox, "", "alice@example.test")
+    whitelist_requests.refuse(request, "Say which site it is for.", "operator")
+    for client, name in ((owner, "home"), (editor, "calendar")):
+        (line,) = banners(client, sandbox, name)
+        assert line.startswith("Access refused on ")
+        assert line.endswith(". Say which site it is for.")
+    whitelist_requests.ask(sandbox, "My own", "alice@example.test")
+    assert banners(owner, sandbox, "home") == []
+
+
+def test_an_approval_is_said_on_home_for_a_week(owner, editor, sandbox):
+    created_at = utc_now() - timedelta(hours=1)
+    Workspace.everywhere.filter(pk=sandbox.pk).update(created_at=created_at)
+    whitelist_requests.grant(sandbox, "operator")
+    for client in (owner, editor):
+        (line,) = banners(client, sandbox, "home")
+        assert line.startswith("Access approved on ")
+        assert line.endswith(". Sources, your own outlets, AI and API keys work now.")
+        assert banners(client, sandbox, "calendar") == []
+    old = utc_now() - timedelta(days=8)
+    Workspace.everywhere.filter(pk=sandbox.pk).update(
+        created_at=created_at - timedelta(days=9), whitelisted_at=old
+    )
+    assert banners(owner, sandbox, "home") == []
+
+
+def test_who_never_waited_is_told_of_no_approval(owner, newsroom):
+    assert banners(owner, newsroom, "home") == []
 
 
 def test_a_workspace_with_access_is_asked_for_no_request(owner, newsroom):
