@@ -52,7 +52,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
             "id": workspace.public_id,
             "by": by,
             "message": message,
-            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/",
+            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/{request.pk}/decide/",
         },
     )
     return request

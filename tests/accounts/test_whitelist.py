@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core import mail
 from django.urls import reverse
 
@@ -54,7 +55,8 @@ def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_c
     )
     assert sent() == [(["op@example.test"], "Alice's newsroom requests access")]
     assert "We write about trams." in mail.outbox[0].body
-    assert f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/" in mail.outbox[0].body
+    page = reverse("admin:accounts_whitelistrequest_decide", args=[made.pk])
+    assert f"{settings.PUBLIC_URL}{page}" in mail.outbox[0].body.split("\n\n")
     assert not is_in(outside)
 
 
@@ -176,3 +178,57 @@ def test_the_operator_is_asked_for_the_reason_of_a_refusal(browser, request_, ou
     answer = browser.post(reverse(LIST), {**given, "reason": "No trams."}, follow=True)
     assert [str(message) for message in answer.context["messages"]] == ["1 request was decided."]
     assert WhitelistRequest.everywhere.get().reason == "No trams."
+
+
+# --- The page of one request -----------------------------------------------------------------------------------------
+
+
+def page_of(request):
+    return reverse("admin:accounts_whitelistrequest_decide", args=[request.pk])
+
+
+def said(answer):
+    return [str(message) for message in answer.context["messages"]]
+
+
+def test_its_page_says_what_approval_opens_and_one_click_approves(browser, request_, outside):
+    page = browser.get(page_of(request_)).content.decode()
+    assert "We write about trams." in page
+    assert "posts are sent to its accounts at platforms" in page
+    assert not is_in(outside)
+    answer = browser.post(page_of(request_), {"approve": "Approve access"}, follow=True)
+    assert said(answer) == ["Access for Alice's\nnewsroom approved. Its owners get a mail."]
+    assert is_in(outside)
+    # It is decided: nothing is left to click, and a second click says so.
+    assert "Approve access" not in answer.content.decode()
+    (line,) = said(browser.post(page_of(request_), {"approve": "Approve access"}))
+    assert "approved" in line
+
+
+def test_its_page_refuses_with_a_reason(browser, request_, outside):
+    answer = browser.post(page_of(request_), {"refuse": "Refuse access", "reason": " "})
+    assert "Give a reason" in said(answer)[0]
+    assert WhitelistRequest.everywhere.get().status == "pending"
+    answer = browser.post(page_of(request_), {"refuse": "Refuse access", "reason": "No trams."}, follow=True)
+    assert said(answer) == ["Access for Alice's\nnewsroom refused. Its owners get your reason by mail."]
+    assert "No trams." in answer.content.decode()
+    assert not is_in(outside)
+
+
+@pytest.mark.parametrize("name", ["changelist", "change"])
+def test_list_and_record_lead_to_the_page(browser, request_, name):
+    address = reverse(
+        f"admin:accounts_whitelistrequest_{name}", args=[request_.pk] if name == "change" else []
+    )
+    assert f'href="{page_of(request_)}"' in browser.get(address).content.decode()
+
+
+def test_seeing_a_request_is_not_deciding(client, request_, outside):
+    person = UserFactory(email="looks@example.test", is_staff=True)
+    client.force_login(person)
+    assert client.get(page_of(request_)).status_code == 403
+    person.user_permissions.add(Permission.objects.get(codename="view_whitelistrequest"))
+    page = client.get(page_of(request_))
+    assert (page.status_code, "Approve access" in page.content.decode()) == (200, False)
+    assert client.post(page_of(request_), {"approve": "1"}).status_code == 403
+    assert not is_in(outside)

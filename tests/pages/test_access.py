@@ -96,7 +96,7 @@ def test_after_the_request_one_line_says_when_it_was_sent(owner, editor, sandbox
 
 
 def test_no_item_repeats_it(owner, sandbox):
-    (item,) = make_items(sandbox, title="Tram line", url="https://news.example/1")
+    item = make_items(sandbox, title="Tram line", url="https://news.example/1")[0]
     for name, ids in (("item_page", {"gen": item.pk}), ("item_publish", {"gen": item.pk}), ("review", {})):
         assert banners(owner, sandbox, name, **ids) == []
 
