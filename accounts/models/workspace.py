@@ -198,6 +198,8 @@ class Invitation(models.Model):
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     digest = models.BinaryField(max_length=32, unique=True)
+    link: str = ""
+    """Its address, for whoever has just made it; stored nowhere."""
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)
