@@ -72,8 +72,8 @@ class NewWorkspaceForm(forms.Form):
         initial="UTC",
     )
     language = forms.ChoiceField(
-        label=gettext_lazy("Language"),
-        help_text=gettext_lazy("Your posts are written in it."),
+        label=gettext_lazy("Language of posts"),
+        help_text=gettext_lazy("You can change it in the persona."),
         choices=languages.language_choices,
         required=False,
     )
