@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+import lxml.html
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -211,6 +212,19 @@ def test_a_newcomer_is_led_from_step_to_step(alice, newsroom, open_home):
     assert "Get started" not in open_home(workspace=fresh).content.decode()
     Outlet.everywhere.create(workspace=fresh, platform="mastodon", name="Harbour")
     assert done(open_home(workspace=fresh)) == (True, True, True, True, True, True)
+
+
+def test_the_steps_stand_in_the_order_in_which_they_can_be_done(alice, newsroom, open_home):
+    fresh = workspaces.create("Fresh", owner=alice)
+    make(fresh, "Ferry")
+    steps = lxml.html.fromstring(open_home(workspace=fresh).content).xpath("//ol[@class='steps']/li")
+    assert [(" ".join(one.findtext(".//h3").split()), one.get("class")) for one in steps[1:]] == [
+        ("Review an item", None),
+        ("Publish it", None),
+        ("Request access", None),
+        ("Connect an outlet", None),
+    ]
+    assert " ".join(steps[0].find(".//h3").text_content().split()) == "Done: Add content"
 
 
 def test_access_is_requested_with_one_button(alice, newsroom, open_home, as_person):
