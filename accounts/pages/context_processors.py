@@ -48,7 +48,8 @@ def _place_of_account_page(request: HttpRequest) -> Place | None:
     None on every other page, and for who belongs to none.
     """
     match = request.resolver_match
-    if match is None or not request.user.is_authenticated or not match.view_name.startswith(_ACCOUNT_PAGES):
+    # A request of the API has no user at all.
+    if match is None or not match.view_name.startswith(_ACCOUNT_PAGES) or not request.user.is_authenticated:
         return None
     if not hasattr(request, _KEPT):
         own = last_or_first(request, memberships(request))

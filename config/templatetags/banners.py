@@ -69,7 +69,8 @@ def _access(place: Place, view_name: str) -> list[Banner]:
         return []
     if workspace.is_whitelisted:
         return _approved(place) if view_name == "home" else []
-    is_revoked = workspace.delisted_at is not None
+    revoked_at = workspace.delisted_at
+    is_revoked = revoked_at is not None
     # Items can be made and reviewed meanwhile, so their pages needn't repeat it.
     if not is_revoked and view_name.partition("_")[0] in _ITEM_PAGES:
         return []
@@ -82,14 +83,14 @@ def _access(place: Place, view_name: str) -> list[Banner]:
         text = _("Access requested on %(day)s; an operator decides.") % {"day": _day(place, last.created_at)}
         title, tone = (_("Access revoked."), "bad") if is_revoked else ("", "")
         return [Banner(title, text, tone=tone, icon="lock")]
-    is_newer = last is not None and (not is_revoked or last.created_at > workspace.delisted_at)
+    is_newer = last is not None and (revoked_at is None or last.created_at > revoked_at)
     if last is not None and is_newer and last.status == WhitelistRequest.Status.REFUSED:
         title = _("Access refused on %(day)s.") % {"day": _day(place, last.decided_at or last.created_at)}
         return [
             Banner(title, Truncator(last.reason).chars(_REASON_CHARACTERS), *link, tone="bad", icon="lock")
         ]
-    if is_revoked:
-        title = _("Access revoked on %(day)s.") % {"day": _day(place, workspace.delisted_at)}
+    if revoked_at is not None:
+        title = _("Access revoked on %(day)s.") % {"day": _day(place, revoked_at)}
         text = _("Sources, publishing and the API are paused.")
         return [Banner(title, text, *link, tone="bad", icon="lock")]
     if view_name == "home":

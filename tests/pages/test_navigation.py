@@ -67,7 +67,7 @@ def test_the_short_address_of_the_settings_leads_to_their_list(newsroom, owner):
 
 
 @pytest.mark.parametrize(
-    "name", ["profile", "account_email", "account_change_password", "mfa_index", "usersessions_list"]
+    "name", ["profile", "account_email", "account_set_password", "mfa_index", "usersessions_list"]
 )
 def test_a_person_s_own_pages_have_the_navigation_too(newsroom, owner, name):
     owner.get(at(newsroom, "calendar"))
