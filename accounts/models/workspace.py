@@ -89,7 +89,7 @@ class Workspace(models.Model):
     def is_in_sandbox(self) -> bool:
         """Whether it is new and not approved yet.
 
-        Until then it makes items without the operator's model, and publishes to its feed and the simulated outlet alone.
+        Until then it makes items without the operator's model, and publishes to its feed and its test channel alone.
         """
         return not (self.whitelisted_at or self.delisted_at or self.deletes_at or self.deleted_at)
 
