@@ -213,7 +213,7 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     """`change` edits the intended use of the request that waits; without it a request is sent, from Home by one click."""
     last = whitelist_requests.last_request(place.workspace)
     is_waiting = last is not None and last.status == WhitelistRequest.Status.PENDING
-    initial = {"message": last.message if last is not None and is_waiting else ""}
+    initial = {"message": last.message} if last is not None and is_waiting else {}
     form = form_recovery.form_for(request, AccessForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         message, by = form.cleaned_data["message"], place.user.email
