@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from urllib.parse import urlencode
+
 import pytest
 from django.urls import reverse
 
 from accounts import workspaces
 from accounts.models import Workspace
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.publish import workspace_hold
@@ -132,6 +137,14 @@ def test_a_hold_of_the_workspace_is_said_too(editor, item, newsroom, stage):
     workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
     (line,) = told(publish(editor, item, stage))
     assert line.endswith("All publishing of the workspace is on hold: A storm.")
+
+
+def test_a_free_slot_of_the_calendar_says_that_it_waits(editor, revoked, stage):
+    moment = (utc_now() + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
+    query = urlencode({"outlet": encode("out", stage.pk), "at": as_z(moment)})
+    given = {"item": encode("gen", revoked.pk), "version": revoked.version}
+    lines = told(editor.post(f"{at(revoked, 'calendar_slot')}?{query}", given, follow=True))
+    assert lines[0] == REVOKED.format(outlet=stage.name)
 
 
 def test_a_retry_says_that_it_waits(editor, revoked, stage):
