@@ -52,6 +52,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
             "id": workspace.public_id,
             "by": by,
             "message": message,
+            "is_in_sandbox": workspace.is_in_sandbox,
             "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/{request.pk}/decide/",
         },
     )

@@ -22,7 +22,6 @@ from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from uuid import UUID
 
     from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
@@ -53,7 +52,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
 
     def get_urls(self) -> list[URLPattern]:
         page = path(
-            "<uuid:pk>/decide/",
+            "<str:pk>/decide/",
             self.admin_site.admin_view(self.decide),
             name="accounts_whitelistrequest_decide",
         )
@@ -69,11 +68,11 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
     def has_decide_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_whitelistrequest")
 
-    def decide(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+    def decide(self, request: HttpRequest, pk: str) -> HttpResponse:
         """Behind `admin_view`: GET shows the request and what approval opens, POST decides."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        row = WhitelistRequest.everywhere.select_related("workspace").filter(pk=pk).first()
+        row = self.get_object(request, pk)
         if row is None:
             raise Http404
         may_decide = self.has_decide_permission(request)

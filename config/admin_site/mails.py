@@ -129,6 +129,7 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
             "id": "ws_01m7wk807ze8fvmwn6twe28cn6",
             "by": _TO,
             "message": "We write about the harbour and publish to Mastodon.",
+            "is_in_sandbox": True,
             "address": (
                 f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/01a226c3-e81d-7157-b30f-518dbd1f6d5d/decide/"
             ),

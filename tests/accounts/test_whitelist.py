@@ -130,7 +130,9 @@ def test_a_request_after_a_revocation_is_refused_without_a_sandbox(
 ):
     whitelist_requests.grant(outside, "op")
     whitelist_requests.revoke(outside, "op")
-    request = whitelist_requests.ask(outside, "", "alice@example.test")
+    with django_capture_on_commit_callbacks(execute=True):
+        request = whitelist_requests.ask(outside, "", "alice@example.test")
+    assert "Its access was revoked" in mail.outbox[-1].body
     with django_capture_on_commit_callbacks(execute=True):
         whitelist_requests.refuse(request, "No.", "op")
     assert "workspace feed" not in mail.outbox[-1].body
