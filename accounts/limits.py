@@ -72,6 +72,8 @@ MEMBER_RESTORED_WITHIN: Final = timedelta(minutes=15)
 """How long the removal of a member can be undone with one click."""
 WORKSPACE_DELETED_AFTER: Final = timedelta(days=7)
 """How long an owner can undo the deletion of a workspace; it rests meanwhile."""
+APPROVAL_SHOWN: Final = timedelta(days=7)
+"""How long Home says that an operator approved the workspace's access."""
 WORKSPACE_EXPORTED_EVERY: Final = timedelta(minutes=1)
 """How often a workspace's export may be begun: each reads all that it holds."""
 

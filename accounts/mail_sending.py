@@ -23,7 +23,13 @@ _CODE_ALONE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
 _ONE_LINE: Final = ("workspace", "title", "by")
 _DIRECTION_MARKS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Signs that turn the direction of what stands after them, so that an address or a sentence of ours reads as another."""
+_UNDELIVERED: Final = ("filebased.EmailBackend", "console.EmailBackend", "dummy.EmailBackend")
 _inliner: Final = css_inline.CSSInliner(keep_style_tags=True)
+
+
+def is_delivered() -> bool:
+    """Whether a mail reaches people here; False where mails are files, lines of a log, or nothing."""
+    return not settings.EMAIL_BACKEND.endswith(_UNDELIVERED)
 
 
 def send(name: str, to: Sequence[str], context: Mapping[str, Any]) -> None:

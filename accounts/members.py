@@ -58,7 +58,8 @@ def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
 
 
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
-    """Mail somebody a link that lets the person at this address in. Nobody else is ever shown the link.
+    """Mail somebody a link that lets the person at this address in. Where mails reach people, nobody else is shown it;
+    elsewhere the inviter is, by the `link` of the invitation.
 
     Raises `Invalid` for a member or an invited address, `Conflict` where too many wait or were mailed within a day.
     """
@@ -95,7 +96,7 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
 
 
 def resend_invitation(invitation: Invitation, *, by: User) -> None:
-    """Mail a new link that works for `INVITATION_KEPT` from now; the one before stops working.
+    """Mail a new link that works for `INVITATION_KEPT` from now; the one before stops working. `link` as by `invite`.
 
     Raises `Conflict` where it was sent within the last minute or is answered, or too many were mailed within a day.
     """
@@ -339,13 +340,14 @@ def _digest(token: str) -> bytes:
 
 
 def _mail(invitation: Invitation, token: str, by: User) -> None:
+    invitation.link = f"{settings.PUBLIC_URL}{reverse('invitation', kwargs={'token': token})}"
     context = {
         "workspace": _unlinked(invitation.workspace.name),
         "by": _unlinked(f"{by.name} ({by.email})" if by.name else by.email),
         "role": invitation.role,
         "email": invitation.email,
         "days": limits.INVITATION_KEPT.days,
-        "address": f"{settings.PUBLIC_URL}{reverse('invitation', kwargs={'token': token})}",
+        "address": invitation.link,
     }
     mail_sending.send("invitation", [invitation.email], context)
 

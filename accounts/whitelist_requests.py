@@ -1,4 +1,4 @@
-"""The queue of workspaces that wish to be let in: ask, approve, refuse."""
+"""A workspace's access: its owner requests it, an operator approves, refuses or revokes it, and the owners get a mail."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARACTERS: Final = 2000
 REASON_CHARACTERS: Final = 1000
+PENDING: Final = WhitelistRequest.Status.PENDING
+
+
+def last_request(workspace: Workspace) -> WhitelistRequest | None:
+    """The newest request, decided or not; None where the workspace never sent one."""
+    found: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
+    return found
 
 
 def request_whitelisting(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
@@ -25,10 +32,7 @@ def request_whitelisting(workspace: Workspace, message: str, by: str) -> Whiteli
 
     Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or waits already.
     """
-    message = message.strip()
-    if len(message) > MESSAGE_CHARACTERS:
-        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
-        raise Invalid.one(field="message", code="length", message=refusal)
+    message = _checked(message)
     if workspace.is_whitelisted:
         raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
     try:
@@ -38,7 +42,7 @@ def request_whitelisting(workspace: Workspace, message: str, by: str) -> Whiteli
             )
             audit.note("whitelisting.asked", workspace=workspace, actor=by, subject=workspace.public_id)
     except IntegrityError as error:
-        refusal = "A request of this workspace waits already; the operator answers by mail."
+        refusal = "A request of this workspace waits already; an operator decides."
         raise Conflict.because(code="already_asked", message=refusal) from error
     mail_sending.send(
         "asked",
@@ -48,10 +52,56 @@ def request_whitelisting(workspace: Workspace, message: str, by: str) -> Whiteli
             "id": workspace.public_id,
             "by": by,
             "message": message,
-            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/",
+            "is_in_sandbox": workspace.is_in_sandbox,
+            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/{request.pk}/decide/",
         },
     )
     return request
+
+
+def revise_request(workspace: Workspace, message: str, by: str) -> None:
+    """Replace the intended use of the request that waits; the operator's page shows the new one.
+
+    Raises `Invalid` for a message that is too long, `Conflict` where no request waits any more.
+    """
+    message = _checked(message)
+    with transaction.atomic():
+        if not WhitelistRequest.objects.of(workspace).filter(status=PENDING).update(message=message):
+            refusal = "The request was decided meanwhile."
+            raise Conflict.because(code="not_pending", message=refusal)
+        audit.note("whitelisting.revised", workspace=workspace, actor=by, subject=workspace.public_id)
+
+
+def _checked(message: str) -> str:
+    """Without spaces around it. Raises `Invalid` for one that is too long."""
+    message = message.strip()
+    if len(message) > MESSAGE_CHARACTERS:
+        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
+        raise Invalid.one(field="message", code="length", message=refusal)
+    return message
+
+
+def grant(workspace: Workspace, actor: str) -> bool:
+    """Approve the request that waits, or whitelist without one, and mail the owners; False where it has access already."""
+    waiting = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
+    if waiting is not None:
+        waiting.workspace = workspace
+        approve_request(waiting, actor)
+        return True
+    with transaction.atomic():
+        is_changed = workspaces.whitelist(workspace, actor)
+        if is_changed:
+            _mail_owners("whitelisted", workspace)
+    return is_changed
+
+
+def revoke(workspace: Workspace, actor: str) -> bool:
+    """Take the access back and mail the owners; False where it has none."""
+    with transaction.atomic():
+        is_changed = workspaces.delist(workspace, actor)
+        if is_changed:
+            _mail_owners("delisted", workspace, page="settings/access")
+    return is_changed
 
 
 def approve_request(request: WhitelistRequest, actor: str) -> None:
@@ -60,7 +110,7 @@ def approve_request(request: WhitelistRequest, actor: str) -> None:
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
         _note("whitelisting.approved", request, actor)
-    _mail_owners("whitelisted", request)
+    _mail_owners("whitelisted", request.workspace)
 
 
 def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
@@ -75,7 +125,7 @@ def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
         _note("whitelisting.refused", request, actor)
-    _mail_owners("refused", request, page="settings/access")
+    _mail_owners("refused", request.workspace, page="settings/access", reason=reason)
 
 
 def _note(action: str, request: WhitelistRequest, actor: str) -> None:
@@ -84,12 +134,12 @@ def _note(action: str, request: WhitelistRequest, actor: str) -> None:
     audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id, details=details)
 
 
-def _mail_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
+def _mail_owners(name: str, workspace: Workspace, page: str = "", reason: str = "") -> None:
     """Send the mail of that name; its address leads to the page below the workspace's own."""
-    workspace = request.workspace
     context = {
         "workspace": workspace.name,
-        "reason": request.reason,
+        "reason": reason,
+        "is_in_sandbox": workspace.is_in_sandbox,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
     mail_sending.send(name, members.owner_addresses_of(workspace), context)

@@ -388,7 +388,7 @@ VOICE_ENVIRONMENT: dict[str, str] = {
 PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
 PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
 
-# Hubs that are told when a workspace's own feed changes (WebSub), and that its readers can subscribe at.
+# Hubs that are told when a workspace feed changes (WebSub), and that its readers can subscribe at.
 WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
 
 # How long the simulated platform takes to answer a post: for benchmarks and demonstrations.

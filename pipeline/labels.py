@@ -69,8 +69,8 @@ FORMATS: Final[Mapping[str, _StrPromise]] = {
     "clipped_short": gettext_lazy("One passage cut from your video, upright, with captions"),
     "composite_short": gettext_lazy("A video of 20 to 60 seconds, told over your own clips and pictures"),
     "blog_article": gettext_lazy("An article of 700 to 1,400 words with headings and a picture"),
-    "newsletter_issue": gettext_lazy("One story as an email with a subject and a link"),
-    "newsletter_digest": gettext_lazy("Three to seven stories in one email"),
+    "newsletter_issue": gettext_lazy("One story as a mail with a subject and a link"),
+    "newsletter_digest": gettext_lazy("Three to seven stories in one mail"),
 }
 """By an engine's kind, a line that says what one gets; a plugin's engine has none."""
 

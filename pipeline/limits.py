@@ -117,7 +117,7 @@ PAGE_BYTES: Final = 5 * 1024 * 1024
 SITEMAP_BYTES: Final = 50 * 1024 * 1024
 """Bytes of a sitemap, unpacked (sitemaps.org/protocol.html, read 2026-11-20)."""
 FEED_PUBLISHED: Final = 50
-"""Items in a workspace's own feed."""
+"""Items in a workspace feed."""
 SANDBOX_FEED_PUBLISHED: Final = 20
 """The same of a workspace that isn't approved yet."""
 MAX_BURST_DEFAULT: Final = 20

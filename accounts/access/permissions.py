@@ -28,8 +28,8 @@ class NotWhitelisted(AppError):
 
     def __init__(self) -> None:
         message = (
-            "This workspace is not whitelisted for the API; write to "
-            f"{settings.OPERATOR_CONTACT} to have it whitelisted."
+            "This workspace isn't approved for the API: an owner can request access under Settings, Access, "
+            f"or write to {settings.OPERATOR_CONTACT}."
         )
         super().__init__(Detail(None, self.code, message))
 

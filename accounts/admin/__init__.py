@@ -1,5 +1,5 @@
-"""The operators' pages for people, plans, workspaces, keys, the ledger and the audit log."""
+"""The operators' pages for people, plans, workspaces, access requests, keys, the ledger and the audit log."""
 
-from accounts.admin import users, workspaces
+from accounts.admin import users, whitelist_requests, workspaces
 
-__all__ = ["users", "workspaces"]
+__all__ = ["users", "whitelist_requests", "workspaces"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.db.models import F
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -21,10 +19,8 @@ from accounts.models import (
     AuditEntry,
     LedgerEntry,
     Plan,
-    WhitelistRequest,
     Workspace,
 )
-from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,13 +130,13 @@ class WorkspaceAdmin(WorkspaceSearch):
         elif form.cleaned_data["is_key_removed"]:
             model_keys.remove_model_key(obj, actor_of(request))
 
-    @admin.action(description=_("Approve for the API"), permissions=["change"])
+    @admin.action(description=_("Approve access"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.whitelist)
+        self._each(request, queryset, whitelist_requests.grant)
 
-    @admin.action(description=_("Revoke API access"), permissions=["change"])
+    @admin.action(description=_("Revoke access"), permissions=["change"])
     def delist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.delist)
+        self._each(request, queryset, whitelist_requests.revoke)
 
     @admin.action(description=_("Lift rate limit and quota"), permissions=["change"])
     def lift_limits(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
@@ -169,61 +165,6 @@ class WorkspaceAdmin(WorkspaceSearch):
         changed = sum(act(workspace, actor_of(request)) for workspace in queryset)
         text = ngettext("%d workspace was changed.", "%d workspaces were changed.", changed) % changed
         self.message_user(request, text, messages.SUCCESS)
-
-
-@admin.register(WhitelistRequest)
-class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
-    """The queue: what waits comes first, the oldest on top."""
-
-    list_display = ("workspace", "status", "message", "asked_by", "created_at", "decided_by", "decided_at")
-    list_filter = ("status",)
-    list_select_related = ("workspace",)
-    search_fields = ("workspace__name", "asked_by")
-    # "pending" is neither first nor last by name; what has no decision is.
-    ordering = (F("decided_at").desc(nulls_first=True), "created_at")
-    actions = ("approve", "refuse")
-
-    def has_decide_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("accounts.change_whitelistrequest")
-
-    @admin.action(description=_("Approve"), permissions=["decide"])
-    def approve(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> None:
-        self._decide(request, queryset, whitelist_requests.approve_request)
-
-    @admin.action(description=_("Refuse with a reason"), permissions=["decide"])
-    def refuse(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> TemplateResponse | None:
-        if "reason" not in request.POST:
-            context = {
-                **self.admin_site.each_context(request),
-                "title": _("Refuse with a reason"),
-                "opts": self.opts,
-                "chosen": queryset.select_related("workspace"),
-                "most": whitelist_requests.REASON_CHARACTERS,
-            }
-            return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
-        reason = request.POST["reason"]
-        self._decide(
-            request, queryset, lambda one, actor: whitelist_requests.refuse_request(one, reason, actor)
-        )
-        return None
-
-    def _decide(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[WhitelistRequest],
-        act: Callable[[WhitelistRequest, str], None],
-    ) -> None:
-        decided = 0
-        for one in queryset.select_related("workspace"):
-            try:
-                act(one, actor_of(request))
-            except AppError as error:
-                self.message_user(request, f"{one.workspace.name}: {error}", messages.ERROR)
-            else:
-                decided += 1
-        if decided:
-            text = ngettext("%d request was decided.", "%d requests were decided.", decided) % decided
-            self.message_user(request, text, messages.SUCCESS)
 
 
 @admin.register(Plan)

@@ -89,7 +89,7 @@ class Workspace(models.Model):
     def is_in_sandbox(self) -> bool:
         """Whether it is new and not approved yet.
 
-        Until then it makes items without the operator's model, and publishes to its feed and the simulated outlet alone.
+        Until then it makes items without the operator's model, and publishes to its feed and its test channel alone.
         """
         return not (self.whitelisted_at or self.delisted_at or self.deletes_at or self.deleted_at)
 
@@ -198,6 +198,8 @@ class Invitation(models.Model):
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     digest = models.BinaryField(max_length=32, unique=True)
+    link: str = ""
+    """Its address, for whoever has just made it; stored nowhere."""
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)

@@ -69,9 +69,15 @@ def changed_meanwhile_message() -> str:
 
 
 def offer_undo(
-    request: HttpRequest, sentence: str, address: str, fields: Mapping[str, str] | None = None
+    request: HttpRequest,
+    sentence: str,
+    address: str,
+    fields: Mapping[str, str] | None = None,
+    *,
+    is_good: bool = True,
 ) -> None:
-    """Say that it worked, with a button that posts the fields to the address."""
+    """Say that it worked, or with `is_good` False what is missing, with a button that posts the fields to the address."""
     context = {"sentence": sentence, "address": address, "fields": dict(fields or {})}
     text = render_to_string("components/undo.html", context, request=request)
-    messages.success(request, text, extra_tags="lasting")
+    level = messages.SUCCESS if is_good else messages.WARNING
+    messages.add_message(request, level, text, extra_tags="lasting")

@@ -17,14 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import languages, timezones, workspaces
 from accounts.pages import context_processors, form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import last_workspace, person_page
+from accounts.pages.page_access import person_page
 from config.core import limits
 from config.core.middleware import request_id
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
-
-    from accounts.models import Membership
 
 _THEME_SECONDS: Final = 365 * 24 * 3600
 operators_log_in = secure_admin_login(admin.site.login)
@@ -37,25 +35,19 @@ def front(request: HttpRequest) -> HttpResponse:
     """Who is logged in goes on to their workspace; everybody else is told what this is."""
     if not request.user.is_authenticated:
         return render(request, "pages/front.html")
-    own = context_processors.memberships(request)
-    if not own:
+    own = context_processors.last_or_first(request, context_processors.memberships(request))
+    if own is None:
         return redirect("workspace_create")
-    return redirect("home", ws=_last_or_first(request, own).workspace_id)
+    return redirect("home", ws=own.workspace_id)
 
 
 @person_page
 def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
     """`/settings/…` without a workspace in it, as documents and mails name it: the page of the last workspace."""
-    own = context_processors.memberships(request)
-    if not own:
+    own = context_processors.last_or_first(request, context_processors.memberships(request))
+    if own is None:
         return redirect("workspace_create")
-    return redirect(f"/w/{_last_or_first(request, own).workspace.public_id}/settings/{rest}")
-
-
-def _last_or_first(request: HttpRequest, own: list[Membership]) -> Membership:
-    """Of the person's memberships that of the workspace which they looked at last in this session, else the first."""
-    last = last_workspace(request)
-    return next((row for row in own if last == str(row.workspace_id)), own[0])
+    return redirect(f"/w/{own.workspace.public_id}/settings/{rest}")
 
 
 class NewWorkspaceForm(forms.Form):
@@ -72,8 +64,8 @@ class NewWorkspaceForm(forms.Form):
         initial="UTC",
     )
     language = forms.ChoiceField(
-        label=gettext_lazy("Language"),
-        help_text=gettext_lazy("Your posts are written in it."),
+        label=gettext_lazy("Language of posts"),
+        help_text=gettext_lazy("You can change it in the persona."),
         choices=languages.language_choices,
         required=False,
     )

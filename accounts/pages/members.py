@@ -11,10 +11,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import limits, members
+from accounts import limits, mail_sending, members
 from accounts.access import roles
 from accounts.models import Invitation, Membership
-from accounts.pages import form_recovery
+from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, page
 
@@ -61,6 +61,7 @@ def listed(request: HttpRequest, place: Place) -> HttpResponse:
         "invitations": list(members.pending_invitations(place.workspace)),
         "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},
         "days": limits.INVITATION_KEPT.days,
+        "new_link": _take_link(request, place),
     }
     return render(request, "pages/members/list.html", context)
 
@@ -73,8 +74,8 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("members"))
         email = form.cleaned_data["email"]
         with report_errors(request, form):
-            members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
-            messages.success(request, _("Invitation sent to %(email)s.") % {"email": email})
+            invited = members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
+            _tell(request, place, invited, _("Invitation sent to %(email)s."))
             return redirect(place.address("members"))
     return render(request, "pages/members/invite.html", {"form": form})
 
@@ -84,9 +85,29 @@ def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse
     found = _invitation(place, invitation)
     with report_errors(request):
         members.resend_invitation(found, by=place.user)
-        text = _("New link sent to %(email)s. The old one no longer works.")
-        messages.success(request, text % {"email": found.email})
+        _tell(request, place, found, _("New link sent to %(email)s. The old one no longer works."))
     return redirect(place.address("members"))
+
+
+def _tell(request: HttpRequest, place: Place, invitation: Invitation, said: str) -> None:
+    """That it was mailed or, where no mail reaches people, its link: the list shows it once."""
+    if mail_sending.is_delivered():
+        messages.success(request, said % {"email": invitation.email})
+    else:
+        shown_once.keep(request, _link_name(place), f"{invitation.email} {invitation.link}")
+
+
+def _take_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
+    """The address that was just invited, and its link; None where it was shown, or mailed."""
+    kept = shown_once.take(request, _link_name(place)) if place.may_manage else None
+    if kept is None:
+        return None
+    email, _space, address = kept.rpartition(" ")
+    return {"email": email, "address": address}
+
+
+def _link_name(place: Place) -> str:
+    return f"invitation {place.workspace.public_id}"
 
 
 @page("manage", methods=("POST",))

@@ -210,13 +210,20 @@ class AccessForm(forms.Form):
 
 @page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, AccessForm)
+    """`change` edits the intended use of the request that waits; without it a request is sent, from Home by one click."""
+    last = whitelist_requests.last_request(place.workspace)
+    is_waiting = last is not None and last.status == WhitelistRequest.Status.PENDING
+    initial = {"message": last.message} if last is not None and is_waiting else {}
+    form = form_recovery.form_for(request, AccessForm, initial=initial)
     if request.method == "POST" and form.is_valid():
+        message, by = form.cleaned_data["message"], place.user.email
         with report_errors(request, form):
-            whitelist_requests.request_whitelisting(
-                place.workspace, form.cleaned_data["message"], place.user.email
-            )
-            messages.success(request, _("Request sent. We'll reply by mail."))
+            if "change" in request.POST:
+                whitelist_requests.revise_request(place.workspace, message, by)
+                messages.success(request, _("Saved. The operator sees it with the request."))
+            else:
+                whitelist_requests.request_whitelisting(place.workspace, message, by)
+                messages.success(request, _("Request sent. You can add the intended use below."))
             return redirect(place.address("access"))
-    last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()
-    return render(request, "pages/access.html", {"form": form, "last": last, "page_name": "access"})
+    context = {"form": form, "last": last, "is_waiting": is_waiting}
+    return render(request, "pages/access.html", context)

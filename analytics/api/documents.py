@@ -57,7 +57,7 @@ class FirstPartySerializer(serializers.Serializer[Any]):
     )
     feed_fetches = serializers.IntegerField(
         allow_null=True,
-        help_text="How often readers asked for the workspace's own feed, also those who had it already; null where "
+        help_text="How often readers asked for the workspace feed, also those who had it already; null where "
         "nobody did, and where rows are told apart by more than outlet and date.",
     )
 

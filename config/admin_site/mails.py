@@ -129,16 +129,21 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
             "id": "ws_01m7wk807ze8fvmwn6twe28cn6",
             "by": _TO,
             "message": "We write about the harbour and publish to Mastodon.",
-            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/",
+            "is_in_sandbox": True,
+            "address": (
+                f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/01a226c3-e81d-7157-b30f-518dbd1f6d5d/decide/"
+            ),
         },
     ),
     "workspace_deletion": ("workspace_deletion", _DELETION),
     "workspace_kept": ("workspace_kept", _DELETION),
     "whitelisted": ("whitelisted", {"workspace": _WORKSPACE, "address": _HOME}),
+    "delisted": ("delisted", {"workspace": _WORKSPACE, "address": f"{_HOME}settings/access"}),
     "refused": (
         "refused",
         {
             "workspace": _WORKSPACE,
+            "is_in_sandbox": True,
             "reason": "Say which site it is for.",
             "address": f"{_HOME}settings/access",
         },
@@ -194,6 +199,7 @@ _LABELS: Final[Mapping[str, Any]] = {
     "workspace_kept": gettext_lazy("Workspace deletion cancelled"),
     "whitelisted": gettext_lazy("Access approved"),
     "refused": gettext_lazy("Access refused"),
+    "delisted": gettext_lazy("Access revoked"),
     "email_confirmation_signup": gettext_lazy("Sign-up code"),
     "email_confirmation": gettext_lazy("Address code"),
     "login_code": gettext_lazy("Log-in code"),

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from accounts import workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.access import tokens
 from config.admin_site import workspace_overview as overview
 from config.admin_site.failures import read_period
@@ -195,11 +195,11 @@ _ACTS: Final[Mapping[str, tuple[str, Callable[[Workspace, HttpRequest], str]]]] 
     "revoke_all": ("accounts.change_apitoken", _revoke_all),
     "whitelist": (
         "accounts.change_workspace",
-        _set(workspaces.whitelist, gettext_lazy("Access approved.")),
+        _set(whitelist_requests.grant, gettext_lazy("Access approved.")),
     ),
     "delist": (
         "accounts.change_workspace",
-        _set(workspaces.delist, gettext_lazy("Access revoked.")),
+        _set(whitelist_requests.revoke, gettext_lazy("Access revoked.")),
     ),
     "lift_limits": (
         "accounts.change_workspace",

@@ -22,7 +22,9 @@ CODES: Final[Mapping[str, ErrorCode]] = {
     "invalid_cursor": ErrorCode(400, "This cursor belongs to another list or is broken; start without one."),
     "unauthenticated": ErrorCode(401, "Send a valid token: Authorization: Bearer cpk_live_…"),
     "quota_exceeded": ErrorCode(402, "The workspace's credits don't cover this."),
-    "workspace_not_whitelisted": ErrorCode(403, "This workspace is not whitelisted yet."),
+    "workspace_not_whitelisted": ErrorCode(
+        403, "No operator has approved this workspace, or its access was revoked."
+    ),
     "insufficient_scope": ErrorCode(403, "This token lacks a scope."),
     "not_found": ErrorCode(404, "There is nothing at this address."),
     "method_not_allowed": ErrorCode(405, "This address does not take this method; see the Allow header."),

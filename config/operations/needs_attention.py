@@ -54,10 +54,14 @@ def visible_needs(user: User) -> list[Need]:
 
 
 def _requests() -> Iterator[Need]:
-    count = WhitelistRequest.everywhere.filter(status=WhitelistRequest.Status.PENDING).count()
+    waiting = WhitelistRequest.everywhere.filter(status=WhitelistRequest.Status.PENDING)
+    count = waiting.count()
     if count:
         text = ngettext("%d workspace requests access", "%d workspaces request access", count) % count
-        yield Need(text, f"{reverse('admin:accounts_whitelistrequest_changelist')}?status__exact=pending")
+        if count == 1 and (only := waiting.first()) is not None:
+            yield Need(text, reverse("admin:accounts_whitelistrequest_decide", args=[only.pk]))
+        else:
+            yield Need(text, f"{reverse('admin:accounts_whitelistrequest_changelist')}?status__exact=pending")
 
 
 def _switches() -> Iterator[Need]:

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.urls import NoReverseMatch
+from django.utils.text import Truncator
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts import limits, whitelist_requests
 from accounts.ledger import reports
+from accounts.models import WhitelistRequest
 from config.core.clock import utc_now
 from pipeline.dashboard import counts
 from pipeline.switches import kill_switch
 from webhooks import endpoints
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from accounts.pages.page_access import Place
 
 register = template.Library()
+_ITEM_PAGES: Final = frozenset({"item", "made", "publication", "review"})
+"""The first words of the names of pages that show one item, or one after the other."""
+_REASON_CHARACTERS: Final = 300
+_AT_ONCE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -31,15 +41,77 @@ class Banner:
     link: str = ""
     link_text: str = ""
     tone: str = "warn"
+    icon: str = "triangle-alert"
 
 
 @register.simple_tag
-def standing_banners(place: Place | None) -> list[Banner]:
-    """Three statements, whatever stands; the operator's switches are read once a second for all pages together."""
+def standing_banners(place: Place | None, view_name: str | None = "") -> list[Banner]:
+    """Three statements, whatever stands, and one more of a workspace without access; the operator's switches are read
+    once a second for all pages together. `view_name` is that of the page that is open.
+    """
     if place is None:
         return []
-    found = [*_stopped(place), *_publishing(place), *_used_up(place), *_outlets(place), *_endpoints(place)]
+    found = [
+        *_access(place, view_name or ""),
+        *_stopped(place),
+        *_publishing(place),
+        *_used_up(place),
+        *_outlets(place),
+        *_endpoints(place),
+    ]
     return [banner for banner in found if banner]
+
+
+def _access(place: Place, view_name: str) -> list[Banner]:
+    """Where access stands, and what an operator decided; nothing on the page of access itself, which says it."""
+    workspace = place.workspace
+    if workspace.deletes_at is not None or view_name == "access":
+        return []
+    if workspace.is_whitelisted:
+        return _approved(place) if view_name == "home" else []
+    revoked_at = workspace.delisted_at
+    is_revoked = revoked_at is not None
+    # Items can be made and reviewed meanwhile, so their pages needn't repeat it.
+    if not is_revoked and view_name.partition("_")[0] in _ITEM_PAGES:
+        return []
+    last = whitelist_requests.last_request(workspace)
+    link = (_address(place, "access"), _("Request access")) if place.may_manage else ("", "")
+    if last is not None and last.status == WhitelistRequest.Status.PENDING:
+        if view_name == "home" and not is_revoked:
+            # Its first steps say so.
+            return []
+        text = _("Access requested on %(day)s; an operator decides.") % {"day": _day(place, last.created_at)}
+        title, tone = (_("Access revoked."), "bad") if is_revoked else ("", "")
+        return [Banner(title, text, tone=tone, icon="lock")]
+    is_newer = last is not None and (revoked_at is None or last.created_at > revoked_at)
+    if last is not None and is_newer and last.status == WhitelistRequest.Status.REFUSED:
+        title = _("Access refused on %(day)s.") % {"day": _day(place, last.decided_at or last.created_at)}
+        return [
+            Banner(title, Truncator(last.reason).chars(_REASON_CHARACTERS), *link, tone="bad", icon="lock")
+        ]
+    if revoked_at is not None:
+        title = _("Access revoked on %(day)s.") % {"day": _day(place, revoked_at)}
+        text = _("Sources, publishing and the API are paused.")
+        return [Banner(title, text, *link, tone="bad", icon="lock")]
+    if view_name == "home":
+        return []
+    text = _(
+        "Create, review, and publish to the workspace feed and the test channel. "
+        "Sources, other outlets and the API open on approval."
+    )
+    return [Banner(_("Not approved yet."), text, *link, tone="", icon="lock")]
+
+
+def _approved(place: Place) -> list[Banner]:
+    """For some days what the approval opened; a workspace that was approved as it was made waited for nothing."""
+    approved_at = place.workspace.whitelisted_at
+    is_new = approved_at is not None and utc_now() - approved_at < limits.APPROVAL_SHOWN
+    if approved_at is None or not is_new or approved_at - place.workspace.created_at < _AT_ONCE:
+        return []
+    title = _("Access approved on %(day)s.") % {"day": _day(place, approved_at)}
+    text = _("Sources, your own outlets, AI and API keys work now.")
+    link = (_address(place, "outlet_add"), _("Connect an outlet")) if place.may_manage else ("", "")
+    return [Banner(title, text, *link, tone="good", icon="circle-check")]
 
 
 def _stopped(place: Place) -> list[Banner]:
@@ -123,6 +195,12 @@ def _endpoints(place: Place) -> list[Banner]:
             Banner(title % {"names": ", ".join(names)}, f"{cause} {after}", address, _("View endpoints"))
         )
     return banners
+
+
+def _day(place: Place, moment: datetime) -> str:
+    """`29 Nov`, in the workspace's time zone."""
+    local = moment.astimezone(ZoneInfo(place.workspace.timezone))
+    return f"{local.day} {local:%b}"
 
 
 def _address(place: Place, name: str, **more: Any) -> str:

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from accounts import mail_sending
 from accounts.access import tokens
 from accounts.pages import form_recovery
 
@@ -102,6 +103,11 @@ def _time(moment: datetime | None, zone: str, form: str) -> SafeString:
 def code_minutes() -> int:
     """For how long a code that was mailed works; the same for each kind (settings.py)."""
     return settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT // 60
+
+
+@register.simple_tag
+def sends_mail() -> bool:
+    return mail_sending.is_delivered()
 
 
 @register.simple_tag

@@ -92,7 +92,7 @@ class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
         shown: TemplateResponse = answer
         return shown
 
-    @admin.display(description=_("engine"), ordering="generation__engine")
+    @admin.display(description=_("format"), ordering="generation__engine")
     def engine(self, call: ModelCall) -> str:
         return call.generation.engine if call.generation else "-"
 

@@ -64,12 +64,16 @@ class Steps:
     """Somebody has approved or rejected an item, or published one."""
     has_publication: bool
     has_access: bool
-    is_access_requested: bool
-    """The people who run this service haven't decided yet."""
+    requested_at: datetime | None
+    """When access was requested, if an operator hasn't decided yet."""
     has_outlet: bool
     """An account of the workspace's own: the feed and the simulated outlet come with it."""
     to_publish: UUID | None
     """The newest item that may be published; None where there is none."""
+
+    @property
+    def is_access_requested(self) -> bool:
+        return self.requested_at is not None
 
     @property
     def are_done(self) -> bool:
@@ -334,19 +338,19 @@ def _steps(workspace: Workspace) -> Steps:
         _newest_id(Publication.everywhere.filter(**own)),
         _newest_id(GeneratedItem.everywhere.ready().filter(**own)),
         Exists(outlets),
-        Exists(
+        Subquery(
             WhitelistRequest.everywhere.filter(
                 workspace_id=OuterRef("pk"), status=WhitelistRequest.Status.PENDING
-            )
+            ).values("created_at")[:1]
         ),
     )
-    has_source, raw, has_review, publication, to_publish, has_outlet, is_access_requested = row.get()
+    has_source, raw, has_review, publication, to_publish, has_outlet, requested_at = row.get()
     return Steps(
         has_content=has_source or raw is not None,
         has_review=has_review or publication is not None,
         has_publication=publication is not None,
         has_access=workspace.is_whitelisted,
-        is_access_requested=is_access_requested,
+        requested_at=requested_at,
         has_outlet=has_outlet,
         to_publish=to_publish,
     )

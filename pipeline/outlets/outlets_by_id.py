@@ -47,7 +47,7 @@ def check_outlets(
             message = "This workspace has no such outlet; GET /v1/outlets lists them."
             details.append(Detail(field_of(index, text), "unknown_outlet", message))
         elif test and not outlet.is_simulated:
-            message = "A test token reaches only simulated outlets."
+            message = "A test token reaches only test channels."
             details.append(Detail(field_of(index, text), "not_simulated", message))
         else:
             found.append(outlet)

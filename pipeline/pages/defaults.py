@@ -30,7 +30,7 @@ class DefaultsForm(forms.Form):
         help_text=gettext_lazy("Default persona"),
     )
     engines = forms.MultipleChoiceField(
-        label=gettext_lazy("Engines"),
+        label=gettext_lazy("Formats"),
         help_text=gettext_lazy("Formats for new content, with their price"),
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": gettext_lazy("Choose at least one.")},

@@ -34,7 +34,5 @@ def home(request: HttpRequest, place: Place) -> HttpResponse:
         "seen": seen,
         "spans": {name: label for name, (label, _span) in SPANS.items()},
         "chosen": chosen,
-        # Its first steps say what the banner of the other pages says.
-        "page_name": "home",
     }
     return render(request, "pages/home.html", context)

@@ -1,6 +1,6 @@
 """Publish: at once or on schedule, to each outlet once, with every outcome told."""
 
-from pipeline.publish.blockers import Blocker, find_blockers, hold_of, latest_of
+from pipeline.publish.blockers import RELEASE, Blocker, find_blockers, hold_of, latest_of, without_access
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
@@ -43,6 +43,7 @@ __all__ = [
     "HELD_WAIT",
     "PUBLICATION",
     "PUBLISHING_STATUSES",
+    "RELEASE",
     "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",
@@ -92,4 +93,5 @@ __all__ = [
     "wake_scheduled",
     "why_closed",
     "why_not_publishable",
+    "without_access",
 ]

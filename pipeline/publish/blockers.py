@@ -14,7 +14,7 @@ from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -32,13 +32,17 @@ class ClearingCall:
 
 @dataclass(frozen=True)
 class Blocker:
-    """`since` and `until` None where nobody knows; `clears` None where no call of the API helps."""
+    """`since` and `until` None where nobody knows; `clears` None where no call of the API helps.
+
+    `needs_access` is True where an operator's approval takes it away.
+    """
 
     code: str
     message: str
     since: datetime | None = None
     until: datetime | None = None
     clears: ClearingCall | None = None
+    needs_access: bool = False
 
 
 RELEASE: Final = ClearingCall("DELETE", "/hold")
@@ -82,18 +86,34 @@ def workspace_blockers(
         message = "The workspace is being deleted. An owner can undo that."
         yield Blocker("workspace_hold", message)
     if workspace.delisted_at is not None:
-        message = "The people who run this service have revoked the workspace's access."
-        yield Blocker("workspace_hold", message, workspace.delisted_at)
+        message = (
+            "The people who run this service have revoked the workspace's access. "
+            "An owner can request it again under Settings, Access."
+        )
+        yield Blocker("workspace_hold", message, workspace.delisted_at, needs_access=True)
     elif not workspace.is_whitelisted and not (workspace.is_in_sandbox and _stays_within_service(platform)):
         message = (
-            "The workspace isn't approved yet, so it publishes to its feed and the simulated outlet only. "
-            "An owner can request access under Settings."
+            "The workspace isn't approved yet, so it publishes to its workspace feed and its test channel only. "
+            "An owner can request access under Settings, Access."
         )
-        yield Blocker("workspace_hold", message)
+        yield Blocker("workspace_hold", message, needs_access=True)
     hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:
         message = f"All publishing of the workspace is on hold: {hold.reason}"
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
+
+
+def without_access(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
+    """What the lack of access, or the workspace's deletion, keeps from being sent, by platform; no statement.
+
+    A hold and the operator's switches stand above every page.
+    """
+    found = {}
+    for platform in platforms:
+        blocker = next(of_workspace(workspace, platform, may_be_on_hold=False), None)
+        if blocker is not None:
+            found[platform] = blocker
+    return found
 
 
 def _stays_within_service(kind: str) -> bool:

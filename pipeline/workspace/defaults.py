@@ -111,7 +111,7 @@ def _refuse_unknown_engines(names: Sequence[str]) -> None:
     if not names:
         raise Invalid.one("engines", "required", _("Choose at least one; a push without any makes nothing."))
     if not set(names) <= known or len(set(names)) != len(names):
-        raise Invalid.one("engines", "unknown", _("One of these engines isn't there any more."))
+        raise Invalid.one("engines", "unknown", _("One of these formats isn't there any more."))
 
 
 def _refuse_unknown_outlets(workspace: Workspace, public_ids: Sequence[str]) -> None:

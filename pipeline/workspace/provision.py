@@ -1,4 +1,4 @@
-"""What a fresh workspace has: a persona, push sources, its own feed, a simulated outlet, defaults."""
+"""What a fresh workspace has: a persona, push sources, the workspace feed, a test channel, defaults."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
         )
         for is_test in (False, True)
     }
-    feed = Outlet.everywhere.create(workspace=workspace, platform="feed", name="Own feed", is_default=True)
+    feed = Outlet.everywhere.create(
+        workspace=workspace, platform="feed", name="Workspace feed", is_default=True
+    )
     simulated = Outlet.everywhere.create(
-        workspace=workspace, platform="simulated", name="Simulated", is_simulated=True
+        workspace=workspace, platform="simulated", name="Test channel", is_simulated=True
     )
     default_queue(workspace)
     made: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(

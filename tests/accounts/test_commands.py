@@ -47,7 +47,7 @@ def test_text_for_people_shows_the_token_and_what_is_missing():
     assert tokens.find_token(secret, datetime.now(UTC)).workspace == workspace
     assert lines[2:] == [
         "It is shown only now; keep it in a safe place.",
-        "The workspace is not whitelisted: run this again with --whitelist.",
+        "The workspace is not approved: run this again with --whitelist.",
     ]
     assert len(issue("--workspace", "Newsroom", "--whitelist")) == 3
 

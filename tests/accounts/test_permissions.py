@@ -37,7 +37,8 @@ def test_workspace_that_is_not_whitelisted_is_told_whom_to_ask(settings):
     assert response.status_code == 403
     assert response.json() == refusal(
         "workspace_not_whitelisted",
-        "This workspace is not whitelisted for the API; write to beta@example.test to have it whitelisted.",
+        "This workspace isn't approved for the API: an owner can request access under Settings, Access, "
+        "or write to beta@example.test.",
     )
     assert [name for name in RATE_HEADERS if name in response] == []
     assert RateBucket.everywhere.count() == 0

@@ -156,5 +156,5 @@ def test_two_outlets_of_one_name_are_two_lines(alice):
     make_measurement(other, after(hours=1), views=1)
     seen = report(question(alice), "views", now=after(days=1))
     sums = [(line.name, sum(value or 0 for value in line.values)) for line in seen.by_outlet.lines]
-    assert sums == [("City (X)", 11), ("City (X)", 7), ("City (Simulated outlet)", 5), ("Town", 1)]
-    assert {one.name for one in seen.parts} == {"City (X)", "City (Simulated outlet)", "Town"}
+    assert sums == [("City (X)", 11), ("City (X)", 7), ("City (Test channel)", 5), ("Town", 1)]
+    assert {one.name for one in seen.parts} == {"City (X)", "City (Test channel)", "Town"}

@@ -23,6 +23,11 @@ HABITS: Final = re.compile(
     r"|goes on|go on|held back|comes? back|anew|sealed)\b",
     re.IGNORECASE,
 )
+SECOND_WORDS: Final = re.compile(
+    r"\b(simulated outlets?|own feed|your feed|engines?|sign(ed)? (in|out)|sign-(in|out)|e-mails?)\b",
+    re.IGNORECASE,
+)
+"""Another word for what pages and mails call test channel, workspace feed, format, log in and out, mail."""
 QUESTIONS: Final = re.compile(r"^(What|How|Who|Whose|Where|Whether)\b[^?]*$")
 """A title that begins so hides its noun; a question may."""
 TITLES: Final = re.compile(r"<(h[1-6]|th|dt|summary|label|legend|title)\b[^>]*>(.*?)</\1>", re.DOTALL)
@@ -43,6 +48,10 @@ TAGS: Final = re.compile(r"<[^>]*>", re.DOTALL)
 
 def test_no_string_falls_back_into_the_old_habits():
     assert [f"{place}: {text}" for place, text in _strings() if HABITS.search(text)] == []
+
+
+def test_a_thing_has_one_word():
+    assert [f"{place}: {text}" for place, text in _strings() if SECOND_WORDS.search(text)] == []
 
 
 def test_no_title_is_half_a_sentence():

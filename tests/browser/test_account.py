@@ -95,16 +95,16 @@ def test_a_second_factor_and_its_recovery_codes(page, alice):
     log_in(page)
     fine(page)
     page.get_by_label("Code").fill("000000")
-    page.get_by_role("button", name="Sign In").click()
+    page.get_by_role("button", name="Log in").click()
     page.get_by_text("Incorrect code").wait_for()
     # A code is good once.
     page.get_by_label("Code").fill(codes[0])
-    page.get_by_role("button", name="Sign In").click()
+    page.get_by_role("button", name="Log in").click()
     assert is_at_home(page)
     log_out(page)
     log_in(page)
     page.get_by_label("Code").fill(codes[0])
-    page.get_by_role("button", name="Sign In").click()
+    page.get_by_role("button", name="Log in").click()
     page.get_by_text("Incorrect code").wait_for()
 
 
@@ -115,7 +115,7 @@ def test_other_sessions_are_signed_out(open_window, alice):
         assert is_at_home(page)
     here.goto("/account/sessions/")
     fine(here)
-    follow(here, here.get_by_role("button", name="Sign Out Other Sessions"))
+    follow(here, here.get_by_role("button", name="Log out other sessions"))
     there.goto("/account/profile")
     assert there.url.endswith("/account/login/?next=/account/profile")
     here.goto("/account/profile")

@@ -31,7 +31,7 @@ def months(newsroom):
         ("mastodon", "Newsroom on Mastodon"),
         ("bluesky", "Bluesky"),
         ("linkedin", "LinkedIn"),
-        ("feed", "Own feed"),
+        ("feed", "Workspace feed"),
     ]
     for place, (platform, name) in enumerate(places):
         outlet = make_outlet(newsroom, platform=platform, name=name)

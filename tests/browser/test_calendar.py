@@ -105,7 +105,7 @@ def test_an_item_is_chosen_for_a_free_slot(open_window, newsroom, feed):
     page.get_by_role("heading", name="Schedule an item").wait_for()
     look_over(page, "free-slot")
     follow(page, page.get_by_role("button", name=f"Approve and schedule {TITLES[0]}"))
-    page.get_by_text("Scheduled for Own feed on").wait_for()
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
     cell.locator(".event", has_text=TITLES[0]).wait_for()
     assert Publication.everywhere.get().due_at == at(monday, 9)
     page.get_by_role("button", name="Undo").click()

@@ -151,7 +151,7 @@ def test_operators_read_every_mail(open_window, newsroom, settings, dark):
         notices.record("quota", workspace_id=newsroom.pk, key="x", title="x", text="x")
     page.goto("/admin/mails/?mail=whitelisted")
     frame = page.frame_locator("iframe")
-    frame.get_by_role("heading", name="Harbour newsroom is approved").wait_for()
+    frame.get_by_role("heading", name="Access for Harbour newsroom was approved").wait_for()
     colour = frame.locator("a.button").evaluate("link => getComputedStyle(link).backgroundColor")
     assert colour == ("rgb(165, 176, 255)" if dark else "rgb(67, 56, 202)")
     page.get_by_role("link", name="Daily digest").click()

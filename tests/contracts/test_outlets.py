@@ -11,7 +11,7 @@ from tests.contracts.conftest import NOT_FOUND, never_existed, normal
 BUCKETS = ["video", "image", "text", "blog", "newsletter"]
 FEED = {
     "id": "out_*",
-    "name": "Own feed",
+    "name": "Workspace feed",
     "platform": "feed",
     "buckets": BUCKETS,
     "status": "ok",
@@ -36,7 +36,7 @@ FEED = {
 }
 SIMULATED = {
     **FEED,
-    "name": "Simulated",
+    "name": "Test channel",
     "platform": "simulated",
     "limits": {**FEED["limits"], "text": {"max": 5000, "unit": "characters"}},
     "default": False,

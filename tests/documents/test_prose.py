@@ -93,7 +93,7 @@ def test_ten_attempts():
 
 def test_words_of_the_simulated_platform_are_documented():
     listed = [
-        cells[0].strip("`") for cells in rows(section(read("api/publishing.md"), "## The simulated outlet"))
+        cells[0].strip("`") for cells in rows(section(read("api/publishing.md"), "## The test channel"))
     ]
     assert listed[-len(SCRIPT_WORDS) :] == list(SCRIPT_WORDS)
 

@@ -133,7 +133,7 @@ def test_what_was_sent_after_the_backup_is_not_sent_again(one, saved):
         "sent": ["unknown", True, True],
         "later": ["unknown", True, True],
         "called": ["publishing", False, False],
-        "Own feed": ["scheduled", False, True],
+        "Workspace feed": ["scheduled", False, True],
     }
     assert after == {
         "sent": ["published", False, True],
@@ -141,7 +141,7 @@ def test_what_was_sent_after_the_backup_is_not_sent_again(one, saved):
         "later": ["scheduled", False, True],
         # Its call reached nobody: tried again by the schedule of retries.
         "called": ["scheduled", True, False],
-        "Own feed": ["scheduled", False, True],
+        "Workspace feed": ["scheduled", False, True],
     }
     assert end == dict.fromkeys(before, "published")
     assert posts == ["called", "later", "sent"]

@@ -295,12 +295,15 @@ def test_an_outlet_says_until_when_it_rests(stage):
 def test_a_workspace_says_what_of_it_waits_for_approval():
     made = workspaces.create("Charlie's newsroom")
     assert told(made)[0] == (
-        "The workspace isn't approved yet, so it publishes to its feed and the simulated outlet only. "
-        "An owner can request access under Settings."
+        "The workspace isn't approved yet, so it publishes to its workspace feed and its test channel only. "
+        "An owner can request access under Settings, Access."
     )
     workspaces.whitelist(made, "operator")
     workspaces.delist(made, "operator")
-    why = "The people who run this service have revoked the workspace's access."
+    why = (
+        "The people who run this service have revoked the workspace's access. "
+        "An owner can request it again under Settings, Access."
+    )
     assert told(made)[0].startswith(f"{why} (since ")
 
 

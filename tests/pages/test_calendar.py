@@ -625,7 +625,7 @@ def test_an_item_is_put_into_a_free_slot_and_taken_back(editor, newsroom, feed):
     assert (row.status, row.outlet, row.due_at) == ("scheduled", feed, SLOT)
     assert answer.redirect_chain[0][0].endswith("?view=week&on=2027-03-25")
     html = answer.content.decode()
-    assert re.search(r"Scheduled for Own feed on \d+ \w{3}, \d\d:\d\d\.", html)
+    assert re.search(r"Scheduled for Workspace feed on \d+ \w{3}, \d\d:\d\d\.", html)
     assert "Undo" in html
     assert "2027-03-25T08%3A00" not in html
 

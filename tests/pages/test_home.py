@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+import lxml.html
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -213,13 +214,26 @@ def test_a_newcomer_is_led_from_step_to_step(alice, newsroom, open_home):
     assert done(open_home(workspace=fresh)) == (True, True, True, True, True, True)
 
 
+def test_the_steps_stand_in_the_order_in_which_they_can_be_done(alice, newsroom, open_home):
+    fresh = workspaces.create("Fresh", owner=alice)
+    make(fresh, "Ferry")
+    steps = lxml.html.fromstring(open_home(workspace=fresh).content).xpath("//ol[@class='steps']/li")
+    assert [(" ".join(one.findtext(".//h3").split()), one.get("class")) for one in steps[1:]] == [
+        ("Review an item", None),
+        ("Publish it", None),
+        ("Request access", None),
+        ("Connect an outlet", None),
+    ]
+    assert " ".join(steps[0].find(".//h3").text_content().split()) == "Done: Add content"
+
+
 def test_access_is_requested_with_one_button(alice, newsroom, open_home, as_person):
     fresh = workspaces.create("Fresh", owner=alice)
     assert "Unlocks sources" in open_home(workspace=fresh).content.decode()
     answer = as_person(alice).post(reverse("access", kwargs={"ws": fresh.pk}), follow=True)
     assert "Request sent." in answer.content.decode()
     text = open_home(workspace=fresh).content.decode()
-    assert "Requested." in text
+    assert "Requested on" in text
     assert "Unlocks sources" not in text
     assert WhitelistRequest.objects.of(fresh).get().message == ""
 

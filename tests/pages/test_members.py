@@ -79,6 +79,31 @@ def test_an_invitation_is_mailed_and_its_link_stands_nowhere_else(owner, newsroo
     assert noted(newsroom) == [("member.invited", "alice@example.test", "dora@example.test")]
 
 
+def test_without_a_mail_server_the_inviter_gets_the_link_once(owner, editor, newsroom, settings, tmp_path):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    settings.EMAIL_FILE_PATH = str(tmp_path)
+    form = owner.get(at(newsroom, "member_invite")).content.decode()
+    assert "No mail is sent here." in form
+    assert "Send invitation" not in form
+    given = {"email": "dora@example.test", "role": "editor", "once": "a"}
+    page = owner.post(at(newsroom, "member_invite"), given, follow=True)
+    link = page.context["new_link"]["address"]
+    assert "No mail is sent here. Give this link to dora@example.test" in page.content.decode()
+    assert said(page) == []
+    assert link.startswith("http://127.0.0.1:8000/invitations/")
+    for client in (owner, editor):
+        assert client.get(at(newsroom, "members")).context["new_link"] is None
+    row = Invitation.everywhere.get()
+    Invitation.everywhere.update(sent_at=row.sent_at - limits.INVITATION_RESENT_AFTER)
+    page = owner.post(at(newsroom, "member_resend", invitation=row.pk), follow=True)
+    newer = page.context["new_link"]["address"]
+    assert newer != link
+    # The link proves nothing of the address: signing up by it asks for a code, as everywhere.
+    client, answer = sign_up_by(newer.removeprefix("http://127.0.0.1:8000"))
+    assert answer["Location"] == "/account/confirm-email/"
+    assert not Membership.everywhere.filter(user__email="dora@example.test").exists()
+
+
 def test_a_workspace_s_name_makes_no_link_in_the_mail(owner, newsroom, django_capture_on_commit_callbacks):
     newsroom.name = "Win at https://evil.example now, or evil.com"
     newsroom.save(update_fields=["name"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from django.urls import reverse
+
 from pipeline.models import GeneratedItem
 from pipeline.pages import navigation
+from tests.factories import UserFactory
 from tests.pages.answers import at
 from tests.pages.test_roles import workspace_pages
 from tests.pipeline.steps import make_items
@@ -60,3 +64,19 @@ def test_the_tabs_are_those_of_the_open_page(newsroom, owner):
 
 def test_the_short_address_of_the_settings_leads_to_their_list(newsroom, owner):
     assert owner.get("/settings", follow=True).resolver_match.view_name == "settings_page"
+
+
+@pytest.mark.parametrize(
+    "name", ["profile", "account_email", "account_set_password", "mfa_index", "usersessions_list"]
+)
+def test_a_person_s_own_pages_have_the_navigation_too(newsroom, owner, name):
+    owner.get(at(newsroom, "calendar"))
+    page = owner.get(reverse(name))
+    assert page.status_code == 200
+    text = page.content.decode()
+    assert all(f'href="{at(newsroom, one)}"' in text for one in ("home", "calendar", "settings_page"))
+
+
+def test_who_belongs_to_no_workspace_sees_their_pages_without_one(db, as_person):
+    page = as_person(UserFactory(email="new@example.test")).get(reverse("profile"))
+    assert (page.status_code, page.context["place"]) == (200, None)

@@ -48,3 +48,23 @@ def test_a_language_that_nobody_offered_is_refused(alice, as_person):
 def test_every_language_has_its_own_name():
     assert len(languages.language_choices()) > 50
     assert ("de", "Deutsch") in languages.language_choices()
+
+
+def test_what_was_chosen_stays_after_a_mistake(alice, as_person):
+    given = {"name": "", "timezone": "America/Lima", "language": "es"}
+    page = as_person(alice).post(reverse("workspace_create"), given, headers={"Accept-Language": "de"})
+    form = page.context["form"]
+    assert (form["timezone"].value(), form["language"].value()) == ("America/Lima", "es")
+    # The page's script leaves the zone alone.
+    assert "data-own-zone" not in page.content.decode()
+
+
+def test_a_german_browser_gets_the_pages_in_one_language(client, alice, as_person):
+    german = {"Accept-Language": "de-DE,de;q=0.9"}
+    for address in (reverse("front"), reverse("account_login"), reverse("account_signup")):
+        text = client.get(address, headers=german).content.decode()
+        assert '<html lang="en"' in text
+    answer = client.post(reverse("account_signup"), {"email": "no", "password1": "1"}, headers=german)
+    assert answer.context["form"].errors["email"] == ["Enter a valid email address."]
+    page = as_person(alice).post(reverse("workspace_create"), {"timezone": "UTC"}, headers=german)
+    assert page.context["form"].errors["name"] == ["This field is required."]

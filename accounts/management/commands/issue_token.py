@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.access import tokens
 from config.core.errors import AppError
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True, metavar="NAME", help="a workspace's name or ws_ id")
         parser.add_argument("--create", action="store_true", help="create the workspace if there is none")
-        parser.add_argument("--whitelist", action="store_true", help="whitelist the workspace for the API")
+        parser.add_argument("--whitelist", action="store_true", help="approve the workspace")
         parser.add_argument("--unlimited", action="store_true", help="lift its rate limit and quota")
         parser.add_argument("--test", action="store_true", help="make a test token")
         parser.add_argument("--name", default="issued by the operator", help="the token's name")
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Token     {minted.secret}")
         self.stdout.write("It is shown only now; keep it in a safe place.")
         if not workspace.is_whitelisted:
-            self.stdout.write("The workspace is not whitelisted: run this again with --whitelist.")
+            self.stdout.write("The workspace is not approved: run this again with --whitelist.")
 
 
 def _issue(
@@ -74,7 +74,7 @@ def _issue(
                 raise CommandError(message)
             found = workspaces.create(workspace, actor=_ACTOR)
         if whitelist:
-            workspaces.whitelist(found, _ACTOR)
+            whitelist_requests.grant(found, _ACTOR)
         if unlimited:
             workspaces.lift_limits(found, _ACTOR)
         return found, tokens.mint(found, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)

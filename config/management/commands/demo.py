@@ -198,7 +198,7 @@ def _guide(
     if log.exists():
         lines.append(f"  Log             {log}")
     if feed is not None:
-        lines.append(f"  Its own feed    {url}/feeds/{feed.secret}.atom")
+        lines.append(f"  Workspace feed  {url}/feeds/{feed.secret}.atom")
     lines.append("")
     if password is None:
         lines.append(

@@ -55,7 +55,7 @@ def why_unavailable(source: Source) -> Unavailability | None:
     persona = persona_card(persona_id, None)
     engines = engines_of(source, defaults)
     if not engines:
-        reason = _("None of the lane's engines can be made from a topic.")
+        reason = _("None of the lane's formats can be made from a topic.")
         remedy = _("Choose one that can: GET /v1/engines lists `topic` in `made_from`.")
         return Unavailability(reason, remedy, code="no_engine", field="engines")
     topics = _topics(source, persona_id)
@@ -111,7 +111,7 @@ def _why_nothing_passes(
     reason = _("Without a model nothing can be made of what the lane may say. %(why)s") % {
         "why": " ".join(_grouped_by_reason(refusals))
     }
-    remedy = _("Choose other engines, say more in whole sentences, or give the workspace a key for a model.")
+    remedy = _("Choose other formats, say more in whole sentences, or give the workspace a key for a model.")
     return Unavailability(reason, remedy, code="needs_ai", field="config.topics")
 
 

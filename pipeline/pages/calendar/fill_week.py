@@ -22,6 +22,7 @@ from config.core.errors import AppError
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.models import Bucket, Outlet, WeekPlan
+from pipeline.pages.items import next_actions, slot_times
 from pipeline.schedule import planning
 
 if TYPE_CHECKING:
@@ -205,6 +206,9 @@ def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse
         messages.warning(request, message % {"count": len(done.refused), "why": why})
     count = len(done.scheduled)
     message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
+    rows = slot_times.with_obstacles(place.workspace, [one.pk for one in done.scheduled])
+    for line in next_actions.waits_of(place, rows, now=utc_now()).lines:
+        messages.warning(request, line)
     offer_undo(request, message, place.address("calendar_undo", pln=done.plan.pk))
     first = min(publication.due_at for publication in done.scheduled if publication.due_at)
     on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -19,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline import labels, publish
 from pipeline.models import GeneratedItem, Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import display, slot_times
+from pipeline.pages.items import display, next_actions, slot_times
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -112,6 +113,8 @@ def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) 
         raise done.error or Overtaken()
     promised = slot_times.publications_in(place.workspace, done.former)
     said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
+    for line in next_actions.waits_of(place, promised, now=utc_now()).lines:
+        messages.warning(request, line)
     offer_undo_of(request, place, said, done)
     return redirect(_back(place, at))
 

@@ -20,6 +20,7 @@ from pipeline.models import PublicationStatus
 from pipeline.pages.failures.forms import ClearForm
 from pipeline.pages.failures.page import filters_of
 from pipeline.pages.failures.rows import SECTIONS
+from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
 from pipeline.review import bulk_review
 from pipeline.schedule import bulk_recovery
@@ -122,14 +123,17 @@ def _tell(
     if done:
         one, several = _SAID[DISMISS if act == bulk_recovery.CANCEL and _had_failed(done) else act]
         said = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
+        lines = [] if act == bulk_recovery.CANCEL else _waits(place, done)
+        if lines:
+            said = " ".join(lines if act == bulk_recovery.RETRY else [said, *lines])
         notes = [
             note_of(place, bulk_review.Decided(one.item, one.former)) for one in done if one.item is not None
         ]
         if notes:
             fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
-            offer_undo(request, said, place.address("failures_undo"), fields)
+            offer_undo(request, said, place.address("failures_undo"), fields, is_good=not lines)
         else:
-            messages.success(request, said)
+            (messages.warning if lines else messages.success)(request, said)
     why: dict[str, int] = {}
     for one in found:
         if one.error is not None:
@@ -138,6 +142,13 @@ def _tell(
         messages.error(request, line if len(found) == 1 else f"{count} × {line}")
     if missing:
         messages.error(request, _("Deleted rows were skipped."))
+
+
+def _waits(place: Place, done: Sequence[bulk_recovery.Cleared]) -> list[str]:
+    """Why posts among them aren't sent, though they were asked for again."""
+    keys = [one.key for one in done if one.prefix == "pub"]
+    rows = slot_times.with_obstacles(place.workspace, keys) if keys else []
+    return next_actions.waits_of(place, rows, now=utc_now()).lines
 
 
 def _had_failed(done: Sequence[bulk_recovery.Cleared]) -> bool:

@@ -152,7 +152,7 @@ def _action_when_late(
         return None
     if blocker.code in {"needs_reconnect", "outlet_disabled"}:
         return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-    found = next_actions.next_action_for(place, row.item, blocker.clears)
+    found = next_actions.next_action_for(place, row.item, blocker)
     if found is None or found.address == place.address("item_publish", gen=row.item_id):
         # Another time is given here.
         return None

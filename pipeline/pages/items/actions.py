@@ -19,6 +19,7 @@ from config.core.states import Overtaken
 from pipeline import labels, publish
 from pipeline.generate import acceptance
 from pipeline.models import Publication
+from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -161,8 +162,13 @@ def _find_publication(place: Place, pub: UUID) -> Publication:
 def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     row = _find_publication(place, pub)
     with report_errors(request):
-        publish.retry(row, by=place.user.email, now=utc_now())
-        messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
+        now = utc_now()
+        again = publish.retry(row, by=place.user.email, now=now)
+        waits = next_actions.waits_of(place, slot_times.with_obstacles(place.workspace, [again.pk]), now=now)
+        for line in waits.lines:
+            messages.warning(request, line)
+        if not waits.obstacles:
+            messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
     return redirect(place.address("item_page", gen=row.item_id))
 
 

@@ -10,9 +10,17 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.auto_refresh import asks_for_part, look_again
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
-from pipeline import labels
+from pipeline import labels, publish
 from pipeline.generate import retry_rules
-from pipeline.models import Asset, FlagReason, GeneratedItem, GeneratedItemStatus, Publication, Revision
+from pipeline.models import (
+    Asset,
+    FlagReason,
+    GeneratedItem,
+    GeneratedItemStatus,
+    Publication,
+    PublicationStatus,
+    Revision,
+)
 from pipeline.pages.items import claims, display, next_actions, preview, publications
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
@@ -21,7 +29,7 @@ from pipeline.review import storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -119,25 +127,29 @@ def _needs_approval(row: GeneratedItem) -> bool:
 
 def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
     """What is under way, looking again by itself; where it has come to its end, the whole page is opened anew."""
-    sent: Sequence[Mapping[str, Any]] = ()
+    sent: Sequence[Publication] = ()
     if row.status == GeneratedItemStatus.PUBLISHING or (
         row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
     ):
         rows = Publication.objects.of(place.workspace).unsent().by_platform()
         now = utc_now()
-        sent = list(
-            rows.filter(item=row, due_at__lte=now, wake_at__isnull=False)
-            .order_by("id")
-            .values("outlet__name", "status", "next_attempt_at")
-        )
-        sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
+        rows = rows.filter(item=row, due_at__lte=now, wake_at__isnull=False).order_by("id")
+        # What stands in the way of the others is said below.
+        sent = [
+            one
+            for one in rows.select_related("outlet", "queue", "workspace", "item").defer(
+                "workspace__model_key"
+            )
+            if (one.next_attempt_at is None or one.next_attempt_at <= now)
+            and (one.status != PublicationStatus.SCHEDULED or next(publish.held_back(one, now), None) is None)
+        ]
     is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
     if not is_moving:
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for_part(request, _PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),
-        "outlets": [one["outlet__name"] for one in sent],
+        "outlets": [one.outlet.name for one in sent],
     }
     return look_again(
         request, _PART, "pages/items/progress.html", context, css="stack", seconds=_LIVE_SECONDS

@@ -13,11 +13,13 @@ from pipeline import publish
 from pipeline.review import explanation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
+    from uuid import UUID
 
     from accounts.pages.page_access import Place
-    from pipeline.models import GeneratedItem, Publication
-    from pipeline.publish.blockers import ClearingCall
+    from pipeline.models import GeneratedItem, Outlet, Publication
+    from pipeline.publish import Blocker
 
 _PLANNED: Final = "not_due"
 # What is no obstacle to a person: it is out, its time is still to come, or nobody has asked for it yet.
@@ -54,6 +56,23 @@ class PlannedPost:
 
 
 @dataclass(frozen=True)
+class Waits:
+    """Why posts aren't sent at their time, and the ids of those posts."""
+
+    obstacles: tuple[Obstacle, ...]
+    publications: frozenset[UUID]
+
+    @property
+    def lines(self) -> list[str]:
+        """A sentence for each obstacle, for the message after publishing."""
+        return [
+            _("Nothing is sent to %(outlets)s yet: the post waits. %(why)s")
+            % {"outlets": one.outlets, "why": one.message}
+            for one in self.obstacles
+        ]
+
+
+@dataclass(frozen=True)
 class Outlook:
     obstacles: tuple[Obstacle, ...] = ()
     planned: tuple[PlannedPost, ...] = ()
@@ -81,9 +100,41 @@ def _obstacles(place: Place, item: GeneratedItem, found: explanation.Explained) 
     for one, outlet in told:
         if one.code not in _NO_OBSTACLE:
             since = None if one.until else one.since
-            obstacle = Obstacle(one.message, "", since, one.until, next_action_for(place, item, one.clears))
+            obstacle = Obstacle(one.message, "", since, one.until, next_action_for(place, item, one))
             seen.setdefault(obstacle, []).append(outlet)
     return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
+
+
+def before_publishing(place: Place, outlets: Iterable[Outlet]) -> tuple[Obstacle, ...]:
+    """Which of these outlets nothing is sent to without access; no statement."""
+    rows = list(outlets)
+    found = publish.without_access(place.workspace, {one.platform for one in rows})
+    return _gathered(place, [(found[one.platform], one.name) for one in rows if one.platform in found])
+
+
+def before_any_publishing(place: Place) -> tuple[Obstacle, ...]:
+    """Why posts to outlets of other services aren't sent without access; no statement."""
+    return _gathered(place, [(one, "") for one in publish.without_access(place.workspace, [""]).values()])
+
+
+def waits_of(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:
+    """What keeps these posts from being sent at their time. They come with outlet, item, workspace and queue."""
+    blocked = [
+        (blocker, row) for row in rows if (blocker := next(publish.held_back(row, now), None)) is not None
+    ]
+    return Waits(
+        _gathered(place, [(blocker, row.outlet.name) for blocker, row in blocked]),
+        frozenset(row.pk for _blocker, row in blocked),
+    )
+
+
+def _gathered(place: Place, found: Iterable[tuple[Blocker, str]]) -> tuple[Obstacle, ...]:
+    """Each obstacle once, with the names of the outlets in whose way it stands."""
+    seen: dict[Obstacle, list[str]] = {}
+    for one, outlet in found:
+        obstacle = Obstacle(one.message, "", None, one.until, _for_workspace(place, one))
+        seen.setdefault(obstacle, []).append(outlet)
+    return tuple(replace(one, outlets=", ".join(dict.fromkeys(names))) for one, names in seen.items())
 
 
 def _by_hand(place: Place, row: Publication) -> Obstacle:
@@ -96,12 +147,12 @@ def _by_hand(place: Place, row: Publication) -> Obstacle:
     return Obstacle(message, "", row.due_at, None, action)
 
 
-def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None) -> NextAction | None:
-    """None where no call helps, and for who may not make it."""
-    if call is None or not place.may_edit:
-        return None
-    if call.path == "/hold":
-        return NextAction(_("Resume publishing"), place.address("queues_release"), is_post=False)
+def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> NextAction | None:
+    """None where no act helps, and for who may not do it."""
+    found = _for_workspace(place, blocker)
+    call = blocker.clears
+    if found is not None or call is None or not place.may_edit:
+        return found
     named = _PATH.fullmatch(call.path)
     if named is None:
         return None
@@ -119,6 +170,15 @@ def next_action_for(place: Place, item: GeneratedItem, call: ClearingCall | None
         return None
     label, name, is_post = pages[act]
     return NextAction(label, place.address(name, gen=item.pk), is_post=is_post)
+
+
+def _for_workspace(place: Place, blocker: Blocker) -> NextAction | None:
+    """Of what stands in the way of all posts: the page for requesting access, or for resuming publishing."""
+    if blocker.needs_access and place.may_manage:
+        return NextAction(_("Request access"), place.address("access"), is_post=False)
+    if blocker.clears == publish.RELEASE and place.may_edit:
+        return NextAction(_("Resume publishing"), place.address("queues_release"), is_post=False)
+    return None
 
 
 def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> NextAction | None:

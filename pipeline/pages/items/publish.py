@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import outlet_fit, slot_times
+from pipeline.pages.items import next_actions, outlet_fit, slot_times
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import offer_undo_of
@@ -50,7 +50,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             if "check" in request.POST:
-                rehearsed = _rehearse(row, form)
+                rehearsed = _rehearse(place, row, form)
             else:
                 return _publish(request, place, row, form)
         except Overtaken:
@@ -62,6 +62,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **item_head(place, row),
         "form": form,
         "has_outlets": bool(outlets),
+        "waits": next_actions.before_publishing(place, outlets),
         "rehearsed": rehearsed,
     }
     return render(request, "pages/items/publish.html", context)
@@ -98,10 +99,17 @@ def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) ->
     return found
 
 
-def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
+def _rehearse(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
     judged = publish.dry_run(row, form.wish(), now=utc_now())
     is_now = form.cleaned_data["when"] == NOW
-    return [{"fit": outlet_fit.fit_of(row, one), "due_at": None if is_now else one.due_at} for one in judged]
+    return [
+        {
+            "fit": outlet_fit.fit_of(row, one),
+            "due_at": None if is_now else one.due_at,
+            "waits": next_actions.before_publishing(place, [one.outlet]),
+        }
+        for one in judged
+    ]
 
 
 def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
@@ -116,9 +124,13 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
         form_recovery.allow_sending_again(request)
         raise done.error or Overtaken()
     promised = slot_times.publications_in(place.workspace, done.former)
-    names = ", ".join(one.outlet.name for one in promised)
+    waits = next_actions.waits_of(place, promised, now=utc_now())
+    for line in waits.lines:
+        messages.warning(request, line)
     if form.cleaned_data["when"] == NOW:
-        messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
+        names = ", ".join(one.outlet.name for one in promised if one.pk not in waits.publications)
+        if names:
+            messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
     said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
     clock = form.cleaned_data.get("clock")

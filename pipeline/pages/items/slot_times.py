@@ -15,6 +15,7 @@ from pipeline.publish.timing.queue_slots import next_free_slot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
     from accounts.models import Workspace
     from pipeline.models import GeneratedItem, Outlet
@@ -46,12 +47,18 @@ def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime)
     return "; ".join(f"{name}: {time}" for name, time in named)
 
 
-def publications_in(workspace: Workspace, former: Mapping[str, Any]) -> list[Publication]:
-    """Those that a decision scheduled, in their order; empty where it scheduled none."""
-    names = (*former.get("made", ()), *former.get("stood", ()))
+def publications_in(workspace: Workspace, *formers: Mapping[str, Any]) -> list[Publication]:
+    """Those that decisions scheduled, in their order, with outlet, item, queue and workspace; empty where there are none."""
+    names = [name for former in formers for key in ("made", "stood") for name in former.get(key, ())]
     keys = [key for name in names if (key := decode("pub", name)) is not None]
-    rows = Publication.objects.of(workspace).filter(pk__in=keys).select_related("outlet")
-    return list(rows.order_by("id")) if keys else []
+    return with_obstacles(workspace, keys) if keys else []
+
+
+def with_obstacles(workspace: Workspace, keys: Sequence[UUID]) -> list[Publication]:
+    """The publications with all that tells what stands in their way: outlet, item, queue and workspace."""
+    rows = Publication.objects.of(workspace).filter(pk__in=keys)
+    rows = rows.select_related("outlet", "item", "queue", "workspace").defer("workspace__model_key")
+    return list(rows.order_by("id"))
 
 
 def scheduled_sentence(rows: Sequence[Publication], zone: str) -> str:

@@ -24,7 +24,7 @@ from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.dashboard import counts
-from pipeline.pages.items import slot_times
+from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.forms import AT, NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
 from pipeline.pages.review.page import review_query_in, versions_in
@@ -147,9 +147,12 @@ def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], l
     return done, errors
 
 
-def offer(request: HttpRequest, place: Place, said: str, notes: Sequence[str], query: str) -> None:
+def offer(
+    request: HttpRequest, place: Place, said: str, notes: Sequence[str], query: str, *, is_good: bool = True
+) -> None:
     """Say it, with a button that takes it back."""
-    offer_undo(request, said, place.address("review_undo"), {"undo": " ".join(notes), "query": query})
+    fields = {"undo": " ".join(notes), "query": query}
+    offer_undo(request, said, place.address("review_undo"), fields, is_good=is_good)
 
 
 def offer_undo_of(request: HttpRequest, place: Place, said: str, done: bulk_review.Decided) -> None:
@@ -208,7 +211,7 @@ def _told(
     failures = refusals.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
     if missing:
         failures.append(_("Deleted rows were skipped."))
-    said = _said(place, asked, done) if done else ""
+    said, is_sent = _said(place, asked, done)
     notes = [note_of(place, one) for one in done]
     if not done and not failures:
         failures = [_("Nothing to decide.")]
@@ -217,7 +220,11 @@ def _told(
         return JsonResponse(
             {
                 "toast": toast(
-                    request, " ".join([said, *failures]).strip(), place, notes, is_good=not failures
+                    request,
+                    " ".join([said, *failures]).strip(),
+                    place,
+                    notes,
+                    is_good=is_sent and not failures,
                 ),
                 "error": " ".join(failures),
                 "failed": [encode("gen", one.item.pk) for one in found if one.error is not None],
@@ -228,7 +235,7 @@ def _told(
             status=status,
         )
     if done:
-        offer(request, place, said, notes, request.POST.get("query", ""))
+        offer(request, place, said, notes, request.POST.get("query", ""), is_good=is_sent)
     for line in failures:
         messages.error(request, line)
     stays = asked["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
@@ -260,15 +267,29 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 
 
-def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> str:
-    name = (asked["when"] or NOW) if asked["act"] == bulk_review.PUBLISH else asked["act"]
+def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> tuple[str, bool]:
+    """What came of it in words, and False where something of it waits, though it was asked to be published."""
+    if not done:
+        return "", True
+    if asked["act"] != bulk_review.PUBLISH:
+        return _counted(asked["act"], len(done)), True
+    rows = slot_times.publications_in(place.workspace, *[one.former or {} for one in done])
+    waits = next_actions.waits_of(place, rows, now=utc_now())
+    name = asked["when"] or NOW
+    if name == NOW:
+        # Those of which at least one post is sent.
+        count = len({row.item_id for row in rows if row.pk not in waits.publications})
+    else:
+        count = len(done)
+    lines = [_counted(name, count)] if count else []
+    if name != NOW and len(done) == 1 and rows:
+        lines = [slot_times.scheduled_sentence(rows, place.workspace.timezone)]
+    return " ".join([*lines, *waits.lines]), not waits.obstacles
+
+
+def _counted(name: str, count: int) -> str:
     one, several = _SAID[name]
-    if len(done) > 1:
-        return str(several) % {"count": len(done)}
-    if name in {NEXT, AT}:
-        rows = slot_times.publications_in(place.workspace, done[0].former or {})
-        return slot_times.scheduled_sentence(rows, place.workspace.timezone) if rows else str(one)
-    return str(one)
+    return str(several) % {"count": count} if count > 1 else str(one)
 
 
 def _refused(request: HttpRequest, place: Place, error: AppError) -> HttpResponse:

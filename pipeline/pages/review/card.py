@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
 from pipeline.models import Asset
-from pipeline.pages.items import claims, display, preview
+from pipeline.pages.items import claims, display, next_actions, preview
 from pipeline.pages.items.detail import item_head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
@@ -30,6 +30,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
+    shown = previews.previews_of(row, look, now=now) if is_shown and row.body else ()
     return {
         **item_head(place, row),
         "story": story,
@@ -42,7 +43,8 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "position": story.items.index(this),
         "look": look,
         "is_shown": is_shown,
-        "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
+        "previews": shown,
+        "waits": next_actions.before_publishing(place, [one.fit.outlet for one in shown]),
         "stands_whole": not TRAITS[row.bucket].is_posted or _needs_whole(look),
         "map": claims.map_of(row),
         "checks": display.checks_of(row),

@@ -11,6 +11,7 @@ from django.shortcuts import render
 
 from accounts.pages.page_access import Place, page
 from config.core.ids import decode, encode
+from pipeline.pages.items import next_actions
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.review import card, stories
 from pipeline.pages.review.forms import WAITING, QueueFilter
@@ -77,6 +78,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
         "is_waiting": asked.narrowed.status_asked == WAITING,
         "count": stories.waiting_count(place, asked.narrowed),
         "is_first": at is None and after is None,
+        "waits": next_actions.before_any_publishing(place),
         **({"card": card_context(place, row, asked.query)} if row is not None else {}),
     }
     return render(request, "pages/review/page.html", context)

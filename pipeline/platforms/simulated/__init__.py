@@ -139,7 +139,7 @@ def _script(account: Account, payload: Payload) -> list[str]:
 
 class Simulated(Platform):
     kind = "simulated"
-    label = "Simulated outlet"
+    label = "Test channel"
     evidence = Evidence("none")
     buckets = BUCKETS
     shows_link_card = True
@@ -167,7 +167,7 @@ class Simulated(Platform):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         problems = [
-            Problem(f"config.{name}", "unknown_field", f"A simulated outlet has no setting {name!r}.")
+            Problem(f"config.{name}", "unknown_field", f"A test channel has no setting {name!r}.")
             for name in config
             if name != "script"
         ]

@@ -177,7 +177,7 @@ def test_lane_without_topics_is_refused_at_the_door(workspace, persona):
 def test_lane_without_an_engine_for_topics_is_refused_at_the_door(workspace, persona):
     make_topics(workspace)
     with pytest.raises(
-        availability.SourceUnavailable, match="None of the lane's engines can be made from a topic"
+        availability.SourceUnavailable, match="None of the lane's formats can be made from a topic"
     ):
         add_lane(workspace, engines=("Clipped Short",))
 

@@ -1208,7 +1208,7 @@ def test_processing_without_end_fails_and_is_not_tried_by_itself(workspace, read
     assert (row.status, row.wake_at, row.next_attempt_at, attempts(row)) == ("failed", None, None, [])
     assert (row.error["code"], row.error["retryable"]) == ("processing_too_long", False)
     assert row.error["message"] == (
-        "After 6 hours Simulated outlet was still working on what it was given; nothing was published."
+        "After 6 hours Test channel was still working on what it was given; nothing was published."
     )
     assert row.error["action"].startswith("Retry it, which hands everything over anew;")
     assert (reread(ready).status, accepted(workspace)) == ("publish_failed", [])

@@ -115,7 +115,7 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
     assert [(one.code, one.message) for one in refused.value.detail] == [
         (
             "cannot_remove",
-            f"Simulated outlet lets no program take a post back: delete it there by hand at {out.url}.",
+            f"Test channel lets no program take a post back: delete it there by hand at {out.url}.",
         )
     ]
     other = promise(

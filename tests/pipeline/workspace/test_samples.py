@@ -123,7 +123,7 @@ def filled(workspace, alice, settings, tmp_path) -> Filled:
     raw, (post, image) = make(workspace, source, media=media)
     twin = make(workspace, source, title="Again", url="https://news.example/again", body=OTHER_TEXT)[0]
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
-    simulated = Outlet.everywhere.get(workspace=workspace, name="Simulated")
+    simulated = Outlet.everywhere.get(workspace=workspace, name="Test channel")
     publications = [send(promise(post, to)) for to in (feed, simulated, outlet)]
     recurrence = recurring.begin(post, every_days=7, now=NOON)
     failed = promise(
