@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 
 import pytest
 from django.utils.html import escape
@@ -131,6 +132,32 @@ def test_an_address_that_does_not_answer_is_told(editor, newsroom, httpserver):
     form = paste(editor, newsroom, httpserver.url_for("/gone")).context["form"]
     assert list(form.errors) == ["address"]
     assert Source.everywhere.filter(is_push=False).count() == 0
+
+
+@pytest.fixture
+def unknown_name(monkeypatch):
+    """A name that nobody has; others are looked up as usual."""
+    look_up = socket.getaddrinfo
+
+    def answer(host, *rest, **more):
+        if host == "example.invalid":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    return "No site was found under example.invalid. Check the address for typing errors."
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_host_that_does_not_exist_is_told_in_plain_words(editor, newsroom, unknown_name):
+    form = paste(editor, newsroom, "https://example.invalid/feed").context["form"]
+    assert form.errors["address"] == [unknown_name]
+    answer = editor.post(at(newsroom, "making"), {"what": "https://example.invalid/news"})
+    assert answer.context["notes"] == [f"{unknown_name} Paste its words instead."]
+    for source_type in ("rss", "scraper"):
+        settings = collect.SourceSettings(source_type, config={"url": "https://example.invalid/feed"})
+        source = polled(collect.register(newsroom, settings))
+        assert source.last_error["message"] == unknown_name
 
 
 # --- Before saving ---------------------------------------------------------------------------------------------------
