@@ -12,8 +12,9 @@ from accounts import workspaces
 from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
-from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
+from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
+from pipeline.payloads import feed_addresses
 from tests.pages.answers import at
 
 pytestmark = pytest.mark.usefixtures("loopback")
@@ -125,6 +126,12 @@ def test_a_feed_is_read_as_it_is(editor, newsroom, trams):
 @pytest.mark.parametrize("address", ["no address", "ftp://example.org/x", ""])
 def test_what_is_no_address_is_told(editor, newsroom, address):
     assert list(paste(editor, newsroom, address).context["form"].errors) == ["address"]
+
+
+def test_the_workspace_s_own_feed_is_no_source(editor, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    form = paste(editor, newsroom, feed_addresses(feed.secret)["rss"]).context["form"]
+    assert form.errors["address"][0].startswith("This is the workspace's own feed")
 
 
 def test_an_address_that_does_not_answer_is_told(editor, newsroom, httpserver):
