@@ -16,6 +16,7 @@ from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, So
 from pipeline.pages.sources.forms import opened, sealed
 from pipeline.payloads import feed_addresses
 from tests.pages.answers import at
+from tests.pipeline.steps import NOON
 
 pytestmark = pytest.mark.usefixtures("loopback")
 
@@ -270,6 +271,38 @@ def test_list_says_how_each_is_doing(editor, newsroom, trams):
         escape(source.last_error["message"])
         in editor.get(at(newsroom, "source_page", src=source.pk)).content.decode()
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ({"whitelisted_at": None}, "Paused until this workspace is approved."),
+        (
+            {"whitelisted_at": None, "delisted_at": NOON},
+            "Paused because this workspace's access was revoked.",
+        ),
+        ({"deletes_at": NOON}, "Paused because this workspace will be deleted."),
+    ],
+)
+def test_no_poll_is_promised_while_the_workspace_is_not_at_work(editor, newsroom, trams, state, sentence):
+    source = saved(editor, newsroom, trams.url_for("/feed.xml"))
+    page = at(newsroom, "source_page", src=source.pk)
+    assert "within a minute" in editor.get(page).content.decode()
+    type(newsroom).everywhere.filter(pk=newsroom.pk).update(**state)
+    (row,) = editor.get(at(newsroom, "sources_page")).context["rows"]
+    assert (row["health"].label, row["health"].sentence, row["next"]) == ("Waiting", sentence, None)
+    shown = editor.get(page).content.decode()
+    assert ("within a minute" in shown, "Poll now" in shown, escape(sentence) in shown) == (
+        False,
+        False,
+        True,
+    )
+
+
+def test_no_entries_are_promised_of_a_paused_source(editor, newsroom, trams):
+    source = saved(editor, newsroom, trams.url_for("/feed.xml"))
+    editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "no"})
+    assert "within a minute" not in editor.get(at(newsroom, "source_page", src=source.pk)).content.decode()
 
 
 def test_log_shows_decisions_and_admits_what_was_kept_back(editor, newsroom, trams):
