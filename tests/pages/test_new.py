@@ -203,6 +203,35 @@ def test_a_file_of_text_becomes_the_words(editor, newsroom):
     assert Upload.everywhere.count() == 0
 
 
+WESTERN = "Die Fähre fährt früher – „Grüße“ für 5 €."
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("words", [WESTERN, "# Fähre\r\n\r\nDie Fähre fährt früher.", "Où?"])
+def test_a_file_in_another_encoding_is_read(editor, newsroom, encoding, words):
+    file = SimpleUploadedFile("note.txt", words.encode(encoding))
+    assert paste(editor, newsroom, file=file).context["form"]["body"].value() == words
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes(range(1, 256)),
+        b"Words.\xff\x00\x01\x02",
+        "Паром уходит раньше".encode("cp1251"),
+        "フェリーは早く出ます。".encode("shift_jis"),
+        b"\xff\xfe" + "A line\x01".encode("utf-16-le"),
+        b"\xff\xfeodd",
+        "Words without a mark.".encode("utf-16-le"),
+        '<?xml version="1.0"?><svg/>'.encode("utf-16"),
+    ],
+)
+def test_a_file_that_is_no_known_text_is_refused(editor, newsroom, data):
+    form = paste(editor, newsroom, file=SimpleUploadedFile("note.txt", data)).context["form"]
+    assert form.errors["file"][0].startswith("The file is ")
+    assert Upload.everywhere.count() == 0
+
+
 def test_a_picture_goes_with_the_words(editor, newsroom):
     data = BytesIO()
     Image.new("RGB", (64, 48)).save(data, "PNG")
