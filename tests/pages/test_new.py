@@ -116,6 +116,34 @@ def test_it_is_made_once_however_often_it_is_sent(editor, newsroom, bob):
     assert (raw.engines, raw.test) == (["Short Post"], False)
 
 
+@pytest.mark.parametrize(("changes", "said"), [({}, "Pasted"), ({"is_file": "True"}, "Uploaded")])
+def test_what_a_person_gave_is_not_said_to_be_pushed(editor, newsroom, stage, changes, said):
+    editor.post(at(newsroom), form_of(newsroom, **changes))
+    task_runner.work_all_due("compute.run_item")
+    item = GeneratedItem.everywhere.get()
+    review = editor.get(at(newsroom, "review"), follow=True).content.decode()
+    shown = [
+        editor.get(at(newsroom, "item_page", gen=item.pk)).content.decode(),
+        editor.get(at(newsroom, "items_page")).context["rows"][0]["from"],
+        editor.get(at(newsroom, "home")).content.decode(),
+        review,
+    ]
+    assert [(said in page, "Pushed through the API" in page) for page in shown] == [(True, False)] * len(
+        shown
+    )
+
+
+def test_what_was_pushed_is_said_to_be(editor, newsroom):
+    push_raw(newsroom, external_id="page-1")
+    assert "Pushed through the API" in editor.get(at(newsroom, "home")).content.decode()
+
+
+def test_a_file_is_remembered_until_it_is_made(editor, newsroom):
+    file = SimpleUploadedFile("note.md", TEXT.encode())
+    assert paste(editor, newsroom, file=file).context["form"]["is_file"].value() is True
+    assert not paste(editor, newsroom, TEXT).context["form"]["is_file"].value()
+
+
 def test_the_price_is_said_before_anything_is_made(editor, newsroom):
     form = form_of(newsroom, engines=["Short Post", "Persona Tweet"], variants="2")
     answer = editor.post(at(newsroom), form)

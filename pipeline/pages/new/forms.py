@@ -92,6 +92,8 @@ class MakeForm(forms.Form):
     )
     persona = forms.ChoiceField(label=gettext_lazy("Persona"))
     upload = forms.CharField(required=False, widget=forms.HiddenInput)
+    is_file = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    """Whether its words came in a file."""
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
     """The price that was shown last; nothing is made for a higher one before that has been shown too."""
 

@@ -23,6 +23,7 @@ from pipeline import limits
 from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
+from pipeline.models.raw_item import PASTED, UPLOADED
 from pipeline.pages import choices
 from pipeline.pages.new import outcome
 from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
@@ -97,6 +98,7 @@ def _read_link(url: str, taken: _Taken) -> None:
 
 def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
     given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+    taken.initial["is_file"] = True
     words = uploads.words_in(given)
     if words is None:
         kept = uploads.store_upload(place.workspace, given, test=False, actor=place.user.email)
@@ -140,9 +142,10 @@ def _is_agreed(price: int, shown: int | None) -> bool:
 def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
     media = [{"upload": values["upload"]}] if values.get("upload") else []
     once = request.POST.get("once", "")[:64]
+    is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
         # Of one showing of the form: a double click makes one thing, the same words on another day another one.
-        external_id=f"page:{once}" if once else "",
+        external_id=f"{UPLOADED if is_file else PASTED}{once}" if once else "",
         url=values.get("url", ""),
         title=values.get("title", ""),
         body=values.get("body", ""),

@@ -32,6 +32,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
     return {
         **item_head(place, row),
+        "origin": display.origin_of(row),
         "story": story,
         "this": this,
         "siblings": siblings,
