@@ -25,7 +25,7 @@ from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.models.raw_item import PASTED, UPLOADED
 from pipeline.pages import choices
-from pipeline.pages.new import outcome
+from pipeline.pages.new import outcome, several
 from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
 
 if TYPE_CHECKING:
@@ -57,10 +57,15 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
         return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
+    if request.method == "POST" and "links" in request.POST:
+        return several.make(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
     form = form_recovery.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
+        links = several.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
         with report_errors(request, form):
+            if len(links) > 1:
+                return several.read(request, place, links)
             taken = _take(place, form)
             return _show(request, place, _fresh_form(place, taken), taken.notes)
     return render(request, "pages/new/page.html", {"form": form})
@@ -70,7 +75,8 @@ def _take(place: Place, form: PasteForm) -> _Taken:
     """The words that were pasted, or behind the link, or in the file."""
     taken = _Taken()
     what = form.cleaned_data["what"].strip()
-    url = address_in(what)
+    links = several.links_in(what)
+    url = address_in(what) or (links[0] if len(links) == 1 else "")
     if url:
         taken.initial["url"] = url
         if not form.cleaned_data["file"]:
