@@ -55,12 +55,14 @@ def _own_of(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[str]:
 
     Nobody but the workspace is given the secret in the path, so the host needs not be known.
     """
-    secrets = {address: secret for address in addresses if (secret := _secret_in(address))}
-    if not secrets:
+    led_to: dict[str, set[str]] = {}
+    for address in addresses:
+        led_to.setdefault(_secret_in(address), set()).add(address)
+    led_to.pop("", None)
+    if not led_to:
         return frozenset()
-    rows = Outlet.everywhere.filter(workspace_id=workspace_id, secret__in=set(secrets.values()))
-    there = set(rows.values_list("secret", flat=True))
-    return frozenset(address for address, secret in secrets.items() if secret in there)
+    rows = Outlet.everywhere.filter(workspace_id=workspace_id, secret__in=list(led_to))
+    return frozenset(address for found in rows.values_list("secret", flat=True) for address in led_to[found])
 
 
 def _secret_in(address: str) -> str:
