@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,6 +20,7 @@ from pipeline.models import (
     SourceEntryDecision,
     SubscriberStatus,
 )
+from pipeline.models.raw_item import PASTED, UPLOADED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -349,3 +350,21 @@ DASHBOARD: Final[Mapping[str, Badge]] = {
 }
 """On the first page, whatever the model; a status that needs no word, such as that of what waits for review under that
 heading, isn't here."""
+
+
+def origin_of(source_name: str, external_id: str, *, is_push: bool) -> str:
+    """Where a raw item came from: its source, or the person who gave it at Create."""
+    if not is_push or not external_id.startswith(PASTED):
+        return source_name
+    return str(_("Uploaded") if external_id.startswith(UPLOADED) else _("Pasted"))
+
+
+def origin_of_row(row: Mapping[str, Any]) -> str:
+    """The same of an item's row with these columns of its source and raw item; empty for what has no source."""
+    external_id, is_push = row["raw_item__external_id"] or "", bool(row["source__is_push"])
+    return origin_of(row["source__name"] or "", external_id, is_push=is_push)
+
+
+def source_name_of(name: str, *, is_push: bool) -> str:
+    """A source by itself; that of what is pushed has what people give at Create too."""
+    return str(_("Create and API")) if is_push else name

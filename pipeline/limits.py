@@ -122,6 +122,8 @@ SANDBOX_FEED_PUBLISHED: Final = 20
 """The same of a workspace that isn't approved yet."""
 MAX_BURST_DEFAULT: Final = 20
 """New entries of one poll that become items at once; the rest are skipped and said so."""
+LINKS_AT_ONCE: Final = 10
+"""Links that are pasted at Create at once."""
 SOURCES_AT_ONCE: Final = 100
 """Addresses that a page adds as sources at once."""
 OPML_BYTES: Final = 1024 * 1024

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from analytics import first_party_zeros, queries
 from analytics.aggregate import COUNTED, METRICS, Figures, Fold
 from analytics.periods import Period, labels_of
+from pipeline import labels
 from pipeline.models import Source
 from pipeline.outlets.outlet_client import platform_if_known
 
@@ -237,4 +238,8 @@ def _best(
 
 def _sources(question: Question, answer: AnalyticsAnswer) -> dict[UUID, str]:
     ids = {row.dimensions.source for row in answer.rows if row.dimensions.source}
-    return dict(Source.objects.of(question.workspace_id).filter(pk__in=ids).values_list("id", "name"))
+    rows = Source.objects.of(question.workspace_id).filter(pk__in=ids)
+    return {
+        key: labels.source_name_of(name, is_push=is_push)
+        for key, name, is_push in rows.values_list("id", "name", "is_push")
+    }

@@ -217,7 +217,7 @@ def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
 
 
 def _of_source(source: Source, now: datetime) -> Iterator[str]:
-    health = health_of(source)
+    health = health_of(source, source.workspace)
     says_both = health.sentence.startswith(health.label)
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:

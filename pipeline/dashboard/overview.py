@@ -159,7 +159,9 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
             "reason",
             "created_at",
             "deleted_at",
+            "external_id",
             "source__name",
+            "source__is_push",
             "source__is_sample",
         )[:ROWS]
     )
@@ -167,7 +169,7 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
         DashboardRow(
             title=row["title"] or row["url"],
             at=row["created_at"],
-            about=row["source__name"],
+            about=labels.origin_of(row["source__name"], row["external_id"], is_push=row["source__is_push"]),
             reason=(row["reason"] or {}).get("message", ""),
             status="deleted" if row["deleted_at"] else row["status"],
             link="" if row["deleted_at"] else f"new/{encode('raw', row['id'])}",

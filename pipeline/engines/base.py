@@ -138,6 +138,9 @@ class Brief:
     characters: int = 0
     """How long the source's text is; 0 where the writer didn't count."""
 
+    whole: Fact | None = None
+    """All of a text that a post may hold, where nothing of it has to be left out. Found by the writer without a model."""
+
     stories: tuple[Story, ...] = ()
     """The raw items that the facts are from, where there are several, in the order in which they are told."""
 
@@ -208,9 +211,9 @@ def drawable_brief(brief: Brief) -> Brief:
     if not facts:
         return brief
     headings = tuple(one for one in brief.headings if not undrawable_clusters(one.quote))
-    return replace(
-        brief, facts=facts, headings=headings, title="" if undrawable_clusters(brief.title) else brief.title
-    )
+    title = "" if undrawable_clusters(brief.title) else brief.title
+    whole = None if brief.whole and undrawable_clusters(brief.whole.quote) else brief.whole
+    return replace(brief, facts=facts, headings=headings, title=title, whole=whole)
 
 
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:

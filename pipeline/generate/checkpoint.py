@@ -167,13 +167,14 @@ def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
 
 
 def brief_from(kept: Mapping[str, Any]) -> Brief:
-    lane = kept.get("lane")
+    lane, whole = kept.get("lane"), kept.get("whole")
     return Brief(
         **{
             **kept,
             "facts": tuple(Fact(**fact) for fact in kept["facts"]),
             "orders": tuple(kept.get("orders", ())),
             "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
+            "whole": None if whole is None else Fact(**whole),
             "stories": tuple(Story(**story) for story in kept.get("stories", ())),
             "lane": None if lane is None else TopicBrief(**{**lane, "said": tuple(lane["said"])}),
         }

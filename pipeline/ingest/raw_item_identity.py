@@ -14,6 +14,7 @@ from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from urllib.parse import SplitResult
     from uuid import UUID
 
 _LONGEST_TWIN: Final = limits.EXTERNAL_ID_CHARACTERS
@@ -51,9 +52,13 @@ def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
         parts = urlsplit(address)
     except ValueError:
         return None
-    if parts.scheme not in {"http", "https"} or (parts.path in {"", "/"} and not parts.query):
+    if parts.scheme not in {"http", "https"} or _is_front(parts):
         return None
     return _number(f"u:{address}")
+
+
+def _is_front(parts: SplitResult) -> bool:
+    return parts.path in {"", "/"} and not parts.query and not parts.fragment
 
 
 def _number(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -40,6 +40,11 @@ class RawItemQuerySet(models.QuerySet[Any]):
 
 class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):  # type: ignore[override]
     """The same of one workspace."""
+
+
+PASTED: Final = "page:"
+UPLOADED: Final = "page:file:"
+"""What the `external_id` of a raw item begins with that a person gave at Create, as words or as a file."""
 
 
 class RawItem(WorkspaceRow, DueModel):

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from config.core.ids import encode
 from pipeline import labels, plugins
-from pipeline.models import Bucket, Outlet, Persona
+from pipeline.models import Bucket, Outlet, Persona, Source
 from pipeline.platforms.base import Platform
 from pipeline.switches import availability
 
@@ -58,3 +58,12 @@ def _outlet(outlet: Outlet) -> str:
 
 def _two_lines(name: str, about: str) -> str:
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', name, about)
+
+
+def sources(workspace: Workspace, most: int) -> list[tuple[str, str]]:
+    """Its sources by name, that of what is pushed and given at Create among them."""
+    rows = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
+    return [
+        (encode("src", key), labels.source_name_of(name, is_push=is_push))
+        for key, name, is_push in rows.values_list("id", "name", "is_push")[:most]
+    ]

@@ -17,6 +17,8 @@ TRACKING_PARAMETERS: Final = frozenset(
         "twclid", "vero_id", "wbraid", "yclid",
     }
 )  # fmt: skip
+ROUTE_SIGNS: Final = ("/", "!")
+"""What a fragment begins with that leads to another page of a single-page site; any other is a place in the page."""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Every printable ASCII character stays as it is written; the rest is percent-encoded as browsers do.
 _URL_SAFE: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -43,7 +45,10 @@ def canonical_url(url: str) -> str:
     path = quote(parts.path or "/", safe=_URL_SAFE, errors="replace")
     query = "&".join(pair for pair in parts.query.split("&") if not _is_tracking(pair))
     query = quote(query, safe=_URL_SAFE, errors="replace")
-    return f"{parts.scheme}://{netloc}{path}" + (f"?{query}" if query else "")
+    whole = f"{parts.scheme}://{netloc}{path}" + (f"?{query}" if query else "")
+    if not parts.fragment.startswith(ROUTE_SIGNS):
+        return whole
+    return f"{whole}#{quote(parts.fragment, safe=_URL_SAFE, errors='replace')}"
 
 
 def _canonical_netloc(netloc: str, default_port: int) -> str | None:

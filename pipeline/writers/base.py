@@ -136,8 +136,11 @@ def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer
         for fact in answer.brief.facts
         if source.text[fact.start : fact.end] == fact.quote
     )
+    whole = answer.brief.whole
+    if whole is not None and (ordered or source.text[whole.start : whole.end] != whole.quote):
+        whole = None
     texts = (shown.title, shown.author, shown.text[:LONGEST_READ])
-    brief = with_orders(replace(answer.brief, facts=facts), ordered, texts)
+    brief = with_orders(replace(answer.brief, facts=facts, whole=whole), ordered, texts)
     dropped = answer.dropped + len(answer.brief.facts) - len(facts)
     return replace(answer, brief=brief, dropped=dropped)
 

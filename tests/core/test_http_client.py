@@ -1152,7 +1152,7 @@ def test_refused_connection_has_reached_nobody() -> None:
 def test_unknown_name_has_reached_nobody(internet: Internet) -> None:
     with pytest.raises(ConnectFailed) as caught:
         Client(STRICT).get("http://nowhere.test/")
-    assert str(caught.value) == "The name nowhere.test could not be resolved."
+    assert str(caught.value) == "No site was found under nowhere.test. Check the address for typing errors."
     assert caught.value.may_have_reached is False
 
 

@@ -58,6 +58,16 @@ def form_of(workspace, **changes):
     [
         ("https://example.org/a?b=1", "https://example.org/a?b=1"),
         ("  example.org/a ", "https://example.org/a"),
+        ("example.org:8080/a", "https://example.org:8080/a"),
+        ("münchen.de/straße", "https://münchen.de/straße"),
+        ("пример.рф", "https://пример.рф"),
+        ("Öffnung.Später", ""),
+        ("<https://example.org/a>", "https://example.org/a"),
+        ("//example.org/a", "https://example.org/a"),
+        ("feed:https://example.org/a", "https://example.org/a"),
+        ("feed://https://example.org/a", "https://example.org/a"),
+        ("feed://example.org/a", "https://example.org/a"),
+        ("<p>Words.</p>", ""),
         ("example.org is closed", ""),
         ("Words.", ""),
         ("https://example.org and more", ""),
@@ -114,6 +124,101 @@ def test_it_is_made_once_however_often_it_is_sent(editor, newsroom, bob):
     assert RawItem.everywhere.count() == 2
     assert RawBody.everywhere.filter(raw_item=raw).get().body == TEXT
     assert (raw.engines, raw.test) == (["Short Post"], False)
+
+
+@pytest.mark.parametrize(("changes", "said"), [({}, "Pasted"), ({"is_file": "True"}, "Uploaded")])
+def test_what_a_person_gave_is_not_said_to_be_pushed(editor, newsroom, stage, changes, said):
+    editor.post(at(newsroom), form_of(newsroom, **changes))
+    task_runner.work_all_due("compute.run_item")
+    item = GeneratedItem.everywhere.get()
+    review = editor.get(at(newsroom, "review"), follow=True).content.decode()
+    shown = [
+        editor.get(at(newsroom, "item_page", gen=item.pk)).content.decode(),
+        editor.get(at(newsroom, "items_page")).context["rows"][0]["from"],
+        editor.get(at(newsroom, "home")).content.decode(),
+        review,
+    ]
+    assert [(said in page, "Pushed through the API" in page) for page in shown] == [(True, False)] * len(
+        shown
+    )
+
+
+def test_what_was_pushed_is_said_to_be(editor, newsroom):
+    push_raw(newsroom, external_id="page-1")
+    assert "Pushed through the API" in editor.get(at(newsroom, "home")).content.decode()
+
+
+def test_a_file_is_remembered_until_it_is_made(editor, newsroom):
+    file = SimpleUploadedFile("note.md", TEXT.encode())
+    assert paste(editor, newsroom, file=file).context["form"]["is_file"].value() is True
+    assert not paste(editor, newsroom, TEXT).context["form"]["is_file"].value()
+
+
+@pytest.fixture
+def pages(httpserver, loopback):
+    """Two pages to read, and one that isn't there."""
+    for name in ("ferry", "tram"):
+        body = (
+            f"<html><head><title>The {name} runs</title></head><body><article><h1>The {name} runs</h1>"
+            + "".join(f"<p>{TEXT} The {name} has its stop number {number}.</p>" for number in range(4))
+        )
+        httpserver.expect_request(f"/{name}").respond_with_data(
+            f"{body}</article></body></html>", content_type="text/html"
+        )
+    for path in ("/robots.txt", "/gone"):
+        httpserver.expect_request(path).respond_with_data("", status=404)
+    return [httpserver.url_for(f"/{name}") for name in ("ferry", "tram", "gone")]
+
+
+def chosen(answer, **changes):
+    form = answer.context["form"]
+    shown = {name: form[name].value() for name in ("found", "engines", "variants", "persona")}
+    return {**shown, "links": "yes", "once": "links-1", "price": answer.context["price_said"], **changes}
+
+
+@pytest.mark.parametrize("between", ["\n", " ", ", ", "\r\n\r\n"])
+def test_an_item_is_made_of_each_of_several_links(editor, newsroom, pages, between):
+    answer = paste(editor, newsroom, between.join(pages))
+    assert [page.url for page in answer.context["pages"]] == pages[:2]
+    ((url, why),) = answer.context["unread"]
+    assert (url, RawItem.everywhere.count()) == (pages[2], 0)
+    assert why in answer.content.decode()
+    form = chosen(answer, engines=["Short Post"])
+    # The price that was shown is of other formats, and higher: nothing is asked again.
+    made = editor.post(at(newsroom), form, follow=True)
+    assert "Items of each of 2 links are made." in made.content.decode()
+    editor.post(at(newsroom), form)
+    rows = RawItem.everywhere.order_by("external_id")
+    assert [(row.url, row.engines, row.title) for row in rows] == [
+        (url, ["Short Post"], f"The {name} runs")
+        for url, name in zip(pages[:2], ("ferry", "tram"), strict=True)
+    ]
+
+
+def test_several_links_are_made_for_no_higher_price_than_was_shown(editor, newsroom, pages):
+    answer = paste(editor, newsroom, " ".join(pages[:2]))
+    again = editor.post(at(newsroom), chosen(answer, price="1"))
+    assert (again.context["is_new_price"], RawItem.everywhere.count()) == (True, 0)
+    editor.post(at(newsroom), chosen(again))
+    reserved = LedgerEntry.everywhere.filter(kind="reserve")
+    assert (RawItem.everywhere.count(), -sum(row.amount for row in reserved)) == (
+        2,
+        again.context["price_said"],
+    )
+
+
+def test_too_many_links_and_links_without_words_are_refused(editor, newsroom, pages):
+    many = paste(editor, newsroom, "\n".join(f"https://example.org/{number}" for number in range(11)))
+    assert many.context["form"].errors["what"] == ["11 links: paste at most 10 at a time."]
+    none = paste(editor, newsroom, f"{pages[2]} {pages[2]}x")
+    assert pages[2] in none.context["form"].errors["what"][0]
+    made_up = editor.post(at(newsroom), {"links": "yes", "found": "made up"})
+    assert (made_up.status_code, RawItem.everywhere.count()) == (302, 0)
+
+
+def test_a_link_that_was_pasted_twice_is_one(editor, newsroom, pages):
+    form = paste(editor, newsroom, f"{pages[0]}\n{pages[0]}").context["form"]
+    assert (form["url"].value(), form["title"].value()) == (pages[0], "The ferry runs")
 
 
 def test_the_price_is_said_before_anything_is_made(editor, newsroom):
@@ -200,6 +305,35 @@ def test_a_file_of_text_becomes_the_words(editor, newsroom):
     file = SimpleUploadedFile("note.md", f"# Tram\n\n{TEXT}".encode(), "application/x-msdownload")
     answer = paste(editor, newsroom, "Seen today:", file)
     assert answer.context["form"]["body"].value() == f"Seen today:\n\n# Tram\n\n{TEXT}"
+    assert Upload.everywhere.count() == 0
+
+
+WESTERN = "Die Fähre fährt früher – „Grüße“ für 5 €."
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("words", [WESTERN, "# Fähre\r\n\r\nDie Fähre fährt früher.", "Où?"])
+def test_a_file_in_another_encoding_is_read(editor, newsroom, encoding, words):
+    file = SimpleUploadedFile("note.txt", words.encode(encoding))
+    assert paste(editor, newsroom, file=file).context["form"]["body"].value() == words
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes(range(1, 256)),
+        b"Words.\xff\x00\x01\x02",
+        "Паром уходит раньше".encode("cp1251"),
+        "フェリーは早く出ます。".encode("shift_jis"),
+        b"\xff\xfe" + "A line\x01".encode("utf-16-le"),
+        b"\xff\xfeodd",
+        "Words without a mark.".encode("utf-16-le"),
+        '<?xml version="1.0"?><svg/>'.encode("utf-16"),
+    ],
+)
+def test_a_file_that_is_no_known_text_is_refused(editor, newsroom, data):
+    form = paste(editor, newsroom, file=SimpleUploadedFile("note.txt", data)).context["form"]
+    assert form.errors["file"][0].startswith("The file is ")
     assert Upload.everywhere.count() == 0
 
 

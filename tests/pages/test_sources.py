@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 
 import pytest
 from django.utils.html import escape
@@ -11,9 +12,11 @@ from accounts import workspaces
 from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
-from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
+from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
+from pipeline.payloads import feed_addresses
 from tests.pages.answers import at
+from tests.pipeline.steps import NOON
 
 pytestmark = pytest.mark.usefixtures("loopback")
 
@@ -126,11 +129,43 @@ def test_what_is_no_address_is_told(editor, newsroom, address):
     assert list(paste(editor, newsroom, address).context["form"].errors) == ["address"]
 
 
+def test_the_workspace_s_own_feed_is_no_source(editor, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    form = paste(editor, newsroom, feed_addresses(feed.secret)["rss"]).context["form"]
+    assert form.errors["address"][0].startswith("This is the workspace's own feed")
+
+
 def test_an_address_that_does_not_answer_is_told(editor, newsroom, httpserver):
     httpserver.expect_request("/gone").respond_with_data("", status=404)
     form = paste(editor, newsroom, httpserver.url_for("/gone")).context["form"]
     assert list(form.errors) == ["address"]
     assert Source.everywhere.filter(is_push=False).count() == 0
+
+
+@pytest.fixture
+def unknown_name(monkeypatch):
+    """A name that nobody has; others are looked up as usual."""
+    look_up = socket.getaddrinfo
+
+    def answer(host, *rest, **more):
+        if host == "example.invalid":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    return "No site was found under example.invalid. Check the address for typing errors."
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_host_that_does_not_exist_is_told_in_plain_words(editor, newsroom, unknown_name):
+    form = paste(editor, newsroom, "https://example.invalid/feed").context["form"]
+    assert form.errors["address"] == [unknown_name]
+    answer = editor.post(at(newsroom, "making"), {"what": "https://example.invalid/news"})
+    assert answer.context["notes"] == [f"{unknown_name} Paste its words instead."]
+    for source_type in ("rss", "scraper"):
+        settings = collect.SourceSettings(source_type, config={"url": "https://example.invalid/feed"})
+        source = polled(collect.register(newsroom, settings))
+        assert source.last_error["message"] == unknown_name
 
 
 # --- Before saving ---------------------------------------------------------------------------------------------------
@@ -236,6 +271,38 @@ def test_list_says_how_each_is_doing(editor, newsroom, trams):
         escape(source.last_error["message"])
         in editor.get(at(newsroom, "source_page", src=source.pk)).content.decode()
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ({"whitelisted_at": None}, "Paused until this workspace is approved."),
+        (
+            {"whitelisted_at": None, "delisted_at": NOON},
+            "Paused because this workspace's access was revoked.",
+        ),
+        ({"deletes_at": NOON}, "Paused because this workspace will be deleted."),
+    ],
+)
+def test_no_poll_is_promised_while_the_workspace_is_not_at_work(editor, newsroom, trams, state, sentence):
+    source = saved(editor, newsroom, trams.url_for("/feed.xml"))
+    page = at(newsroom, "source_page", src=source.pk)
+    assert "within a minute" in editor.get(page).content.decode()
+    type(newsroom).everywhere.filter(pk=newsroom.pk).update(**state)
+    (row,) = editor.get(at(newsroom, "sources_page")).context["rows"]
+    assert (row["health"].label, row["health"].sentence, row["next"]) == ("Waiting", sentence, None)
+    shown = editor.get(page).content.decode()
+    assert ("within a minute" in shown, "Poll now" in shown, escape(sentence) in shown) == (
+        False,
+        False,
+        True,
+    )
+
+
+def test_no_entries_are_promised_of_a_paused_source(editor, newsroom, trams):
+    source = saved(editor, newsroom, trams.url_for("/feed.xml"))
+    editor.post(at(newsroom, "source_pause", src=source.pk), {"active": "no"})
+    assert "within a minute" not in editor.get(at(newsroom, "source_page", src=source.pk)).content.decode()
 
 
 def test_log_shows_decisions_and_admits_what_was_kept_back(editor, newsroom, trams):

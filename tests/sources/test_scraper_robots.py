@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from config.core.http_client import AddressRefused, ConnectFailed, TimedOut
+from config.core.http_client import AddressRefused, ConnectFailed, NameNotFound, TimedOut
 from pipeline.sources.web_pages.robots import MAX_REDIRECTS, ROBOTS_BYTES, Robots, product_token, select
 
 from .fake_site import FakeSite, reply
@@ -154,6 +154,11 @@ def test_server_without_an_answer_closes_everything(answer):
 def test_address_that_may_not_be_called_is_no_answer_of_a_server():
     with pytest.raises(AddressRefused):
         robots_of(AddressRefused("no")).allows("https://site.example/a")
+
+
+def test_name_that_nobody_has_is_no_answer_of_a_server():
+    with pytest.raises(NameNotFound):
+        robots_of(NameNotFound("site.example")).allows("https://site.example/a")
 
 
 def test_copy_holds_for_a_day_then_for_thirty_while_the_server_fails():

@@ -38,6 +38,13 @@ class ConnectFailed(OutboundError):
     code = "connect_failed"
 
 
+class NameNotFound(ConnectFailed):
+    """The domain name system has no such name, or no address for it: most often somebody mistyped it."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"No site was found under {host}. Check the address for typing errors.")
+
+
 class TooManyRedirects(OutboundError):
     code = "too_many_redirects"
 

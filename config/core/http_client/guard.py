@@ -12,7 +12,7 @@ from time import monotonic
 
 import idna
 
-from config.core.http_client.errors import AddressRefused, ConnectFailed, TimedOut
+from config.core.http_client.errors import AddressRefused, ConnectFailed, NameNotFound, TimedOut
 
 Address = IPv4Address | IPv6Address
 
@@ -105,6 +105,14 @@ class Host:
     def bare(self) -> str:
         """Without the dot that ends an absolute name: certificates and servers don't know it."""
         return self.name.removesuffix(".")
+
+    @property
+    def shown(self) -> str:
+        """As people write it, in its own letters."""
+        try:
+            return idna.decode(self.bare)
+        except UnicodeError:
+            return self.bare
 
 
 def is_allowed(address: IPv4Address | IPv6Address, policy: Policy) -> bool:
@@ -243,6 +251,11 @@ def _check_peer(sock: socket.socket, address: Address) -> None:
         raise AddressRefused(message)
 
 
+_UNKNOWN_NAMES = frozenset(
+    getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)
+)
+"""What the system's resolver says of a name that nobody has, apart from a name server that gives no answer."""
+
 # getaddrinfo can't be interrupted, so a lookup that outlives its deadline keeps its thread until the system's
 # resolver gives up. The semaphore keeps a dead name server from filling the process with such threads.
 _lookups = threading.BoundedSemaphore(MAX_LOOKUPS_AT_ONCE)
@@ -276,10 +289,11 @@ def _resolve(host: Host, port: int, deadline: Deadline) -> list[Address]:
         answer = answers.get(timeout=deadline.left())
     except (TimeoutError, queue.Empty) as error:
         raise TimedOut(late) from error
+    if isinstance(answer, socket.gaierror) and answer.errno in _UNKNOWN_NAMES:
+        raise NameNotFound(host.shown) from answer
     if isinstance(answer, Exception):
         message = f"The name {host.bare} could not be resolved."
         raise ConnectFailed(message) from answer
     if not answer:
-        message = f"The name {host.bare} has no address."
-        raise ConnectFailed(message)
+        raise NameNotFound(host.shown)
     return list(dict.fromkeys(ip_address(text) for text in answer))

@@ -124,6 +124,21 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
                 yield _Wording(sentence, body, fact)
 
 
+def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
+    """All of a short text in its own lines; None where it doesn't fit, or holds what can't be posted."""
+    fact = brief.whole
+    if fact is None:
+        return None
+    words = "\n".join(line for line in map(collapse, fact.quote.splitlines()) if line)
+    tail = _said_links(words, ascii_url(brief.url))
+    if tail is None or not is_postable(collapse(words)):
+        return None
+    body = f"{words}\n{tail}" if tail else words
+    if weighted_length(body) > LIMIT or not is_allowed(body, brief, persona) or missing_in(body, persona):
+        return None
+    return _Wording(words, body, fact)
+
+
 def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
     title = collapse(brief.title)
     if not is_postable(title) or not is_allowed(title, brief, persona):
@@ -139,7 +154,8 @@ def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
 def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
     words = wording.body.partition("\n")[0]
     fact = wording.fact
-    claims = () if fact is None else (Claim(text=words, quote=fact.quote, start=fact.start, end=fact.end),)
+    said = wording.sentence if fact is not None and fact is brief.whole else words
+    claims = () if fact is None else (Claim(text=said, quote=fact.quote, start=fact.start, end=fact.end),)
     return Draft(
         title=title_of(brief, persona, words),
         body=wording.body,
@@ -169,13 +185,15 @@ class ShortPost(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """The best first, whatever the seed: for a further variant ask for one more and take the last."""
         del seed
-        chosen: list[_Wording] = []
+        whole = _whole_wording(brief, persona)
+        chosen: list[_Wording] = [] if whole is None else [whole]
         said: list[frozenset[str]] = []
         for wording in _wordings(brief, persona):
             if len(chosen) >= variants:
                 break
             words = words_of(wording.sentence)
-            if not any(are_alike(words, other) for other in said):
+            is_whole = whole is not None and words == words_of(whole.sentence)
+            if not is_whole and not any(are_alike(words, other) for other in said):
                 chosen.append(wording)
                 said.append(words)
         if not chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.ingest import raw_content
+from pipeline.ingest.collect import entry_log
 from pipeline.ingest.raw_item_identity import are_close, is_same_title, key_of, second_key, twin_of
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
@@ -50,6 +51,7 @@ class KnownRawItem:
     id: UUID
     key: str
     source_id: UUID
+    url: str
     title: str
     published_at: datetime | None
     content_hash: str
@@ -59,10 +61,15 @@ class KnownRawItem:
 
 @dataclass(frozen=True)
 class KnownEntries:
-    """What the workspace has of a fetch: by `dedup_key`, and by the second key of `raw_item_identity`."""
+    """What the workspace has of a fetch: by `dedup_key`, and by the second key of `raw_item_identity`.
+
+    `by_log` is what the source's log says of entries that were met under another key: what was a duplicate once stays
+    one, though by then several entries of the document have its address.
+    """
 
     by_key: Mapping[str, KnownRawItem]
     by_second: Mapping[int, KnownRawItem]
+    by_log: Mapping[str, KnownRawItem] = field(default_factory=dict)
 
 
 def content_of(entry: Entry) -> raw_content.RawContent:
@@ -118,19 +125,30 @@ def _shared_ids(contents: Iterable[raw_content.RawContent], hashes: Iterable[str
 
 
 def find_known(source: Source, found: Sequence[Identified]) -> KnownEntries:
-    """What of it the workspace has, whichever source brought it; three statements, one where all is known by key."""
+    """What of it the workspace has, whichever source brought it; four statements, one where all is known by key."""
     mine = RawItem.everywhere.filter(workspace_id=source.workspace_id, test=source.test)
     by_key = {there.key: there for there in _read(mine.filter(dedup_key__in=[one.key for one in found]))}
-    second = {one.second for one in found if one.key not in by_key and one.second is not None}
-    if not second:
+    unknown = [one for one in found if one.key not in by_key]
+    if not unknown:
         return KnownEntries(by_key, {})
-    prints = dict(
-        RawPrint.everywhere.filter(
-            workspace_id=source.workspace_id, test=source.test, second_key__in=second
-        ).values_list("pk", "second_key")
+    logged = entry_log.read_raw_items(source, [one.key for one in unknown])
+    second = {one.second for one in unknown if one.second is not None}
+    prints = (
+        dict(
+            RawPrint.everywhere.filter(
+                workspace_id=source.workspace_id, test=source.test, second_key__in=second
+            ).values_list("pk", "second_key")
+        )
+        if second
+        else {}
     )
-    rows = _read(mine.filter(pk__in=list(prints))) if prints else []
-    return KnownEntries(by_key, {prints[there.id]: there for there in rows})
+    wanted = {*prints, *logged.values()}
+    rows = {there.id: there for there in _read(mine.filter(pk__in=wanted))} if wanted else {}
+    return KnownEntries(
+        by_key,
+        {second_key: rows[key] for key, second_key in prints.items() if key in rows},
+        {name: rows[key] for name, key in logged.items() if key in rows},
+    )
 
 
 def _read(rows: Iterable[RawItem]) -> list[KnownRawItem]:
@@ -138,6 +156,7 @@ def _read(rows: Iterable[RawItem]) -> list[KnownRawItem]:
         "id",
         "dedup_key",
         "source_id",
+        "url",
         "title",
         "published_at",
         "content_hash",
@@ -149,13 +168,14 @@ def _read(rows: Iterable[RawItem]) -> list[KnownRawItem]:
             pk,
             key,
             source_id,
+            url,
             title,
             published_at,
             body_hash,
             deleted_at is not None,
             withdrawn_at is not None,
         )
-        for pk, key, source_id, title, published_at, body_hash, deleted_at, withdrawn_at in read
+        for pk, key, source_id, url, title, published_at, body_hash, deleted_at, withdrawn_at in read
     ]
 
 
@@ -177,6 +197,8 @@ class ClassifiedEntry:
     content: raw_content.RawContent | None = None
     is_repeated: bool = False
     """The same entry stands further up in the document."""
+    other_key: str = ""
+    """Its own key, where it is another entry's place in one page: the log has it, so that it stays a duplicate."""
 
     @property
     def skip(self) -> raw_content.Skip | None:
@@ -218,6 +240,8 @@ def decide(
             decided = (
                 _judged(one, "new") if allowed is None or fresh < allowed else _over(source, one, allowed)
             )
+        if there is not None and decided.key != one.key and _is_place_in(one.content.url, there.url):
+            decided = replace(decided, other_key=one.key)
         if decided.key in seen:
             decided = replace(_repeated(decided), is_repeated=True, content=None)
         elif decided.decision in {"new", "over_burst", "before_first_poll"}:
@@ -247,6 +271,8 @@ def _look_up(
 ) -> tuple[Identified, KnownRawItem | None, str]:
     """The raw item that is there, and by what it was found; by its key first."""
     there = known.by_key.get(one.key)
+    if there is None and one.key in known.by_log:
+        return one, known.by_log[one.key], "url" if one.content.url else "content"
     if there is not None or one.second is None or one.second not in known.by_second:
         return one, there, one.by
     there = known.by_second[one.second]
@@ -292,6 +318,11 @@ def _is_the_same(source: Source, one: Identified, there: KnownRawItem) -> bool:
     if not is_same_title(one.content.title[: limits.TITLE_CHARACTERS], there.title):
         return False
     return are_close(one.content.published_at, there.published_at)
+
+
+def _is_place_in(url: str, other: str) -> bool:
+    """Whether two addresses differ only in the place within the page."""
+    return url != other and url.partition("#")[0] == other.partition("#")[0]
 
 
 def _of_age(source: Source, one: Identified, now: datetime) -> ClassifiedEntry | None:

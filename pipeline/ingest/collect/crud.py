@@ -20,6 +20,7 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.middleware import request_id
 from pipeline import personas
+from pipeline.ingest import own_feeds
 from pipeline.ingest.collect.source_validation import (
     as_meant,
     beside_config,
@@ -62,6 +63,10 @@ CHANGEABLE: Final = (
 
 _ABILITIES: Final = frozenset({"config", "engines", "persona_id"})
 """What decides whether a source can work here."""
+
+
+_ADDRESSES: Final = ("url", "sitemap")
+"""Settings that hold what is fetched."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,9 @@ def _faults_beside(
     checks: tuple[Callable[[], None], ...] = (
         lambda: check_references(workspace, engines, persona_id, outlets, test=test),
         lambda: check_pool(workspace, config, test=test),
+        lambda: own_feeds.refuse(
+            workspace.pk, {f"config.{name}": config[name] for name in _ADDRESSES if name in config}
+        ),
         lambda: check_interval(workspace, minutes),
     )
     for check in checks:

@@ -43,6 +43,15 @@ def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
     return {key: (decision, code) for key, decision, code in rows.values_list("key", "decision", "code")}
 
 
+def read_raw_items(source: Source, keys: Collection[str]) -> dict[str, UUID]:
+    """Of each key that the log has: the raw item that the entry is or was met as."""
+    if source.last_polled_at is None:
+        # Its log is still empty, or speaks of what a killed first poll has stored under these keys.
+        return {}
+    rows = SourceEntry.everywhere.filter(source=source, key__in=keys, raw_item__isnull=False)
+    return dict(rows.values_list("key", "raw_item_id"))
+
+
 def is_news(judged: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
     """Whether the decision says something that the log doesn't; `logged` is what `read` found of it."""
     if judged.is_repeated:

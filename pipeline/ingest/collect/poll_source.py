@@ -29,7 +29,7 @@ from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import shared
 from pipeline import events, limits, payloads
-from pipeline.ingest import websub
+from pipeline.ingest import own_feeds, websub
 from pipeline.ingest.collect.fetch import fetch, follow, host_of
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.ingest.collect.store import take_in
@@ -130,6 +130,7 @@ def _poll(source: Source, now: datetime) -> None:
         return
     try:
         fetched = fetch(source, source.fetch_state, http=shared.client(), now=now)
+        fetched = own_feeds.leave_out_own(source.workspace_id, fetched)
     except PluginError as failure:
         _failed(source, workspace, failure, now)
         return

@@ -14,11 +14,12 @@ from pipeline.labels import HealthBadge
 from pipeline.models import SourceStatus
 
 if TYPE_CHECKING:
+    from accounts.models import Workspace
     from pipeline.models import Source
 
 
-def health_of(source: Source) -> HealthBadge:
-    """In plain words; the moments stand beside it."""
+def health_of(source: Source, workspace: Workspace) -> HealthBadge:
+    """In plain words; the moments stand beside it. `workspace` is the source's."""
     said = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
         return HealthBadge("", "circle-pause", _("Paused"), _("Paused until you resume it."))
@@ -26,6 +27,8 @@ def health_of(source: Source) -> HealthBadge:
         return HealthBadge("bad", "circle-alert", _("Gone"), said)
     if source.status == SourceStatus.FAILING:
         return HealthBadge("bad", "circle-alert", _("Failing"), said)
+    if not workspace.is_at_work:
+        return HealthBadge("info", "lock", _("Waiting"), _why_not_at_work(workspace))
     if source.type == "brand":
         return _health_of_lane(said)
     if not kind_of(source.type).fetches:
@@ -38,6 +41,14 @@ def health_of(source: Source) -> HealthBadge:
     if source.last_polled_at is None:
         return HealthBadge("info", "clock", _("New"), _("First poll within a minute."))
     return HealthBadge("good", "circle-check", _("Active"), "")
+
+
+def _why_not_at_work(workspace: Workspace) -> str:
+    if workspace.is_in_sandbox:
+        return _("Paused until this workspace is approved.")
+    if workspace.deletes_at is not None:
+        return _("Paused because this workspace will be deleted.")
+    return _("Paused because this workspace's access was revoked.")
 
 
 def _health_of_lane(said: str) -> HealthBadge:

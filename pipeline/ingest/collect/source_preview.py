@@ -14,7 +14,7 @@ from config.core.errors import Detail, Invalid
 from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
 from pipeline import personas
-from pipeline.ingest import generation_plan
+from pipeline.ingest import generation_plan, own_feeds
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.fetch import fetch
@@ -68,7 +68,7 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     source.pk = uuid7()
     if not kind.fetches:
         return _unfetched(source, now)
-    fetched = _fetch_in_time(source, now)
+    fetched = _without_own(workspace, _fetch_in_time(source, now))
     judged = classify_entries(source, fetched.entries, now=now)
     shown = tuple(
         Previewed(one.entry, one.key, one.decision, one.decided_by, one.code, one.message) for one in judged
@@ -153,6 +153,14 @@ def _fetch_in_time(source: Source, now: datetime) -> Fetch:
         message = _("The source says that it is gone for good (410). Give another address.")
         raise _unread(Refused(message, code="gone"))
     return answer.fetched
+
+
+def _without_own(workspace: Workspace, fetched: Fetch) -> Fetch:
+    """As a poll leaves out the workspace's own posts; asks the database, so in this thread."""
+    try:
+        return own_feeds.leave_out_own(workspace.pk, fetched)
+    except PluginError as error:
+        raise _unread(error) from error
 
 
 def _unread(error: PluginError) -> Invalid:

@@ -47,7 +47,8 @@ def take_in(
     if fetch.not_modified:
         return False, _confirm_missing(source, now), ()
     judged = classify_entries(source, fetch.entries, now=now)
-    logged = entry_log.read(source, [one.key for one in judged])
+    keys = {one.key for one in judged} | {one.other_key for one in judged if one.other_key}
+    logged = entry_log.read(source, keys)
     news = [one for one in reversed(judged) if entry_log.is_news(one, logged)]
     fresh = [one for one in reversed(judged) if one.content is not None and one.there is None]
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace) if fresh else None
@@ -57,6 +58,11 @@ def take_in(
         if one.there is not None and not one.is_repeated:
             _follow_up(source, workspace, one, now)
     rest = [(one, one.there.id if one.there else None) for one in news if one.content is None]
+    rest += [
+        (replace(one, key=one.other_key, decision="unchanged"), one.there.id)
+        for one in judged
+        if one.there and one.other_key and one.other_key not in logged
+    ]
     entry_log.write(source, rest, now=now)
     kept = _compare(source, judged, now) if fetch.is_window and judged else None
     is_new = any(one.decision in {"new", "revised", "over_burst"} for one in judged)

@@ -115,10 +115,12 @@ def kind_of(given: ReceivedFile) -> str:
 
 def words_in(given: ReceivedFile) -> str | None:
     """The words of a text file, which is not kept; None for every other kind. Raises as `store_upload`."""
-    if kind_of(given) != "text":
-        return None
     given.file.seek(0)
-    return file_types.read_text(given.file.read())
+    if file_types.sniff_head(given.file.read(file_types.HEAD_BYTES)) is not None:
+        return None
+    file_types.refuse_too_large("text", given.size)
+    given.file.seek(0)
+    return file_types.read_words(given.file.read())
 
 
 def _sniff(given: ReceivedFile) -> file_types.Sniffed:

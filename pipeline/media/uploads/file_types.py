@@ -17,6 +17,7 @@ from PIL import Image, UnidentifiedImageError
 from config.core.api.jsonio import PayloadTooLarge
 from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits
+from pipeline.media.uploads import text_encodings
 from pipeline.plugins import Refused, TryLater
 from pipeline.render.probe import probe
 from pipeline.render.video import film_process
@@ -177,7 +178,11 @@ def sniff_picture(data: bytes, mime_type: str) -> Sniffed:
 
 def sniff_text(data: bytes) -> Sniffed:
     """HTML, CSV, Markdown or plain text in UTF-8. Raises `UnsupportedFileType`."""
-    text = read_text(data)
+    return sniff_words(read_text(data))
+
+
+def sniff_words(text: str) -> Sniffed:
+    """As `sniff_text`, of what was decoded."""
     if _MARKUP.match(text):
         raise UnsupportedFileType("XML or SVG")
     if _HTML.match(text):
@@ -185,6 +190,17 @@ def sniff_text(data: bytes) -> Sniffed:
     if _is_table(text):
         return Sniffed("text", "text/csv")
     return Sniffed("text", "text/markdown" if _MARKDOWN.search(text) else "text/plain")
+
+
+def read_words(data: bytes) -> str:
+    """The words of a text file that a person chose, in any encoding that `text_encodings` knows. Raises as `read_text`."""
+    text = text_encodings.decode(data)
+    if text is None:
+        raise UnsupportedFileType("no text, or in an encoding that isn't known; save it as UTF-8")
+    if "\x00" in text:
+        raise UnsupportedFileType("of a kind that isn't known")
+    sniff_words(text)
+    return text
 
 
 def read_text(data: bytes) -> str:

@@ -264,7 +264,7 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Failur
         label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waiting for credits"),
         why=_said(reason, _("No reason recorded.")),
         link=place.address("made", raw=row.pk),
-        about=row.source.name,
+        about=labels.origin_of(row.source.name, row.external_id, is_push=row.source.is_push),
         advice=_what_helps(reason),
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _token("raw", row.pk, row.version),

@@ -73,6 +73,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     sent = publications.sendings_of(place, row)
     return {
         **item_head(place, row),
+        "origin": display.origin_of(row),
         "look": preview.preview_of(row, there, claims.numbered(row)),
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),

@@ -116,6 +116,14 @@ class MadeBy:
     prompt: str
 
 
+def origin_of(item: GeneratedItem) -> str:
+    """Where its raw item came from; empty for what has no source."""
+    if item.source is None:
+        return ""
+    external_id = item.raw_item.external_id if item.raw_item is not None else ""
+    return labels.origin_of(item.source.name, external_id, is_push=item.source.is_push)
+
+
 def made_by(item: GeneratedItem) -> MadeBy | None:
     """None where nothing was written yet."""
     made: Mapping[str, Any] = item.generator

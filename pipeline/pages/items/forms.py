@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
-from pipeline.models import Bucket, GeneratedItemStatus, Source
+from pipeline.models import Bucket, GeneratedItemStatus
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import choices
 from pipeline.publish import PublishWish
@@ -74,10 +74,7 @@ class ItemFilter(forms.Form):
         fields: Any = self.fields
         engines = [one.name for one in plugins.every("engines", Engine)]
         fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
-        rows = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
-        sources = [
-            (encode("src", key), name) for key, name in rows.values_list("id", "name")[:SOURCES_OFFERED]
-        ]
+        sources = choices.sources(workspace, SOURCES_OFFERED)
         # One that was asked for by its id is taken, though the list doesn't reach to it or it was deleted since.
         asked = self.data.get("source", "")
         if decode("src", asked) is not None and asked not in dict(sources):

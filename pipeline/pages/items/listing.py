@@ -40,6 +40,8 @@ _FIELDS: Final = (
     "publish_at",
     "published_at",
     "source__name",
+    "source__is_push",
+    "raw_item__external_id",
     "is_sample",
     "raw_item__title",
     "topic__title",
@@ -131,6 +133,6 @@ def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,
-        "from": row["topic__title"] or row["source__name"] or "",
+        "from": row["topic__title"] or labels.origin_of_row(row),
         "persona": row["persona__name"] or "",
     }

@@ -23,8 +23,9 @@ from pipeline import limits
 from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
+from pipeline.models.raw_item import PASTED, UPLOADED
 from pipeline.pages import choices
-from pipeline.pages.new import outcome
+from pipeline.pages.new import outcome, several
 from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
 
 if TYPE_CHECKING:
@@ -56,10 +57,15 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
         return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
+    if request.method == "POST" and "links" in request.POST:
+        return several.make(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
     form = form_recovery.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
+        links = several.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
         with report_errors(request, form):
+            if len(links) > 1:
+                return several.read(request, place, links)
             taken = _take(place, form)
             return _show(request, place, _fresh_form(place, taken), taken.notes)
     return render(request, "pages/new/page.html", {"form": form})
@@ -69,7 +75,8 @@ def _take(place: Place, form: PasteForm) -> _Taken:
     """The words that were pasted, or behind the link, or in the file."""
     taken = _Taken()
     what = form.cleaned_data["what"].strip()
-    url = address_in(what)
+    links = several.links_in(what)
+    url = address_in(what) or (links[0] if len(links) == 1 else "")
     if url:
         taken.initial["url"] = url
         if not form.cleaned_data["file"]:
@@ -97,6 +104,7 @@ def _read_link(url: str, taken: _Taken) -> None:
 
 def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
     given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+    taken.initial["is_file"] = True
     words = uploads.words_in(given)
     if words is None:
         kept = uploads.store_upload(place.workspace, given, test=False, actor=place.user.email)
@@ -140,9 +148,10 @@ def _is_agreed(price: int, shown: int | None) -> bool:
 def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
     media = [{"upload": values["upload"]}] if values.get("upload") else []
     once = request.POST.get("once", "")[:64]
+    is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
         # Of one showing of the form: a double click makes one thing, the same words on another day another one.
-        external_id=f"page:{once}" if once else "",
+        external_id=f"{UPLOADED if is_file else PASTED}{once}" if once else "",
         url=values.get("url", ""),
         title=values.get("title", ""),
         body=values.get("body", ""),

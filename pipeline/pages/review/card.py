@@ -33,6 +33,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     shown = previews.previews_of(row, look, now=now) if is_shown and row.body else ()
     return {
         **item_head(place, row),
+        "origin": display.origin_of(row),
         "story": story,
         "this": this,
         "siblings": siblings,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
 from pipeline import labels
-from pipeline.models import Bucket, GeneratedItemStatus, Outlet, Source
+from pipeline.models import Bucket, GeneratedItemStatus, Outlet
 from pipeline.models.generated_item import IS_APPROVED, TO_REVIEW, ChecksOutcome
 from pipeline.pages import choices
 from pipeline.pages.items.forms import SOURCES_OFFERED
@@ -79,10 +79,7 @@ class QueueFilter(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        sources = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
-        found = [
-            (encode("src", key), name) for key, name in sources.values_list("id", "name")[:SOURCES_OFFERED]
-        ]
+        found = choices.sources(workspace, SOURCES_OFFERED)
         asked = self.data.get("source", "")
         if decode("src", asked) is not None and asked not in dict(found):
             found.append((asked, _("Another source")))

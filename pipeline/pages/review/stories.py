@@ -45,6 +45,8 @@ FIELDS: Final = (
     "raw_item__title",
     "topic__title",
     "source__name",
+    "source__is_push",
+    "raw_item__external_id",
     "created_at",
     "revision",
     "checks_revision",
@@ -224,7 +226,7 @@ def _build_story(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Revie
         lead=lead["id"],
         key=_key(lead),
         title=lead["raw_item__title"] or lead["title"] or lead["excerpt"] or lead["topic__title"] or "",
-        about=lead["topic__title"] or lead["source__name"] or "",
+        about=lead["topic__title"] or labels.origin_of_row(lead),
         items=tuple(stacked(one) for one in ordered),
         at=lead["created_at"],
     )

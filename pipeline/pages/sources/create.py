@@ -15,7 +15,7 @@ from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import labels
-from pipeline.ingest import collect
+from pipeline.ingest import collect, own_feeds
 from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
@@ -30,6 +30,7 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AddressForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
+            own_feeds.refuse(place.workspace.pk, {"address": form.cleaned_data["address"]})
             found = read_address(form.cleaned_data["address"], now=utc_now())
             return _choose(request, place, found, _fresh(place, found))
     return render(request, "pages/sources/add.html", {"form": form})

@@ -37,9 +37,9 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
         {
             "source": one,
             "kind": kind_of(one.type).label,
-            "health": health_of(one),
+            "health": health_of(one, place.workspace),
             "where": place_of(one),
-            "next": _next_of(one),
+            "next": _next_of(one) if place.workspace.is_at_work else None,
         }
         for one in there.order_by("name", "id")
     ]
@@ -89,7 +89,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     kind = kind_of(row.type)
-    is_at_work = row.status in POLLED_SOURCES
+    is_at_work = row.status in POLLED_SOURCES and place.workspace.is_at_work
     is_lane = row.type == "brand"
     token = row.inbound_token
     return {
@@ -98,10 +98,11 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
         "kind": kind.label,
         "fetches": kind.fetches,
         "where": place_of(row),
-        "health": health_of(row),
+        "health": health_of(row, place.workspace),
         "is_lane": is_lane,
         "is_polled": is_at_work and kind.fetches,
         "is_run": is_at_work and (kind.fetches or is_lane),
+        "is_polled_soon": is_at_work and kind.fetches and row.last_polled_at is None and not row.last_error,
         "inbound": f"{settings.PUBLIC_URL}/hooks/{token}" if token and place.may_edit else "",
     }
 

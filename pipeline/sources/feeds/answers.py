@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NoReturn
 from urllib.parse import urljoin
 
-from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
+from config.core.http_client import AddressRefused, NameNotFound, OutboundError, ResponseTooLarge
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Hub
@@ -158,5 +158,5 @@ def from_outbound(error: OutboundError) -> PluginError:
         megabytes = FEED_BYTES // (1024 * 1024)
         message = f"The feed is larger than {megabytes} MiB. Give the address of a smaller feed."
         return Refused(message, code="feed_too_large", field="config.url")
-    message = f"The feed could not be fetched: {error}"
+    message = str(error) if isinstance(error, NameNotFound) else f"The feed could not be fetched: {error}"
     return TryLater(message, code=error.code)

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
-from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
+from config.core.http_client import AddressRefused, NameNotFound, OutboundError, ResponseTooLarge
 from pipeline.limits import PAGE_BYTES
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Visitor:
     def _check_robots(self, url: str) -> None:
         try:
             is_allowed = self._robots.allows(url)
-        except AddressRefused as error:
+        except (AddressRefused, NameNotFound) as error:
             raise _from_outbound(error, PAGE_BYTES) from error
         if not is_allowed:
             raise _disallowed(self._robots, url)
@@ -332,4 +332,5 @@ def _from_outbound(error: OutboundError, max_bytes: int) -> VisitFailed:
     if isinstance(error, ResponseTooLarge):
         message = f"The page is larger than {max_bytes // (1024 * 1024)} MiB."
         return VisitFailed(message, code="page_too_large", kind="left_out")
-    return VisitFailed(f"The page could not be fetched: {error}", code=error.code, kind="later")
+    message = str(error) if isinstance(error, NameNotFound) else f"The page could not be fetched: {error}"
+    return VisitFailed(message, code=error.code, kind="later")

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
-from config.core.http_client import AddressRefused, OutboundError
+from config.core.http_client import AddressRefused, NameNotFound, OutboundError
 from pipeline.sources.base import Note
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ class Robots:
                 max_redirects=MAX_REDIRECTS,
                 truncate=True,
             )
-        except AddressRefused:
+        except (AddressRefused, NameNotFound):
+            # No site is there, so that it says nothing to readers either.
             raise
         except OutboundError:
             return None

@@ -24,6 +24,7 @@ from pipeline.text.prose.verbatim_edits import (
     leans_back,
     word_set,
 )
+from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.approved_line_drafts import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
 from pipeline.writers.extractive.topic_posts import sentences_of, topic_drafts
@@ -43,6 +44,7 @@ _POOL = 160
 APPROVED_LINES = "approved-lines-1"
 """The label of what is an approved line of the persona, word for word."""
 _LEAST_WORDS = 4
+_LEAST_OF_WHOLE = 3
 _LEAST_CHARACTERS_CJK = 8
 _LONGEST = 1_000
 """Longer than this is no sentence but a table, a key or an address."""
@@ -69,6 +71,8 @@ _CUT_SHORT = re.compile(
 )
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
 _LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
+_BROKEN_OFF = re.compile(r"(?:\u2026|\.\.\.)[\])]?$")
+_SPEAKER = re.compile(r"^[^\W\d_][^\n:.!?]{0,40}:\s", re.MULTILINE)
 _MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _STOP_WORDS = word_set(
@@ -253,6 +257,30 @@ def _headings(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
+def _whole(text: str, title: str) -> Fact | None:
+    """A text that is short enough for a post, without its title; None where a part of it is nothing to publish."""
+    start = _after_title(text, title)
+    quote = text[start:].strip()
+    if not quote or weighted_length(quote) > LIMIT or not is_clean(collapse(quote)):
+        return None
+    parts = [quote[first:last] for first, last in statements_in(quote)]
+    words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
+    is_short = len(words) < _LEAST_OF_WHOLE and len(_CJK.findall(quote)) < _LEAST_CHARACTERS_CJK
+    if is_short or set_apart(quote) or any(map(_is_no_statement, parts)) or _bare(quote) == _bare(title):
+        return None
+    # A byline or a heading beside sentences; a text that its source breaks off; an interview.
+    ends = [_LEFT_OPEN.search(one) is None for one in map(str.rstrip, quote.split("\n\n"))]
+    if (any(ends) and not all(ends)) or _BROKEN_OFF.search(quote) or len(_SPEAKER.findall(quote)) > 1:
+        return None
+    begun = start + len(text[start:]) - len(text[start:].lstrip())
+    return Fact("whole", collapse(quote), quote, begun, begun + len(quote), kind="whole")
+
+
+def _is_no_statement(part: str) -> bool:
+    is_label = _COLUMNS in part or _LABEL_ALONE.match(part) or _ANNOUNCES.search(part)
+    return bool(is_label) or is_boilerplate(part) or sounds_like_boilerplate(part)
+
+
 def _found_in(source: SourceText) -> Brief:
     facts = find_facts(source.text, title=source.title)
     return Brief(
@@ -263,6 +291,7 @@ def _found_in(source: SourceText) -> Brief:
         summary=facts[0].text if facts else "",
         headings=_headings(source),
         characters=len(source.text),
+        whole=_whole(source.text, source.title),
     )
 
 

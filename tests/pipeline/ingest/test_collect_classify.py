@@ -196,6 +196,58 @@ def test_page_that_two_sources_bring_is_one_raw_item_and_never_goes_back_and_for
     assert SourceEntry.everywhere.get(source=other).raw_item_id == item.pk
 
 
+def places_in(page, *numbers):
+    return [
+        entry(number, external_id=f"{page}-{number}", url=f"https://news.example/{page}#{number}")
+        for number in numbers
+    ]
+
+
+def test_duplicate_of_another_source_stays_one_when_others_share_its_page(rich, told):
+    told.entries[FEED] = places_in("log", 1)
+    poll(register(rich))
+    told.entries[OTHER] = [replace(one, external_id="b-1") for one in places_in("log", 1)]
+    other = poll(register(rich, OTHER))
+    assert log_of(other) == {"b-1": ("unchanged", "url", "other_source")}
+    told.entries[OTHER] = [*places_in("log", 2), *told.entries[OTHER]]
+    for _ in range(2):
+        other = poll(other)
+        assert log_of(other) == {
+            "b-1": ("unchanged", "url", "other_source"),
+            "log-2": ("new", "external_id", "new"),
+        }
+    assert RawItem.everywhere.count() == 2
+
+
+def test_duplicate_of_its_own_source_stays_one_when_others_share_its_page(rich, told):
+    told.entries[FEED] = places_in("log", 1)
+    source = poll(register(rich))
+    # The same words at another place of the page.
+    again = replace(told.entries[FEED][0], external_id="log-1b", url="https://news.example/log#1b")
+    told.entries[FEED] = [again]
+    source = poll(source)
+    assert (RawItem.everywhere.count(), log_of(source)["log-1b"]) == (1, ("unchanged", "url", "same"))
+    told.entries[FEED] = [*places_in("log", 3), again, *places_in("log", 1)]
+    for _ in range(2):
+        source = poll(source)
+        assert (RawItem.everywhere.count(), log_of(source)["log-1b"]) == (2, ("unchanged", "url", "same"))
+    assert RawItem.everywhere.get(external_id="log-1").content_version == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "count"), [("#/{}", 3), ("app#!{}", 3), ("app#{}", 1), ("app#part/{}", 1)]
+)
+def test_routes_of_a_single_page_site_are_addresses_of_their_own(rich, told, address, count):
+    told.entries[FEED] = [
+        entry(number, external_id=None, url="https://news.example/" + address.format(number))
+        for number in range(3)
+    ]
+    source = poll(poll(register(rich)))
+    told.entries[OTHER] = [replace(one, external_id=f"b-{at}") for at, one in enumerate(told.entries[FEED])]
+    poll(register(rich, OTHER))
+    assert RawItem.everywhere.filter(source=source).count() == count
+
+
 def test_page_of_another_workspace_is_nobody_elses(rich, charlies, told):
     charlies.is_unlimited = True
     told.entries[FEED] = [entry(1)]
