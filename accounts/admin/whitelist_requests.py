@@ -99,10 +99,10 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:
-                whitelist_requests.approve(row, actor)
+                whitelist_requests.approve_request(row, actor)
                 text = _("Access for %(workspace)s approved. Its owners get a mail.")
             else:
-                whitelist_requests.refuse(row, request.POST.get("reason", ""), actor)
+                whitelist_requests.refuse_request(row, request.POST.get("reason", ""), actor)
                 text = _("Access for %(workspace)s refused. Its owners get your reason by mail.")
         except AppError as error:
             self.message_user(request, f"{name}: {error}", messages.ERROR)
@@ -112,7 +112,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
 
     @admin.action(description=_("Approve"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> None:
-        self._decide(request, queryset, whitelist_requests.approve)
+        self._decide(request, queryset, whitelist_requests.approve_request)
 
     @admin.action(description=_("Refuse with a reason"), permissions=["decide"])
     def refuse(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> TemplateResponse | None:
@@ -126,7 +126,9 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]
-        self._decide(request, queryset, lambda one, actor: whitelist_requests.refuse(one, reason, actor))
+        self._decide(
+            request, queryset, lambda one, actor: whitelist_requests.refuse_request(one, reason, actor)
+        )
         return None
 
     def _decide(

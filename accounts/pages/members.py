@@ -94,12 +94,12 @@ def _tell(request: HttpRequest, place: Place, invitation: Invitation, said: str)
     if mail_sending.is_delivered():
         messages.success(request, said % {"email": invitation.email})
     else:
-        shown_once.keep(request, _link_name(place), f"{invitation.email} {invitation.link}")
+        shown_once.keep_secret(request, _link_name(place), f"{invitation.email} {invitation.link}")
 
 
 def _take_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
     """The address that was just invited, and its link; None where it was shown, or mailed."""
-    kept = shown_once.take(request, _link_name(place)) if place.may_manage else None
+    kept = shown_once.take_secret(request, _link_name(place)) if place.may_manage else None
     if kept is None:
         return None
     email, _space, address = kept.rpartition(" ")

@@ -110,7 +110,7 @@ def without_access(workspace: Workspace, platforms: Iterable[str]) -> Mapping[st
     """
     found = {}
     for platform in platforms:
-        blocker = next(of_workspace(workspace, platform, may_be_on_hold=False), None)
+        blocker = next(workspace_blockers(workspace, platform, may_be_on_hold=False), None)
         if blocker is not None:
             found[platform] = blocker
     return found

@@ -142,7 +142,10 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
                 "workspace__model_key"
             )
             if (one.next_attempt_at is None or one.next_attempt_at <= now)
-            and (one.status != PublicationStatus.SCHEDULED or next(publish.held_back(one, now), None) is None)
+            and (
+                one.status != PublicationStatus.SCHEDULED
+                or next(publish.find_blockers(one, now), None) is None
+            )
         ]
     is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
     if not is_moving:

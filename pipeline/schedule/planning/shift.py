@@ -66,7 +66,7 @@ def move(
         if code:
             raise Conflict.because(code=code, message=_WHY[code])
         slot = timeline.slots.get(at)
-        former = publish.snapshot(row.item)[encode("pub", row.pk)]
+        former = publish.take_snapshot(row.item)[encode("pub", row.pk)]
         moved = publish.retime(
             row,
             due_at=slot.moment if slot else at,
@@ -89,7 +89,7 @@ def move_back(
         row = _locked(publication, expected_version)
         if datetime.fromisoformat(former["due_at"]) < now:
             raise Conflict.because(code="past", message="Its former time has passed.")
-        publish.put_back(row.item, {encode("pub", row.pk): former}, now=now)
+        publish.restore_snapshot(row.item, {encode("pub", row.pk): former}, now=now)
         back: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
         return back
 
