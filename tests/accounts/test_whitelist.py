@@ -117,7 +117,7 @@ def test_each_mail_says_first_what_happened_and_what_holds_now(
     request_, outside, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
-        whitelist_requests.refuse(request_, "Spam, sadly.", "op")
+        whitelist_requests.refuse_request(request_, "Spam, sadly.", "op")
         whitelist_requests.grant(outside, "op")
         whitelist_requests.revoke(outside, "op")
     refused, approved, revoked = [message.body for message in mail.outbox]
@@ -133,10 +133,10 @@ def test_a_request_after_a_revocation_is_refused_without_a_sandbox(
     whitelist_requests.grant(outside, "op")
     whitelist_requests.revoke(outside, "op")
     with django_capture_on_commit_callbacks(execute=True):
-        request = whitelist_requests.ask(outside, "", "alice@example.test")
+        request = whitelist_requests.request_whitelisting(outside, "", "alice@example.test")
     assert "Its access was revoked" in mail.outbox[-1].body
     with django_capture_on_commit_callbacks(execute=True):
-        whitelist_requests.refuse(request, "No.", "op")
+        whitelist_requests.refuse_request(request, "No.", "op")
     assert "workspace feed" not in mail.outbox[-1].body
 
 

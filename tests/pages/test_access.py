@@ -64,7 +64,7 @@ def test_a_second_click_on_home_leaves_the_intended_use(owner, sandbox):
 
 def test_the_intended_use_of_a_decided_request_stays(owner, sandbox):
     owner.post(at(sandbox, "access"), {"message": "Ferry news"})
-    whitelist_requests.refuse(request_of(sandbox), "Not yet.", "operator")
+    whitelist_requests.refuse_request(request_of(sandbox), "Not yet.", "operator")
     page = owner.post(at(sandbox, "access"), {"change": "1", "message": "Trams"})
     assert page.context["form"].non_field_errors() == ["The request was decided meanwhile."]
     assert (request_of(sandbox).message, len(mail.outbox)) == ("Ferry news", 0)
@@ -87,7 +87,7 @@ def test_before_the_request_pages_name_what_opens_on_approval(owner, sandbox):
 
 
 def test_after_the_request_one_line_says_when_it_was_sent(owner, editor, sandbox):
-    whitelist_requests.ask(sandbox, "", "alice@example.test")
+    whitelist_requests.request_whitelisting(sandbox, "", "alice@example.test")
     day = request_of(sandbox).created_at.strftime("%-d %b")
     for client in (owner, editor):
         assert banners(client, sandbox, "calendar") == [f"Access requested on {day}; an operator decides."]
@@ -108,19 +108,19 @@ def test_revoked_access_is_said_on_every_page(owner, newsroom):
         assert banners(owner, newsroom, name) == [
             f"Access revoked on {day}. Sources, publishing and the API are paused."
         ]
-    whitelist_requests.ask(newsroom, "", "alice@example.test")
+    whitelist_requests.request_whitelisting(newsroom, "", "alice@example.test")
     (line,) = banners(owner, newsroom, "home")
     assert line.startswith("Access revoked. Access requested on ")
 
 
 def test_a_refusal_is_said_with_its_reason_until_the_next_request(owner, editor, sandbox):
-    request = whitelist_requests.ask(sandbox, "", "alice@example.test")
-    whitelist_requests.refuse(request, "Say which site it is for.", "operator")
+    request = whitelist_requests.request_whitelisting(sandbox, "", "alice@example.test")
+    whitelist_requests.refuse_request(request, "Say which site it is for.", "operator")
     for client, name in ((owner, "home"), (editor, "calendar")):
         (line,) = banners(client, sandbox, name)
         assert line.startswith("Access refused on ")
         assert line.endswith(". Say which site it is for.")
-    whitelist_requests.ask(sandbox, "My own", "alice@example.test")
+    whitelist_requests.request_whitelisting(sandbox, "My own", "alice@example.test")
     assert banners(owner, sandbox, "home") == []
 
 

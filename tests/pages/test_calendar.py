@@ -389,15 +389,15 @@ def undo_in(answer):
 
 def test_a_move_is_taken_back_to_the_letter(editor, newsroom, feed):
     row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=1, minutes=7))
-    before = publish.snapshot(row.item)
+    before = publish.take_snapshot(row.item)
     fields = {"at": "2027-03-29T07:00:00+00:00", "version": str(row.version)}
     moved = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
     address, note = undo_in(moved)
-    assert publish.snapshot(row.item) != before
+    assert publish.take_snapshot(row.item) != before
     back = editor.post(address, {"undo": note})
     assert said(back)[-1] == "Moved back to 13:07, 25 March."
     assert back["Location"] == f"{at(newsroom, 'calendar')}?view=week&on=2027-03-25"
-    assert publish.snapshot(row.item) == before
+    assert publish.take_snapshot(row.item) == before
     again = editor.post(address, {"undo": note})
     assert said(again)[-1] == "Changed since it was moved, so it stays where it is."
 
