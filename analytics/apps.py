@@ -8,6 +8,6 @@ class AnalyticsConfig(AppConfig):
 
     def ready(self) -> None:
         from analytics import rollup  # noqa: PLC0415  models are there from now on
-        from pipeline.outlets import click_counts  # noqa: PLC0415
+        from pipeline.outlets import hit_counts  # noqa: PLC0415
 
-        click_counts.on_write(rollup.mark_hits)
+        hit_counts.on_write(rollup.mark_hits)

@@ -19,7 +19,7 @@ from django.db.models import Q, Subquery, TextField, Value
 from django.db.models.functions import Cast
 
 from accounts.models import Workspace
-from analytics import fact_sums, first_party_zeros, rollup
+from analytics import fact_sums, first_party_counts, rollup
 from analytics.aggregate import Figures, Fold
 from analytics.models import (
     DAY,
@@ -132,9 +132,9 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     for group in counted:
         for fold in folds_of(group):
             fold.add_hits(
-                first_party_zeros.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
+                first_party_counts.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
             )
-    first_party_zeros.add_zeros(question, buckets, total, cuts)
+    first_party_counts.add_zeros(question, buckets, total, cuts)
     totals = total.figures()
     return [
         AnalyticsAnswer(

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from benchmarks import deployments, seed
+from benchmarks import layouts, seed
 from benchmarks.floor import letters
 from benchmarks.table import Row, percentile
 
@@ -71,7 +71,7 @@ def scale(session: Session, count: int) -> Iterator[Row]:
         with session.service(workers=workers, SIMULATED_LATENCY_MS=latency) as service:
             late, wrong = run(session, service, count, 0.0, is_killing=False)
             rate = count / max(late, default=math.inf)
-        floor = workers * deployments.PUBLISH_SLOTS / SLOW_SECONDS
+        floor = workers * layouts.PUBLISH_SLOTS / SLOW_SECONDS
         what = f"{count:,} posts due at one instant, {latency} ms each, {workers} workers"
         yield Row(what, "/s", [rate], [floor], unsound="; ".join(wrong))
 
@@ -106,7 +106,7 @@ def due(
         yield Row(f"{what} lateness p50", "s", halves, [LATENCY_SECONDS] * rounds, unsound=unsound)
         yield Row(f"{what} lateness p99", "s", lates, [LATENCY_SECONDS] * rounds, most=p99)
     else:
-        slots = WORKERS * deployments.PUBLISH_SLOTS
+        slots = WORKERS * layouts.PUBLISH_SLOTS
         floor = [math.ceil(count / slots) * LATENCY_SECONDS] * rounds
         yield Row(f"{what} p99", "s", lates, floor, most=p99, unsound=unsound, note=f"{slots} slots")
         yield Row(f"{what} last", "s", lasts, floor, most=last)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import requests
 
-from benchmarks import deployments
+from benchmarks import layouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ class Service:
     def __init__(self, layout: str, *, log: Path, environment: Mapping[str, str], workers: int = 1) -> None:
         self.layout, self.port, self.log = layout, free_port(), log
         self.url = f"http://127.0.0.1:{self.port}"
-        self.commands = deployments.processes(layout, workers=workers)
+        self.commands = layouts.processes(layout, workers=workers)
         self.environment = {**os.environ, "PORT": str(self.port), "PUBLIC_URL": self.url}
         self.environment |= {"WEB_PROCESSES": "1", **environment}
         self.parts: dict[str, subprocess.Popen[bytes]] = {}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from uuid_utils.compat import uuid7
 
-from benchmarks import deployments, seed
+from benchmarks import layouts, seed
 from benchmarks.floor import letters
 from benchmarks.service import ROOT, Service, Session, cpu_seconds, plain_session, wait_until
 from benchmarks.table import Row, percentile
@@ -118,7 +118,7 @@ class floor:  # noqa: N801  used as a context manager
     def __enter__(self) -> list[int]:
         given = json.dumps([body.decode() for body in self._bodies])
         command = [sys.executable, "-m", "benchmarks.client", f"{self._receiver.url}/bulk/floor"]
-        command += [self._receiver.secret, str(deployments.WEBHOOK_SLOTS)]
+        command += [self._receiver.secret, str(layouts.WEBHOOK_SLOTS)]
         self._running = [
             subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, text=True) for _ in range(WORKERS)
         ]

@@ -9,7 +9,7 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         from config.core import dispatcher  # noqa: PLC0415  models come after apps
         from config.core import settings_checks as of_ground  # noqa: F401, PLC0415  registers itself
-        from config.operations import platform_checks  # noqa: F401, PLC0415  registers its checks
+        from config.operations import plugin_checks  # noqa: F401, PLC0415  registers its checks
 
         dispatcher.wake_with(_wake_first)
 

@@ -35,9 +35,9 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import connection_limits, in_process_broker, redis_transport  # noqa: F401  its aliases
-from config.connection_limits import connections_of, forks, slots_of
+from config import database_connections, in_process_broker, redis_transport  # noqa: F401  its aliases
 from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
+from config.database_connections import connections_of, forks, slots_of
 from config.operations import health, metric_counters, unfinished_restore
 from config.task_watch import RunningTask, TaskWatch
 
@@ -302,7 +302,9 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. The embedded worker shares the pool of its web process.
         if isinstance(worker, CommandLineWorker):
-            connection_limits.resize_pool(connection_limits.OF_FORKED if forks(worker) else self._connections)
+            database_connections.resize_pool(
+                database_connections.OF_FORKED if forks(worker) else self._connections
+            )
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()

@@ -11,7 +11,7 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery, connection_limits, in_process_broker
+from config import celery, database_connections, in_process_broker
 from config.core import task_runner, work_leases
 from config.operations import metric_counters
 
@@ -40,8 +40,8 @@ class EmbeddedInstance:
 
     def start(self) -> None:
         # Of the web process that this runs in, before it opens one.
-        connection_limits.resize_pool(
-            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + connection_limits.BESIDE_TASKS
+        database_connections.resize_pool(
+            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.BESIDE_TASKS
         )
         state.should_stop = None
         work_leases.start_worker()
@@ -80,7 +80,7 @@ class EmbeddedInstance:
 
     def _run_worker(self) -> None:
         worker = celery.app.WorkController(
-            hostname=connection_limits.EMBEDDED,
+            hostname=database_connections.EMBEDDED,
             pool="threads",
             concurrency=settings.WORKER_SLOTS,
             without_gossip=True,

@@ -107,7 +107,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # The API needs no session, no CSRF token and no messages: these pass its requests by.
     "config.core.middleware.Csp",
-    "accounts.pages.bounded_sessions.Session",
+    "accounts.pages.anonymous_sessions.Session",
     "config.core.middleware.Common",
     "config.core.middleware.BodyLimit",
     "config.core.middleware.Csrf",
@@ -207,7 +207,7 @@ _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
     # The pool covers every thread of a process that may hold a connection; starving threads would raise PoolTimeout.
-    # This is web's size. Workers set theirs at their start: config/connection_limits.py.
+    # This is web's size. Workers set theirs at their start: config/database_connections.py.
     _database["CONN_MAX_AGE"] = 0
     # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
     # would cost a request, whenever it happens to be taken.
@@ -475,23 +475,23 @@ WORKSPACE_FURNISHERS = [
 WORKSPACE_EXPORTERS = [
     "accounts.export.collect_parts",
     "pipeline.workspace.export.collect_parts",
-    "webhooks.export_and_purge.collect_parts",
-    "analytics.export_and_purge.collect_parts",
+    "webhooks.export_and_erase.collect_parts",
+    "analytics.export_and_erase.collect_parts",
 ]
 # What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
 WORKSPACE_ERASERS = [
-    "analytics.export_and_purge.erase",
-    "webhooks.export_and_purge.erase",
+    "analytics.export_and_erase.erase",
+    "webhooks.export_and_erase.erase",
     "pipeline.workspace.purge.erase",
     "accounts.workspace_deletion.erase",
 ]
 # What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
 SAMPLE_REMOVERS = [
-    "analytics.export_and_purge.remove_samples",
-    "webhooks.export_and_purge.remove_samples",
+    "analytics.export_and_erase.remove_samples",
+    "webhooks.export_and_erase.remove_samples",
     "pipeline.workspace.remove_samples.remove",
     "accounts.samples.remove_members",
-    "analytics.export_and_purge.add_up_again",
+    "analytics.export_and_erase.add_up_again",
 ]
 # Modules that register their jobs, the kinds of due rows, when they are imported.
 JOB_MODULES = [

@@ -10,7 +10,7 @@ from django.views.generic import RedirectView
 from accounts.api.not_found import ANY_METHOD, NoSuchAddress
 from accounts.pages.landing import operators_log_in
 from config.admin_site.failures import failing_page
-from config.admin_site.mails import mail_as_html, mails_page
+from config.admin_site.mail_previews import mail_as_html, mails_page
 from config.admin_site.running_tasks import work_page
 from config.admin_site.views import dead_rows, withhold_log_ins, workspace_overview
 from config.api_docs import guides

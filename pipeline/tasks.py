@@ -31,7 +31,7 @@ from pipeline.models import (
 )
 from pipeline.personas import drafts
 from pipeline.schedule import recurring, series
-from pipeline.workspace import digest
+from pipeline.workspace import digest_count
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
@@ -189,7 +189,7 @@ jobs.register(
     jobs.RowJob(
         name="mail.send_digest",
         model=NoticeDigest,
-        work=digest.send_digest,
+        work=digest_count.send_digest,
         give_up=notices.give_up_digest,
         lease=_LEASE,
         per_workspace=1,

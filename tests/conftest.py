@@ -26,7 +26,7 @@ from accounts.models import Membership
 from config.core import dispatcher
 from config.core.http_client import shared
 from pipeline.models import WorkspaceDefaults
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from pipeline.render.typography import fonts
 from pipeline.workspace import provision
 from tests import migrated, statements
@@ -218,9 +218,9 @@ def quick_workspaces(monkeypatch):
 @pytest.fixture(autouse=True)
 def hits_wait_for_the_test(monkeypatch):
     """What is counted in this process is written where a test says so; a timer would meet another test's tables."""
-    monkeypatch.setattr(click_counts, "_start_timer", lambda: None)
+    monkeypatch.setattr(hit_counts, "_start_timer", lambda: None)
     yield
-    click_counts._gathered.clear()
+    hit_counts._gathered.clear()
 
 
 # --- The cast --------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def keep_form(request: HttpRequest) -> bool:
 
     False where it is on the open page alone: it is too long, or comes from a browser in which nobody was logged in, or
     there were too many. It stays for an hour, in the session of somebody who isn't logged in
-    (`accounts/pages/bounded_sessions.py`).
+    (`accounts/pages/anonymous_sessions.py`).
     """
     if request.method != "POST":
         return True

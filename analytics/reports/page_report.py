@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from analytics import first_party_zeros, queries
+from analytics import first_party_counts, queries
 from analytics.aggregate import COUNTED, METRICS, Figures, Fold
 from analytics.periods import Period, labels_of
 from pipeline import labels
@@ -148,8 +148,8 @@ def _own(question: Question) -> Mapping[str, int | None]:
     whole = replace(question, group_by=("outlet",))
     for groups in queries.hit_groups(whole, None, queries.spans_for(whole, None)):
         for group in groups:
-            total.add_hits(first_party_zeros.NAMES[group["kind"]], group["total"], "")
-    first_party_zeros.add_zeros(whole, None, total, [])
+            total.add_hits(first_party_counts.NAMES[group["kind"]], group["total"], "")
+    first_party_counts.add_zeros(whole, None, total, [])
     return total.first_party
 
 

@@ -18,11 +18,11 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import connection_limits
+from config import database_connections
 from config.core.encrypted_fields import CannotDecrypt, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
-from config.operations import backup, health, media_sweep, platform_checks, queue_stats, unfinished_restore
+from config.operations import backup, health, media_sweep, plugin_checks, queue_stats, unfinished_restore
 from pipeline.media import media_root_id
 from pipeline.render.typography import supported_scripts
 
@@ -123,8 +123,8 @@ def _migrations() -> Finding:
 def _connections() -> Finding:
     if connection.vendor != "postgresql":
         return Finding("connections", "ok", "SQLite has no bound for them.")
-    most, workers = connection_limits.most_connections()
-    allowed = connection_limits.connections_of_server()
+    most, workers = database_connections.most_connections()
+    allowed = database_connections.connections_of_server()
     said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
     if most <= allowed:
         return Finding("connections", "ok", said)
@@ -265,7 +265,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = platform_checks.aging_apis()
+    found = plugin_checks.aging_apis()
     if not found:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(

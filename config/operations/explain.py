@@ -20,7 +20,7 @@ from pipeline.generate import retry_rules
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.topics import lane_eligibility
 from pipeline.ingest.collect import kind_of
-from pipeline.ingest.collect.source_health import health_of
+from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import (
     BrandSlot,
     Event,

@@ -15,7 +15,7 @@ from accounts.models import WhitelistRequest
 from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
-from config.operations import media_sweep, platform_checks, queue_stats, running_tasks
+from config.operations import media_sweep, plugin_checks, queue_stats, running_tasks
 from pipeline.media import media_root_id
 from pipeline.models import ModelCall
 from pipeline.switches import kill_switch
@@ -130,7 +130,7 @@ def _unserved() -> Iterator[Need]:
 
 
 def _platforms() -> Iterator[Need]:
-    for one in platform_checks.aging_apis():
+    for one in plugin_checks.aging_apis():
         page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
         yield Need(f"{one.said} {one.advice}", page)
 

@@ -25,7 +25,7 @@ from pipeline.generate.model import batches
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive
 from pipeline.media import made_films, uploads
-from pipeline.outlets import click_counts, oauth_connect
+from pipeline.outlets import hit_counts, oauth_connect
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
 from webhooks import limits as webhooks_limits
@@ -168,7 +168,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "clicks and fetches that the service counts itself",
         pipeline_limits.HIT_COUNTS_KEPT,
-        click_counts.forget,
+        hit_counts.forget,
     ),
     RetentionRule(
         "their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits

@@ -34,7 +34,7 @@ from pipeline.api.pipeline_resource import IF_MATCH, POST_PARAMETERS, PipelineRe
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.schedule import recurring
-from pipeline.text.wall_clock import CLOCK_PATTERN
+from pipeline.text.local_time import CLOCK_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -43,7 +43,7 @@ from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, S
 from pipeline.models import Series as SeriesRow
 from pipeline.schedule import series
 from pipeline.schedule.queues import NAME_CHARACTERS, SLOTS_MOST
-from pipeline.text.wall_clock import CLOCK_PATTERN
+from pipeline.text.local_time import CLOCK_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

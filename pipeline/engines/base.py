@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.supported_scripts import unshown_text
-from pipeline.text import buckets
+from pipeline.text import content_buckets
 from pipeline.text.links import spellings_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import FilmMaterial, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
-Bucket = buckets.BucketName
-BUCKETS = buckets.BUCKETS
+Bucket = content_buckets.BucketName
+BUCKETS = content_buckets.BUCKETS
 ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning")
 
 
@@ -297,7 +297,7 @@ class Engine(ABC):
 
     def unshown(self, source: SourceText) -> str | None:
         """None where it draws no words, or the fonts here can draw some of these; else why not, and the remedy."""
-        if not buckets.TRAITS[self.bucket].is_drawn:
+        if not content_buckets.TRAITS[self.bucket].is_drawn:
             return None
         why = unshown_text(source.text)
         return why.sentence if why is not None else None
@@ -350,7 +350,7 @@ class Engine(ABC):
         Of an engine that draws its words, what the fonts here can't draw is no material.
         """
         del source
-        return drawable_brief(brief) if buckets.TRAITS[self.bucket].is_drawn else brief
+        return drawable_brief(brief) if content_buckets.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
         """Whether two variants would show the same, whatever their words: only one of them is kept."""

@@ -13,7 +13,7 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model.metered_client import LostLease
-from pipeline.media import footage
+from pipeline.media import source_media
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import bare_title, read_body
@@ -136,7 +136,7 @@ def source_text(generation: Generation) -> SourceText:
     if "video" not in engine.made_from or generation.raw_item_id is None:
         return source
     raw: RawItem = RawItem.everywhere.get(pk=generation.raw_item_id)
-    return replace(source, material=footage.material_of(raw))
+    return replace(source, material=source_media.material_of(raw))
 
 
 _BODY: Final[Prepared[RawBody]] = Prepared(

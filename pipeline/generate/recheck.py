@@ -25,7 +25,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
 from pipeline.grounding import place_in
-from pipeline.media import drawn_pictures, footage
+from pipeline.media import drawn_pictures, source_media
 from pipeline.models import BrandPick, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
@@ -163,7 +163,7 @@ def _basis_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tupl
     if item.raw_item_id is not None:
         source = text_of(item.raw_item_id, item.raw_version)
         if item.raw_item is not None and "video" in engine.made_from:
-            source = replace(source, material=footage.material_of(item.raw_item))
+            source = replace(source, material=source_media.material_of(item.raw_item))
         return engine.told(_brief_of(item, source, item.raw_item_id), source), source
     if item.raw_items:
         return combine(_parts_of(item))

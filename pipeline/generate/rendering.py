@@ -25,7 +25,7 @@ from pipeline.generate.model.metered_client import LostLease
 from pipeline.media import drawn_pictures, made_films, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
-from pipeline.render.video import shot_detection, storyboard_json
+from pipeline.render.video import shot_process, storyboard_json
 from pipeline.render.video.film_process import RenderFailed
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Looker:
     """The shots of a span; no transaction is open meanwhile.
 
     `hold` keeps the lease for so long, and answers False where it is lost. Raises `LostLease`, and what
-    `shot_detection.detect_shots` raises.
+    `shot_process.detect_shots` raises.
     """
 
     def __init__(self, generation: Generation, hold: Callable[[timedelta], bool]) -> None:
@@ -271,12 +271,12 @@ class Looker:
         seen = dict(self._generation.answers.get(SHOTS, {}))
         place = f"{span.name} {span.start} {span.end}"
         if place not in seen:
-            if not self._hold(timedelta(seconds=shot_detection.longest(span) + settings.LEASE_SECONDS)):
+            if not self._hold(timedelta(seconds=shot_process.longest(span) + settings.LEASE_SECONDS)):
                 raise LostLease
-            seen[place] = [asdict(shot) for shot in shot_detection.detect_shots(path, span)]
+            seen[place] = [asdict(shot) for shot in shot_process.detect_shots(path, span)]
             store_answer(self._generation, self._generation.stage, **{SHOTS: seen})
             crash_point("generate.looked")
-        return shot_detection.shots_from(seen[place])
+        return shot_process.shots_from(seen[place])
 
 
 # --- Whose film is made next -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pipeline import limits
 from pipeline.engines.base import SourceText
 from pipeline.generate.acceptance import engine_named
 from pipeline.ingest.raw_item_identity import key_of, second_key
-from pipeline.media import footage
+from pipeline.media import source_media
 from pipeline.models import (
     RawBody,
     RawItem,
@@ -91,7 +91,7 @@ def rows_of(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
     """The raw item and its first body, neither of them stored; what the content leaves open is the source's."""
-    spoken = footage.body_with_words(workspace.pk, content.media, content.body, content.body_format)
+    spoken = source_media.body_with_words(workspace.pk, content.media, content.body, content.body_format)
     if spoken is not None:
         content = replace(content, body=spoken, body_format="text", body_hash="")
     body_format = content.body_format or format_of(content.body)
@@ -173,7 +173,7 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
         author=row.author,
         language=row.language,
         published_at=row.published_at,
-        material=footage.material_of(row) if _is_filmed(row) else None,
+        material=source_media.material_of(row) if _is_filmed(row) else None,
     )
 
 

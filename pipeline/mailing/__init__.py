@@ -1,6 +1,6 @@
 """Mail newsletters: the list of an outlet, its mailings, and each mail at most once."""
 
-from pipeline.mailing.create import counts_of, doubt_restored, erase_words, issue, resume, stop
+from pipeline.mailing.lifecycle import counts_of, doubt_restored, erase_words, issue, resume, stop
 from pipeline.mailing.queue import mail_queue_of
 from pipeline.mailing.send_mailings import LEASE, give_up, send_mails
 from pipeline.mailing.subscribers import forget_deliveries, forget_unconfirmed

@@ -14,7 +14,7 @@ from config.core import ids, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.mailing.create import counts_of
+from pipeline.mailing.lifecycle import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, Subscriber
 from pipeline.platforms.email_newsletter.frame import inline_styles

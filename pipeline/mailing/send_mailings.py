@@ -19,7 +19,7 @@ from config.core import ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from pipeline import limits
-from pipeline.mailing.create import OPEN, end_what_is_done, halt, spread_some
+from pipeline.mailing.lifecycle import OPEN, end_what_is_done, halt, spread_some
 from pipeline.mailing.queue import give_back, overtaken
 from pipeline.mailing.send import Halted, Postman
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, MailQueue, OutletStatus

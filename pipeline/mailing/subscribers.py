@@ -14,7 +14,7 @@ from accounts import audit
 from config.core import ids, states
 from config.core.errors import Invalid
 from pipeline import limits
-from pipeline.mailing.create import domain_of, new_delivery
+from pipeline.mailing.lifecycle import domain_of, new_delivery
 from pipeline.mailing.queue import put_in_line
 from pipeline.models import MailDelivery, Outlet, Subscriber, SubscriberStatus
 from pipeline.platforms.email_newsletter import ADDRESS

@@ -15,7 +15,7 @@ from config.core.database.prepared_queries import Prepared
 from config.core.ids import decode
 from pipeline import payloads
 from pipeline.engines.base import Check
-from pipeline.media import files, footage, uploads
+from pipeline.media import files, source_media, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
@@ -82,7 +82,7 @@ def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard, raw: R
     """Raises `Refused` with a sentence for words that don't fit, or that no bundled font has."""
     if engine.bucket == "video":
         is_shown = raw is not None and raw.deleted_at is None and "video" in engine.made_from
-        material = footage.material_of(raw) if raw is not None and is_shown else None
+        material = source_media.material_of(raw) if raw is not None and is_shown else None
         engine.film(draft, persona, AvailableMedia(size=engine.sizes[0], material=material))
         return
     for size in engine.sizes:

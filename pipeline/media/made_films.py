@@ -19,11 +19,11 @@ from django.conf import settings
 
 from pipeline import limits
 from pipeline.engines.base import Check
-from pipeline.media import drawn_pictures, files, footage, text_to_speech
+from pipeline.media import drawn_pictures, files, source_media, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
 from pipeline.render.picture_plan import AvailableMedia, Portrait
-from pipeline.render.video import film_process, shot_detection, storyboard_json
+from pipeline.render.video import film_process, shot_process, storyboard_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def make_film(
     *,
     voiced: VoicedScript = text_to_speech.UNVOICED,
     board: Storyboard | None = None,
-    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_detection.detect_shots,
+    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_process.detect_shots,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
     """Make the film and keep its files; runs outside any transaction.
@@ -170,7 +170,7 @@ def _filmed(
 
 def storyboard_files(item: GeneratedItem, board: Storyboard, voiced: VoicedScript) -> dict[str, Path]:
     """The files that a storyboard names: uploads of the raw item, and the voice."""
-    there = footage.paths_of(item.workspace_id, board.assets)
+    there = source_media.paths_of(item.workspace_id, board.assets)
     if voiced.file is None or not board.audio.voice:
         return there
     return {**there, board.audio.voice: files.path_of(voiced.file["path"])}
@@ -211,8 +211,8 @@ def _material(item: GeneratedItem, engine: Engine, order: _Order) -> FilmMateria
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None:
         raise Refused("The raw item with its video was deleted.", code="source_deleted")
-    material = footage.material_of(raw)
-    return footage.detect_shown_shots(item.workspace_id, material, engine, order.draft, look=order.look)
+    material = source_media.material_of(raw)
+    return source_media.detect_shown_shots(item.workspace_id, material, engine, order.draft, look=order.look)
 
 
 def _kept(item: GeneratedItem, engine: Engine, board: Storyboard, made: Made) -> Iterator[dict[str, Any]]:

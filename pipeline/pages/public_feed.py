@@ -18,7 +18,7 @@ from config.core.middleware import error_response
 from pipeline import payloads
 from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items.preview import OTHER_SIZE, shown_html
 from pipeline.payloads import feed_addresses, feed_page_address
@@ -64,8 +64,8 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         # A person follows a link: only a browser says so, and only of a window. The fragment comes along.
         leads_to = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
         return HttpResponse(status=303, headers=leads_to)
-    if request.method == "GET" and click_counts.is_reader(request.headers):
-        click_counts.count_fetch(outlet, utc_now())
+    if request.method == "GET" and hit_counts.is_reader(request.headers):
+        hit_counts.count_fetch(outlet, utc_now())
     entries = _entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]

@@ -9,7 +9,7 @@ from django.utils.encoding import iri_to_uri
 
 from config.core.clock import utc_now
 from config.core.middleware import error_response
-from pipeline.outlets import click_counts, short_links
+from pipeline.outlets import hit_counts, short_links
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -21,8 +21,8 @@ def short_link(request: HttpRequest, code: str) -> HttpResponse:
     link = short_links.find(code)
     if link is None:
         raise Http404
-    if request.method == "GET" and click_counts.is_person(request.headers):
-        click_counts.count_click(link, utc_now())
+    if request.method == "GET" and hit_counts.is_person(request.headers):
+        hit_counts.count_click(link, utc_now())
     headers = {
         "Location": iri_to_uri(link.target),
         # Whoever follows it again is counted again.

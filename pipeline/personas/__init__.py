@@ -1,7 +1,7 @@
 """The Brand Prompt Lane: personas, their topics, and what is made of both without a source document."""
 
 from pipeline.generate.topics.lane_eligibility import why_unavailable
+from pipeline.personas.lane_runs import give_up, run_slot
 from pipeline.personas.lane_slots import KIND, align_open_slot, bring_forward
-from pipeline.personas.lane_task import give_up, run_slot
 
 __all__ = ["KIND", "align_open_slot", "bring_forward", "give_up", "run_slot", "why_unavailable"]

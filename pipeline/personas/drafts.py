@@ -24,7 +24,7 @@ from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.models import PersonaDraft, PersonaDraftStatus
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.sources.base import Source, host_in
-from pipeline.switches import one_fetch_per_host
+from pipeline.switches import host_lock
 from pipeline.switches.availability import environment_of_source
 from pipeline.text.plain_text import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
@@ -250,7 +250,7 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
         kept: dict[str, Any] = draft.material
         return PersonaMaterial(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
     now, host = utc_now(), host_in(draft.url)
-    free_at = one_fetch_per_host.take_turn(host, draft.pk, now)
+    free_at = host_lock.take_turn(host, draft.pk, now)
     if free_at is not None:
         draft.sleep_until(free_at, attempts=0)
         return None
@@ -261,7 +261,7 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
         _fail(draft, error.code, message % {"reason": error.message})
         return None
     finally:
-        one_fetch_per_host.give_back(host, draft.pk, utc_now())
+        host_lock.give_back(host, draft.pk, utc_now())
     held_until = work_queue.database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     if not draft.sleep_until(held_until, material=asdict(material)):
         raise LostLease

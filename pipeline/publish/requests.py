@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.text.wall_clock import WallClock
+    from pipeline.text.local_time import WallClock
 
 
 def request(

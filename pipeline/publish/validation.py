@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import Asset, PublishQueue
     from pipeline.platforms.payload_types import Payload
-    from pipeline.text.wall_clock import Slot, WallClock
+    from pipeline.text.local_time import Slot, WallClock
 
 ACTION: Final = "checks.overruled"
 

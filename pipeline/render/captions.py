@@ -10,8 +10,8 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.line_breaks import holds_unit, number_goes_on
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video.storyboard import Caption, CaptionStyle, Word
 from pipeline.text.prose.sentences import sentence_ends

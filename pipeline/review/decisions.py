@@ -39,7 +39,7 @@ from pipeline.review.rerender import (
     write_revision,
 )
 from pipeline.states import EDITABLE_ITEMS, PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
-from pipeline.text.typed_content import ItemWords, in_step, refuse_unless_typed
+from pipeline.text.content_schema import ItemWords, in_step, refuse_unless_typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,12 +21,12 @@ from pipeline.media import files
 from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import rerender
 from pipeline.states import EDITABLE_ITEMS
-from pipeline.text.typed_content import ItemWords, in_step
+from pipeline.text.content_schema import ItemWords, in_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

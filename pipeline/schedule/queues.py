@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
-from pipeline.text.wall_clock import UnknownZone, zone_named
+from pipeline.text.local_time import UnknownZone, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

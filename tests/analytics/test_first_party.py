@@ -13,7 +13,7 @@ from analytics import queries, rollup
 from analytics.models import DAY, HitRollup, RollupDay
 from pipeline import limits
 from pipeline.models import HitCount, HitKind, Outlet
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from tests import claims
 from tests.analytics.factories import (
     NOON,
@@ -109,8 +109,8 @@ def come(alice, bucket, at=NOON):
     link = SimpleNamespace(
         workspace_id=alice.workspace_id, publication=make_publication(alice, bucket=bucket)
     )
-    click_counts.count_click(link, at)
-    click_counts.flush()
+    hit_counts.count_click(link, at)
+    hit_counts.flush()
 
 
 def roll_up(now):
@@ -144,13 +144,13 @@ def test_a_day_of_clicks_waits_a_while_and_is_added_up_by_dimensions(alice, ask,
 
 def test_the_mark_is_written_with_the_counts_or_not_at_all(alice, monkeypatch):
     monkeypatch.setattr(
-        click_counts, "_listeners", [*click_counts._listeners, lambda _: (_ for _ in ()).throw(DatabaseError)]
+        hit_counts, "_listeners", [*hit_counts._listeners, lambda _: (_ for _ in ()).throw(DatabaseError)]
     )
     come(alice, "text")
     assert not HitCount.everywhere.exists()
     assert not RollupDay.everywhere.exists()
-    monkeypatch.setattr(click_counts, "_listeners", click_counts._listeners[:-1])
-    assert click_counts.flush() == 1
+    monkeypatch.setattr(hit_counts, "_listeners", hit_counts._listeners[:-1])
+    assert hit_counts.flush() == 1
     assert RollupDay.everywhere.count() == HitCount.everywhere.count() == 1
 
 

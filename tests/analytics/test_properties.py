@@ -17,7 +17,7 @@ from analytics.models import Measurement, Outcome, RollupDay
 from analytics.periods import Period
 from analytics.queries import DIMENSIONS
 from config.core.ids import uuid7
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from pipeline.platforms.base import METRICS as MEASURED
 from tests import claims
 from tests.analytics import factories
@@ -282,10 +282,10 @@ def come(told, publications):
         for _ in range(count):
             if bucket:
                 link = SimpleNamespace(workspace_id=publication.workspace_id, publication=publication)
-                click_counts.count_click(link, at)
+                hit_counts.count_click(link, at)
             else:
-                click_counts.count_fetch(publication.outlet, at)
-    click_counts.flush()
+                hit_counts.count_fetch(publication.outlet, at)
+    hit_counts.flush()
 
 
 def _named(dimensions, name):

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts import notices, workspaces
 from accounts.models import NoticeChoice, NoticeMessage
-from config.admin_site import mails
+from config.admin_site import mail_previews
 from config.core import task_runner
 from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import Outlet, Source, WorkspaceDefaults
@@ -146,7 +146,7 @@ def test_operators_read_every_mail(open_window, newsroom, settings, dark):
     page = open_window(dark=dark)
     log_in(page)
     # The page's examples were made with the address that the service had then.
-    settings.PUBLIC_URL = mails._HOME.partition("/w/")[0]
+    settings.PUBLIC_URL = mail_previews._HOME.partition("/w/")[0]
     with transaction.atomic():
         notices.record("quota", workspace_id=newsroom.pk, key="x", title="x", text="x")
     page.goto("/admin/mails/?mail=whitelisted")

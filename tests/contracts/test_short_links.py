@@ -7,7 +7,7 @@ from django.test import Client
 
 from config.core.ids import encode
 from pipeline.models import HitCount, ShortLink
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from tests.analytics.factories import make_outlet, make_published, make_workspace
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/142.0.0.0 Safari/537.36"}
@@ -27,7 +27,7 @@ def follow(path="/l/0123456789ab", method="get", **headers):
 
 
 def clicks():
-    click_counts.flush()
+    hit_counts.flush()
     return sum(HitCount.everywhere.values_list("count", flat=True))
 
 

@@ -19,7 +19,7 @@ from config.core import limits as core_limits
 from config.core.ids import decode
 from pipeline import limits
 from pipeline.media import uploads
-from pipeline.media.footage import material_of
+from pipeline.media.source_media import material_of
 from pipeline.models import RawItem, Upload, UploadUse
 from pipeline.plugins import TryLater
 from pipeline.render.probe import probe

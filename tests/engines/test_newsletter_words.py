@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.core.errors import Invalid
+from pipeline.text.content_schema import ItemWords, in_step
 from pipeline.text.newsletter_sections import (
     NewsletterSection,
     as_content,
@@ -16,7 +17,6 @@ from pipeline.text.newsletter_sections import (
     sections_of,
 )
 from pipeline.text.plain_text import markdown_to_text
-from pipeline.text.typed_content import ItemWords, in_step
 
 PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).map(
     lambda words: " ".join(words.split())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Brief, Check, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.thread import PLUGIN
 from pipeline.plugins import Refused
-from pipeline.text.typed_content import PARTS_BETWEEN
+from pipeline.text.content_schema import PARTS_BETWEEN
 from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
 from config.core import work_leases
-from config.operations import needs_attention, platform_checks
+from config.operations import needs_attention, plugin_checks
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
 from tests.factories import UserFactory
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_media")]
 @pytest.fixture(autouse=True)
 def current_platforms(monkeypatch):
     """Whenever the tests run: the documents of the platforms grow older by the day."""
-    monkeypatch.setattr(platform_checks, "aging_apis", list)
+    monkeypatch.setattr(plugin_checks, "aging_apis", list)
 
 
 @pytest.fixture

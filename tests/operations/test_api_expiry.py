@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 from django.urls import reverse
 
-from config.operations import doctor, needs_attention, platform_checks
+from config.operations import doctor, needs_attention, plugin_checks
 from pipeline import plugins
 from pipeline.platforms.base import Api
 from tests.factories import UserFactory
@@ -23,11 +23,11 @@ def aged(monkeypatch, settings):
     def age(*, expires_on=None, reviewed_on=TODAY):
         api = Api("", "2", reviewed_on=reviewed_on, expires_on=expires_on)
         monkeypatch.setattr(letterbox.Letterbox, "api", api)
-        return [(one.code, one.said, one.advice) for one in platform_checks.aging_apis(TODAY)]
+        return [(one.code, one.said, one.advice) for one in plugin_checks.aging_apis(TODAY)]
 
     settings.PLATFORM_VERSIONS = {}
     with letterbox.registered() as platform:
-        monkeypatch.setattr(platform_checks.plugins, "every", lambda _family, _of: (platform,))
+        monkeypatch.setattr(plugin_checks.plugins, "every", lambda _family, _of: (platform,))
         yield age
 
 
@@ -58,18 +58,18 @@ def test_documents_are_read_again_within_three_hundred_days(aged):
 
 
 def test_every_platform_of_this_version_names_when_it_was_read():
-    every = [one.api for one in plugins.every("platforms", platform_checks.Platform) if one.api]
+    every = [one.api for one in plugins.every("platforms", plugin_checks.Platform) if one.api]
     assert all(api.reviewed_on >= date(2026, 11, 1) for api in every)
 
 
 @pytest.fixture
 def ends(monkeypatch):
-    one = platform_checks.AgingApi("letterbox", "expires", "It ends.", "Set PLATFORM_VERSIONS=letterbox=3.")
-    monkeypatch.setattr(platform_checks, "aging_apis", lambda: [one])
+    one = plugin_checks.AgingApi("letterbox", "expires", "It ends.", "Set PLATFORM_VERSIONS=letterbox=3.")
+    monkeypatch.setattr(plugin_checks, "aging_apis", lambda: [one])
 
 
 def test_the_check_says_so(ends):
-    (message,) = platform_checks.platforms_are_current(None)
+    (message,) = plugin_checks.platforms_are_current(None)
     assert (message.id, message.msg, message.hint) == (
         "platforms.W001",
         "It ends.",
@@ -81,7 +81,7 @@ def test_the_doctor_says_so(ends, monkeypatch):
     found = doctor.platforms()
     assert (found.verdict, found.said) == ("warn", "It ends.")
     assert found.advice == "Set PLATFORM_VERSIONS=letterbox=3."
-    monkeypatch.setattr(platform_checks, "aging_apis", list)
+    monkeypatch.setattr(plugin_checks, "aging_apis", list)
     assert doctor.platforms().verdict == "ok"
 
 

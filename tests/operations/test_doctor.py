@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.db import connection
 
-from config import connection_limits
+from config import database_connections
 from config.core import work_leases
 from config.operations import doctor, health, queue_stats, unfinished_restore
 from pipeline.models import Outlet, Source, Worker
@@ -121,7 +121,7 @@ def test_a_missing_key_is_named(settings, workspace):
 @pytest.mark.postgres
 def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings):
     settings.WEB_PROCESSES = 2
-    allowed = connection_limits.connections_of_server()
+    allowed = database_connections.connections_of_server()
     web = 2 * settings.WEB_CONNECTIONS
     work_leases.note_worker("one", {"generate": 2}, connections=6)
     work_leases.start_worker()

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core import mail
 
 from accounts import mail_sending
-from config.admin_site import mails as admin_mails
+from config.admin_site import mail_previews as admin_mails
 from tests import caches
 from tests.factories import UserFactory
 

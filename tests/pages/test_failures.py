@@ -30,7 +30,7 @@ from pipeline.models import (
 from pipeline.pages.failures import display, rows
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
-from pipeline.schedule import bulk_recovery, queues
+from pipeline.schedule import queues, recovery
 from tests.pages.answers import said
 from tests.pipeline.steps import make_items, make_stage, promise, push_raw, reread, send
 
@@ -570,7 +570,7 @@ def test_what_is_no_act_says_why(editor, newsroom, given, why):
 
 
 def test_more_than_one_call_clears_says_so(editor, newsroom, stage, monkeypatch):
-    monkeypatch.setattr(bulk_recovery, "AT_ONCE", 1)
+    monkeypatch.setattr(recovery, "AT_ONCE", 1)
     first = failed(newsroom, stage)
     second = failed(newsroom, make_stage(newsroom, "reject", name="Other"), "Fog delays the morning boats")
     answer = clear(editor, newsroom, "retry", token(first), token(second))

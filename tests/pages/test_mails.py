@@ -11,7 +11,7 @@ from django.core import mail
 from django.core.mail import EmailMessage
 
 from accounts import mail_sending
-from config.admin_site import mails as admin_mails
+from config.admin_site import mail_previews as admin_mails
 
 
 def test_a_framed_mail_says_the_same_in_both_forms(settings):

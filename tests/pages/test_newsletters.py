@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pipeline import limits, mailing
-from pipeline.mailing import create
+from pipeline.mailing import lifecycle
 from pipeline.models import MailDelivery, Mailing, Outlet, Subscriber
 from pipeline.outlets.outlet_client import account_of
 from pipeline.platforms import email_newsletter
@@ -284,7 +284,7 @@ def test_a_mailing_is_shown_stopped_and_goes_on(editor, newsroom, letter, ann):
         workspace=newsroom, outlet=letter, publication=publication, subject="The tram", html="x", text="x"
     )
     Subscriber.everywhere.update(confirmed_at=made.created_at)
-    assert create.spread_some(made, now=timezone.now()) is False
+    assert lifecycle.spread_some(made, now=timezone.now()) is False
     shown = editor.get(page_of(letter)).content.decode()
     assert 'data-label="Left" class="number">1<' in shown
     editor.post(page_of(letter, "mailing_stop", mlg=made.pk))

@@ -16,7 +16,7 @@ from django.urls import reverse
 from accounts import limits, users
 from accounts.access import counter_caches
 from accounts.models import GuardCount, User
-from accounts.pages import bounded_sessions
+from accounts.pages import anonymous_sessions
 from accounts.pages import form_recovery as typed
 from config.core import limits as core_limits
 from config.operations import retention
@@ -324,5 +324,5 @@ def test_whoever_invites_learns_nothing(alice, newsroom, bob, charlie, as_person
 
 
 def test_the_middleware_is_the_one_of_the_settings(settings):
-    assert "accounts.pages.bounded_sessions.Session" in settings.MIDDLEWARE
-    assert issubclass(bounded_sessions.Session, bounded_sessions.BoundedSessions)
+    assert "accounts.pages.anonymous_sessions.Session" in settings.MIDDLEWARE
+    assert issubclass(anonymous_sessions.Session, anonymous_sessions.BoundedSessions)

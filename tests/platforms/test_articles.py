@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.platforms.article import ArticleElement, article_elements, as_html, unique_tags
+from pipeline.platforms.article_html import ArticleElement, article_elements, as_html, unique_tags
 from pipeline.platforms.payload_types import Payload, PayloadAsset
 from pipeline.platforms.wordpress.drafts import SiteImage, convert_to_blocks
 from tests.platforms.servers.base import picture

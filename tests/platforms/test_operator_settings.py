@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core import checks
 
-from config.operations.platform_checks import platforms_are_known
+from config.operations.plugin_checks import platforms_are_known
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper

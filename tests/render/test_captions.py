@@ -23,8 +23,8 @@ from pipeline.render.captions import (
 )
 from pipeline.render.typography.fonts import INTER
 from pipeline.render.typography.measure import Pen, advance
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.typography.word_segmentation import joined, phrases
 from pipeline.render.video.storyboard import CaptionStyle, Scene, Storyboard, Visual, Word, storyboard_faults
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE

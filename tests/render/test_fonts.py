@@ -11,7 +11,7 @@ from pipeline.engines.persona_tweet import say_date
 from pipeline.render.colour import contrast, luminance, mix, parse, readable
 from pipeline.render.typography import fonts
 from pipeline.render.typography.clusters import font_of, is_emoji, undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 
 
 def test_pillow_shapes_text() -> None:

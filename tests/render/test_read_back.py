@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.draw_layout import draw_picture
 from pipeline.render.picture_plan import SQUARE, UPRIGHT, AvailableMedia, DrawnText
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

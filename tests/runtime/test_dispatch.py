@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
-from config import celery, connection_limits
+from config import celery, database_connections
 from config.core import dispatcher, jobs, task_runner, work_leases, work_queue
 from config.core.clock import utc_now
 from pipeline.models import Lease, Source
@@ -585,7 +585,7 @@ def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connection
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
     worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
-    assert (connection_limits.slots_of(worker), connection_limits.connections_of(worker)) == (
+    assert (database_connections.slots_of(worker), database_connections.connections_of(worker)) == (
         slots,
         connections,
     )

@@ -10,7 +10,7 @@ from time import process_time
 import pytest
 
 from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
-from pipeline.platforms.article import article_elements
+from pipeline.platforms.article_html import article_elements
 from pipeline.platforms.email_newsletter.frame import NewsletterStyle, inline_styles
 from pipeline.sources.feeds import parse, parser_pool, read_feed
 from pipeline.sources.web_pages import page_reader_child, sitemap_reader

@@ -1180,7 +1180,7 @@ def test_package_is_not_loaded_before_the_first_call() -> None:
     program = (
         "import sys, django; django.setup(); "
         "import pipeline.writers.claude; from pipeline.generate.model import client as model_client; "
-        "model_client.connect(api_key='k'); "
+        "model_client.connect_account(api_key='k'); "
         "print([name for name in ('anthropic', 'httpx2', 'pydantic') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -25,7 +25,7 @@ from pipeline.models import (
     made_of,
 )
 from pipeline.outlets.outlet_client import account_of, platform_of
-from pipeline.text.wall_clock import shift_of
+from pipeline.text.local_time import shift_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

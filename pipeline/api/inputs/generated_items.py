@@ -28,7 +28,7 @@ from pipeline.api.inputs.fields import (
 )
 from pipeline.models import GapChoice, LatePolicy, OverlapChoice
 from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
-from pipeline.text.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
+from pipeline.text.local_time import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,7 +21,7 @@ from pipeline.engines.shared.source_sentences import (
     standalone_sentences,
 )
 from pipeline.plugins import Refused
-from pipeline.render.typography.typeset import marks_of
+from pipeline.render.typography.punctuation import marks_of
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (

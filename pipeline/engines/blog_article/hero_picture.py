@@ -9,8 +9,8 @@ from pipeline.render import colour
 from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit
-from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard

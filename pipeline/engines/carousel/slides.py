@@ -19,7 +19,7 @@ from pipeline.plugins import Refused
 from pipeline.render.colour import mix
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.text.prose.verbatim_edits import count_words
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pipeline.engines.clipped_short.title import TITLE_MOST, verbatim_title
 from pipeline.engines.shared.film_checks import TAGS_MOST, check_content, clips_in, is_span, judge_glyphs
 from pipeline.engines.shared.film_parts import caption_of, credit_of, tags_of
 from pipeline.plugins import Refused
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped

@@ -25,7 +25,7 @@ from pipeline.engines.shared.story_lines import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
 from pipeline.render.video.templates.composite import SECONDS, VisualSource

@@ -32,8 +32,8 @@ from pipeline.render.picture_plan import (
 )
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.weighted_length import LIMIT
 

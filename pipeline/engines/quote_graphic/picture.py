@@ -17,8 +17,8 @@ from pipeline.engines.shared.picture_parts import (
 )
 from pipeline.render.picture_plan import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit
-from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Draft, PersonaCard

@@ -14,7 +14,7 @@ from pipeline.engines.shared.picture_parts import (
     with_last_line,
 )
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
-from pipeline.render.typography.typeset import marks_of
+from pipeline.render.typography.punctuation import marks_of
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import signature_in
 from pipeline.text.prose.verbatim_edits import (

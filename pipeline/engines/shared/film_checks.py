@@ -9,7 +9,7 @@ from pipeline.engines.base import Check, judge
 from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.text.links import find_links
 

@@ -10,7 +10,7 @@ from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.shared.fixed_words import source_word
 from pipeline.render.typography.clusters import undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.templates.parts import Cast
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.verbatim_edits import (

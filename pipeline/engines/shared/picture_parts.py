@@ -14,8 +14,8 @@ from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, 
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import list_characters, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
-from pipeline.render.typography.typeset import typeset
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.typography.clusters import undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import goes_on, statements_in

@@ -29,7 +29,7 @@ from pipeline.engines.shared.film_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import undrawable_clusters
-from pipeline.render.typography.typeset import typeset
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
 from pipeline.render.video.templates.points import POINTS, SLOTS, Values

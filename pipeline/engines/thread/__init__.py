@@ -20,10 +20,10 @@ from pipeline.engines.shared.source_sentences import (
     words_of,
 )
 from pipeline.plugins import Refused
+from pipeline.text.content_schema import PARTS_BETWEEN
 from pipeline.text.links import ascii_url, find_links, is_same_address, without_links
 from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open
 from pipeline.text.prose.verbatim_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
-from pipeline.text.typed_content import PARTS_BETWEEN
 from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 
 if TYPE_CHECKING:

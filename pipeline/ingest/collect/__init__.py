@@ -25,7 +25,7 @@ from pipeline.ingest.collect.source_validation import (
     written,
 )
 from pipeline.outlets.outlets_by_id import check_outlets
-from pipeline.switches.one_fetch_per_host import forget as forget_hosts
+from pipeline.switches.host_lock import forget as forget_hosts
 
 __all__ = [
     "CHANGEABLE",

@@ -30,13 +30,13 @@ from config.core.datetimes import as_z
 from config.core.http_client import shared
 from pipeline import events, limits, payloads
 from pipeline.ingest import own_feeds, websub
-from pipeline.ingest.collect.fetch import fetch, follow, host_of
+from pipeline.ingest.collect.ask_source import fetch, follow, host_of
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.ingest.collect.store import take_in
 from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
 from pipeline.states import POLLED_SOURCES
-from pipeline.switches import one_fetch_per_host
+from pipeline.switches import host_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -124,7 +124,7 @@ def _poll(source: Source, now: datetime) -> None:
         source.sleep_until(now + DELISTED_WAIT, attempts=0)
         return
     host = host_of(source)
-    busy_until = one_fetch_per_host.take_turn(host, source.pk, now)
+    busy_until = host_lock.take_turn(host, source.pk, now)
     if busy_until is not None:
         source.sleep_until(busy_until, attempts=0)
         return
@@ -135,7 +135,7 @@ def _poll(source: Source, now: datetime) -> None:
         _failed(source, workspace, failure, now)
         return
     finally:
-        one_fetch_per_host.give_back(host, source.pk, utc_now())
+        host_lock.give_back(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is gone for good (410)."

@@ -15,9 +15,9 @@ from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
 from pipeline import personas
 from pipeline.ingest import generation_plan, own_feeds
+from pipeline.ingest.collect.ask_source import fetch
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
-from pipeline.ingest.collect.fetch import fetch
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults

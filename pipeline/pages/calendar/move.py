@@ -26,7 +26,7 @@ from pipeline import publish
 from pipeline.models import Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_free_slot
 from pipeline.schedule import planning
-from pipeline.text.wall_clock import WallClock, moment_of, shift_of
+from pipeline.text.local_time import WallClock, moment_of, shift_of
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -23,7 +23,7 @@ from pipeline.pages.failures.rows import SECTIONS
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
 from pipeline.review import bulk_review
-from pipeline.schedule import bulk_recovery
+from pipeline.schedule import recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,10 +52,10 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
         messages.error(request, " ".join(why))
         return redirect(_back(request, place, keeps_time=True))
     now, timing = utc_now(), form.timing()
-    found = bulk_recovery.clear(
+    found = recovery.clear(
         form.cleaned_data["act"],
         chosen,
-        bulk_recovery.BulkRecoveryInput(
+        recovery.BulkRecoveryInput(
             workspace=place.workspace,
             by=place.user.email,
             now=now,
@@ -81,13 +81,13 @@ def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(_back(request, place))
 
 
-def _chosen(tokens: Sequence[str]) -> list[bulk_recovery.Chosen]:
+def _chosen(tokens: Sequence[str]) -> list[recovery.Chosen]:
     """Each once; what names nothing that can be cleared is left out."""
     found: dict[tuple[str, UUID], int] = {}
     for one in tokens:
         name, _colon, version = one.partition(":")
         prefix = name.partition("_")[0]
-        key = decode(prefix, name) if prefix in bulk_recovery.PREFIXES else None
+        key = decode(prefix, name) if prefix in recovery.PREFIXES else None
         if key is not None and version.isascii() and version.isdigit() and len(version) <= _VERSION_DIGITS:
             found[prefix, key] = int(version)
     return [(prefix, key, version) for (prefix, key), version in found.items()]
@@ -96,16 +96,16 @@ def _chosen(tokens: Sequence[str]) -> list[bulk_recovery.Chosen]:
 DISMISS: Final = "dismiss"
 """To cancel what has failed already."""
 _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
-    bulk_recovery.RETRY: (
+    recovery.RETRY: (
         gettext_lazy("Retrying."),
         gettext_lazy("Retrying %(count)d."),
     ),
-    bulk_recovery.NEXT: (
+    recovery.NEXT: (
         gettext_lazy("Scheduled for the next free slot."),
         gettext_lazy("%(count)d scheduled for the next free slots."),
     ),
-    bulk_recovery.AT: (gettext_lazy("Rescheduled."), gettext_lazy("%(count)d rescheduled.")),
-    bulk_recovery.CANCEL: (
+    recovery.AT: (gettext_lazy("Rescheduled."), gettext_lazy("%(count)d rescheduled.")),
+    recovery.CANCEL: (
         gettext_lazy("Unscheduled."),
         gettext_lazy("%(count)d unscheduled."),
     ),
@@ -117,15 +117,15 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 
 
 def _tell(
-    request: HttpRequest, place: Place, act: str, found: Sequence[bulk_recovery.Cleared], *, missing: int
+    request: HttpRequest, place: Place, act: str, found: Sequence[recovery.Cleared], *, missing: int
 ) -> None:
     done = [one for one in found if one.error is None]
     if done:
-        one, several = _SAID[DISMISS if act == bulk_recovery.CANCEL and _had_failed(done) else act]
+        one, several = _SAID[DISMISS if act == recovery.CANCEL and _had_failed(done) else act]
         said = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
-        lines = [] if act == bulk_recovery.CANCEL else _waits(place, done)
+        lines = [] if act == recovery.CANCEL else _waits(place, done)
         if lines:
-            said = " ".join(lines if act == bulk_recovery.RETRY else [said, *lines])
+            said = " ".join(lines if act == recovery.RETRY else [said, *lines])
         notes = [
             note_of(place, bulk_review.Decided(one.item, one.former)) for one in done if one.item is not None
         ]
@@ -144,14 +144,14 @@ def _tell(
         messages.error(request, _("Deleted rows were skipped."))
 
 
-def _waits(place: Place, done: Sequence[bulk_recovery.Cleared]) -> list[str]:
+def _waits(place: Place, done: Sequence[recovery.Cleared]) -> list[str]:
     """Why posts among them aren't sent, though they were asked for again."""
     keys = [one.key for one in done if one.prefix == "pub"]
     rows = slot_times.with_obstacles(place.workspace, keys) if keys else []
     return next_actions.waits_of(place, rows, now=utc_now()).lines
 
 
-def _had_failed(done: Sequence[bulk_recovery.Cleared]) -> bool:
+def _had_failed(done: Sequence[recovery.Cleared]) -> bool:
     """Whether nothing of it was still to be sent."""
     stood = [one for cleared in done if cleared.former for one in cleared.former["stood"].values()]
     return all(one["status"] == PublicationStatus.FAILED for one in stood)

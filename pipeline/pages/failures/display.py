@@ -15,7 +15,7 @@ from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import display, next_actions
 from pipeline.pages.items.next_actions import NextAction
 from pipeline.review import explanation
-from pipeline.schedule import bulk_recovery
+from pipeline.schedule import recovery
 from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
@@ -57,23 +57,23 @@ class FailureRow:
 
     @property
     def can_retry(self) -> bool:
-        return bulk_recovery.RETRY in self.acts
+        return recovery.RETRY in self.acts
 
     @property
     def can_cancel(self) -> bool:
-        return bulk_recovery.CANCEL in self.acts
+        return recovery.CANCEL in self.acts
 
     @property
     def can_time(self) -> bool:
-        return bulk_recovery.AT in self.acts
+        return recovery.AT in self.acts
 
     @property
     def retry_said(self) -> str:
         return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
 
-_TIMED: Final = frozenset({bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL})
-_AGAIN: Final = frozenset({bulk_recovery.RETRY})
+_TIMED: Final = frozenset({recovery.NEXT, recovery.AT, recovery.CANCEL})
+_AGAIN: Final = frozenset({recovery.RETRY})
 
 
 def _token(prefix: str, key: UUID, version: int) -> str:

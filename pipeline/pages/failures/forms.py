@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.items.forms import AT, WhenForm
-from pipeline.schedule import bulk_recovery
+from pipeline.schedule import recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,15 +109,12 @@ class ClearForm(WhenForm):
     """An act; what it is done with is read apart, and its time only where it is `at`."""
 
     act = forms.ChoiceField(
-        choices=[
-            (one, one)
-            for one in (bulk_recovery.RETRY, bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL)
-        ]
+        choices=[(one, one) for one in (recovery.RETRY, recovery.NEXT, recovery.AT, recovery.CANCEL)]
     )
 
     def __init__(self, data: Any, *, zone: str) -> None:
         given = data.copy()
-        if given.get("act") == bulk_recovery.AT:
+        if given.get("act") == recovery.AT:
             given["when"] = AT
         else:
             # What was typed for another act is nobody's business here.

@@ -23,8 +23,8 @@ from pipeline.models import (
 )
 from pipeline.pages.items import claims, display, next_actions, preview, publications
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items import recurrences as returns
-from pipeline.pages.items.scenes import scenes_of
+from pipeline.pages.items import recurrence_display as returns
+from pipeline.pages.items.scene_display import scenes_of
 from pipeline.review import storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 

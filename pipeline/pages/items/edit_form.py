@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy
 from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.text.buckets import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
-from pipeline.text.typed_content import MEMBERS_MOST, ItemWords, follower
+from pipeline.text.content_buckets import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
+from pipeline.text.content_schema import MEMBERS_MOST, ItemWords, follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

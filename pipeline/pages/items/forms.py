@@ -19,7 +19,7 @@ from pipeline.models import Bucket, GeneratedItemStatus
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import choices
 from pipeline.publish import PublishWish
-from pipeline.text.wall_clock import WallClock, moment_of
+from pipeline.text.local_time import WallClock, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import offer_undo_of
 from pipeline.review import bulk_review
-from pipeline.text.wall_clock import shift_of
+from pipeline.text.local_time import shift_of
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -21,7 +21,7 @@ from pipeline.pages.sources import lane_cadence
 from pipeline.publish import workspace_hold
 from pipeline.publish.timing import queue_slots
 from pipeline.schedule import queues
-from pipeline.text.wall_clock import UnknownZone, zone_named
+from pipeline.text.local_time import UnknownZone, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

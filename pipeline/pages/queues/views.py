@@ -18,7 +18,7 @@ from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.pages.queues import display
 from pipeline.publish import workspace_hold
 from pipeline.schedule import queues
-from pipeline.text.wall_clock import UnknownZone
+from pipeline.text.local_time import UnknownZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,12 +15,12 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
-from pipeline.pages.items import recurrences as returns
+from pipeline.pages.items import recurrence_display as returns
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.queues.display import week_of
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.schedule import series
-from pipeline.text.wall_clock import UnknownZone
+from pipeline.text.local_time import UnknownZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from accounts.pages.page_access import Place, page
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.ingest.collect import kind_of
-from pipeline.ingest.collect.source_health import health_of
+from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry
 from pipeline.pages.sources import lane_log
 from pipeline.pages.sources.address_label import place_of

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms.article import ADDED, as_html, problem_without_words, remove_half_characters
+from pipeline.platforms.article_html import ADDED, as_html, problem_without_words, remove_half_characters
 from pipeline.platforms.base import (
     METRICS,
     Absent,

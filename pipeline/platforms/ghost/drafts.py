@@ -7,7 +7,7 @@ import unicodedata
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.article import article_elements, remove_half_characters, unique_tags
+from pipeline.platforms.article_html import article_elements, remove_half_characters, unique_tags
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.ghost.site import post_of
 from pipeline.platforms.http_calls import json_object

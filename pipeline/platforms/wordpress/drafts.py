@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.article import ArticleElement, article_elements, unique_tags
+from pipeline.platforms.article_html import ArticleElement, article_elements, unique_tags
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
 from pipeline.platforms.wordpress.site import GONE, WordPressSite, read_object

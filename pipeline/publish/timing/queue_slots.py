@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from config.core.errors import Conflict
 from pipeline import limits
 from pipeline.models import Outlet, Publication, PublishQueue
-from pipeline.text.wall_clock import Slot, UnknownZone, WallClock, moment_of, slots_on, zone_named
+from pipeline.text.local_time import Slot, UnknownZone, WallClock, moment_of, slots_on, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

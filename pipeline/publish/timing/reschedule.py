@@ -21,8 +21,8 @@ from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free_slot, publish_queue_of
+from pipeline.text.local_time import UnknownZone, WallClock, moment_of
 from pipeline.text.prose.verbatim_edits import counted
-from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.draw_layout import draw_picture
 from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.typography.word_segmentation import joined
 from pipeline.render.video.ycbcr import Plane, Planes, halved, of_weighed
 

@@ -16,8 +16,8 @@ from pipeline.render import colour
 from pipeline.render.picture_plan import Disc, DrawnText, Panel
 from pipeline.render.typography import fonts
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.typography.word_segmentation import joined, phrases
 from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Overlay, Word
 

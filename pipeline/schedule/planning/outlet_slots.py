@@ -16,7 +16,7 @@ from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing.rate_caps import is_resting, rules_of
 from pipeline.schedule.planning.fill_slots import DAY, FreeSlot, PlannerOutlet, PlannerPost, Traits
 from pipeline.states import OPEN_PUBLICATIONS
-from pipeline.text.wall_clock import zone_named
+from pipeline.text.local_time import zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-    from pipeline.text.wall_clock import Slot
+    from pipeline.text.local_time import Slot
 
 NEIGHBOUR_REACH: Final = timedelta(days=7)
 """How far around the plan's stretch its neighbours are looked for."""

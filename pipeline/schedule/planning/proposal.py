@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.models import Asset
-    from pipeline.text.wall_clock import Slot
+    from pipeline.text.local_time import Slot
 
 DAYS: Final = 7
 FRESH: Final = timedelta(days=14)

@@ -18,7 +18,7 @@ from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
-    from pipeline.text.wall_clock import WallClock
+    from pipeline.text.local_time import WallClock
 
 _WHY: Final = {
     "closed": "The outlet rests at that time, or its queue gives no slots then.",

@@ -28,7 +28,7 @@ from pipeline.models import (
     SourceStatus,
 )
 from pipeline.states import PUBLISHABLE_ITEMS
-from pipeline.text.wall_clock import CLOCK_PATTERN, slots_on, zone_named
+from pipeline.text.local_time import CLOCK_PATTERN, slots_on, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

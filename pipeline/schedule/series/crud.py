@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.text.wall_clock import Slot
+    from pipeline.text.local_time import Slot
 
 _ALL: Final = frozenset({"persona_id", "sources", "outlets"})
 KEPT: Final = timedelta(days=7)

@@ -20,7 +20,7 @@ from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.model.metered_client import LostLease
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
-from pipeline.schedule.series.select import SeriesSelection, select_items
+from pipeline.schedule.series.digest_items import SeriesSelection, select_items
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,7 +22,7 @@ from pipeline.sources.config_fields import (
     TextOr,
     clean,
 )
-from pipeline.text.wall_clock import slots_on
+from pipeline.text.local_time import slots_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

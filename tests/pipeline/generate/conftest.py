@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.video import film_process, shot_detection
+from pipeline.render.video import film_process, shot_process
 from pipeline.render.video.material import Shot
 from pipeline.render.video.storyboard import Crop
 
@@ -21,5 +21,5 @@ def unfilmed(monkeypatch):
 
     monkeypatch.setattr(film_process, "render", render)
     monkeypatch.setattr(
-        shot_detection, "detect_shots", lambda path, span: (Shot(span.start, span.end, Crop()),)
+        shot_process, "detect_shots", lambda path, span: (Shot(span.start, span.end, Crop()),)
     )

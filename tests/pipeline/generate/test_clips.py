@@ -18,10 +18,10 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import generate
 from pipeline.ingest import generation_plan, raw_content
-from pipeline.media import files, footage, made_films, uploads
+from pipeline.media import files, made_films, source_media, uploads
 from pipeline.models import Asset, GeneratedItem, Generation, RawBody, RawItem, Upload, WorkspaceDefaults
 from pipeline.render.audio.loudness import measure_file
-from pipeline.render.video import film_process, shot_detection
+from pipeline.render.video import film_process, shot_process
 from pipeline.render.video.material import Shot
 from pipeline.render.video.storyboard import Crop
 from pipeline.render.video.storyboard_json import from_json
@@ -273,7 +273,7 @@ def test_stored_storyboard_films_again_without_a_writer(workspace, film, unfilme
         captions=(),
         audio=type(board.audio)(),
     )
-    there = footage.paths_of(workspace.pk, board.assets)
+    there = source_media.paths_of(workspace.pk, board.assets)
     assert set(there) == set(board.assets) != set()
     monkeypatch.undo()
     with film_process.working_folder(tmp_path / "renders") as folder:
@@ -366,7 +366,7 @@ def test_killed_film_looks_at_nothing_again(workspace, film, unfilmed, monkeypat
     def die(*_, **__):
         raise SystemExit
 
-    monkeypatch.setattr(shot_detection, "detect_shots", look)
+    monkeypatch.setattr(shot_process, "detect_shots", look)
     with monkeypatch.context() as patch:
         patch.setattr(film_process, "render", die)
         with pytest.raises(SystemExit):
@@ -382,16 +382,16 @@ def test_killed_film_looks_at_nothing_again(workspace, film, unfilmed, monkeypat
 
 def test_overtaken_hand_looks_at_nothing(workspace, film, unfilmed, monkeypatch):
     raw = with_transcript(workspace, film)
-    material_of = footage.material_of
+    material_of = source_media.material_of
 
     def overtaken(row):
         Generation.everywhere.filter(raw_item=raw).update(**work_queue.overtake())
         return material_of(row)
 
     monkeypatch.setattr(
-        shot_detection, "detect_shots", lambda path, span: pytest.fail("It isn't ours any more.")
+        shot_process, "detect_shots", lambda path, span: pytest.fail("It isn't ours any more.")
     )
-    monkeypatch.setattr(made_films.footage, "material_of", overtaken)
+    monkeypatch.setattr(made_films.source_media, "material_of", overtaken)
     [item] = made(raw)
     assert item.status == "generating"
 

@@ -12,10 +12,10 @@ from PIL import Image
 
 from config.core.errors import Invalid
 from pipeline import generate
-from pipeline.media import footage, made_films
+from pipeline.media import made_films, source_media
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
-from pipeline.render.video import film_process, shot_detection
+from pipeline.render.video import film_process, shot_process
 from pipeline.render.video.storyboard import outside, storyboard_faults
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
@@ -154,12 +154,12 @@ def test_other_order_of_pictures_is_filmed_again(workspace, film, unfilmed):
 def test_kill_anywhere_asks_no_writer_again_and_looks_once(workspace, film, unfilmed, monkeypatch, point):
     raw = pushed_with(workspace, film)
     asked, looked = [], []
-    draft, look = Extractive.draft, shot_detection.detect_shots
+    draft, look = Extractive.draft, shot_process.detect_shots
     monkeypatch.setattr(
         Extractive, "draft", lambda self, *given, **told: asked.append(1) or draft(self, *given, **told)
     )
     monkeypatch.setattr(
-        shot_detection, "detect_shots", lambda path, span: looked.append(span) or look(path, span)
+        shot_process, "detect_shots", lambda path, span: looked.append(span) or look(path, span)
     )
 
     def die(name):
@@ -178,7 +178,7 @@ def test_kill_anywhere_asks_no_writer_again_and_looks_once(workspace, film, unfi
 
 def test_video_that_is_gone_ends_in_a_clear_failure(workspace, film):
     raw = pushed_with(workspace, film)
-    for path in footage.paths_of(workspace.pk, [one["upload"] for one in raw.media]).values():
+    for path in source_media.paths_of(workspace.pk, [one["upload"] for one in raw.media]).values():
         path.unlink()
     [item] = made(raw)
     assert (item.status, item.error["stage"]) == ("failed", "render")

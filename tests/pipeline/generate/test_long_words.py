@@ -10,7 +10,7 @@ from pipeline.models import Asset, GeneratedItem, Generation, SimulatedPost, Wor
 from pipeline.pages.public_feed import _entries
 from pipeline.review import decisions
 from pipeline.switches.availability import SourceUnavailable
-from pipeline.text.typed_content import PARTS_BETWEEN
+from pipeline.text.content_schema import PARTS_BETWEEN
 from tests.engines.test_golden import source_of
 from tests.pipeline import steps
 from tests.pipeline.personas.lanes import add_lane, make_persona, make_topics, work_slot, write_all

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def sent(letter):
     """A mail to Ann that went out."""
     (ann,) = subscribe(letter, "ann")
-    row = mailing.create.new_delivery(letter, "harbour.example", subscriber_id=ann.pk, now=NOON)
+    row = mailing.lifecycle.new_delivery(letter, "harbour.example", subscriber_id=ann.pk, now=NOON)
     row.save(force_insert=True)
     mailing.send.states.move(row, "sending")
     mailing.send.states.move(row, "sent", sent_at=NOON, next_at=None)

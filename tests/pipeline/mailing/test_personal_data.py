@@ -108,7 +108,7 @@ def test_lines_of_what_is_not_done_are_kept(newsletter_item, letter, workspace):
     """An old mailing that a person may let go on, and a question that still waits for its try."""
     subscribe(letter, "ann")
     made = Mailing.everywhere.get(publication=send(promise(newsletter_item, letter)))
-    assert mailing.create.spread_some(made, now=NOON) is False
+    assert mailing.lifecycle.spread_some(made, now=NOON) is False
     mailing.stop(reread(made), by="alice", now=NOON)
     subscribers.sign_up(letter, "cid@readers.example", now=NOON)
     assert subscribers.forget_deliveries(NOON + 2 * KEPT) == 0

@@ -20,7 +20,7 @@ from config.core import states
 from config.core.http_client import Policy
 from config.core.ids import encode
 from pipeline import limits, mailing, outlets, publish
-from pipeline.mailing import create, send_mailings
+from pipeline.mailing import lifecycle, send_mailings
 from pipeline.mailing import send as sending
 from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subscriber
 from pipeline.platforms.base import Account
@@ -78,7 +78,7 @@ def test_publishing_twice_makes_one_mailing(newsletter_item, letter, server):
     made = issued(newsletter_item, letter)
     row = Publication.everywhere.select_related("outlet", "item").get()
     post = publish.results._post_of(row, publish.results.platform_of(row.platform))
-    assert create.issue(row, post, now=NOON).external_id == encode("mlg", made.pk)
+    assert lifecycle.issue(row, post, now=NOON).external_id == encode("mlg", made.pk)
     assert Mailing.everywhere.count() == 1
 
 
@@ -299,7 +299,7 @@ def test_an_item_that_is_erased_leaves_no_words_in_a_mailing_that_is_done(newsle
 def test_a_stopped_mailing_ends_when_its_item_is_erased(newsletter_item, letter, server):
     subscribe(letter, "ann", "bob")
     made = issued(newsletter_item, letter)
-    assert create.spread_some(made, now=NOON) is False
+    assert lifecycle.spread_some(made, now=NOON) is False
     mailing.stop(reread(made), by="alice", now=NOON)
     decisions.erase(reread(newsletter_item), now=NOON)
     assert words_of(made) == ("done", "", "", "")
@@ -495,7 +495,7 @@ def test_a_server_that_is_away_is_tried_again_and_told_once(newsletter_item, let
 def test_who_left_meanwhile_gets_nothing(newsletter_item, letter, server):
     ann, bob = subscribe(letter, "ann", "bob")
     made = issued(newsletter_item, letter)
-    while create.spread_some(made, now=NOON):
+    while lifecycle.spread_some(made, now=NOON):
         pass
     bob.delete()
     sending.bounce(ann, "gone", now=NOON)
@@ -512,10 +512,10 @@ def test_spreading_goes_in_portions_and_leaves_out_who_came_later(
     made = issued(newsletter_item, letter)
     (fay,) = subscribe(letter, "fay")
     Subscriber.everywhere.filter(pk=fay.pk).update(confirmed_at=NOON + timedelta(seconds=1))
-    assert create.spread_some(made, now=NOON) is True
+    assert lifecycle.spread_some(made, now=NOON) is True
     assert MailDelivery.everywhere.count() == 2
-    assert create.spread_some(made, now=NOON) is True
-    assert create.spread_some(made, now=NOON) is False
+    assert lifecycle.spread_some(made, now=NOON) is True
+    assert lifecycle.spread_some(made, now=NOON) is False
     assert (reread(made).status, reread(made).recipients) == ("sending", 5)
     assert list(ledger(made)) == ["ann", "bob", "cid", "dan", "eve"]
 
@@ -555,7 +555,7 @@ def test_a_workspace_that_rests_mails_nothing(newsletter_item, letter, server, w
 def test_what_a_killed_hand_left_is_unknown(newsletter_item, letter, server):
     ann, bob = subscribe(letter, "ann", "bob")
     made = issued(newsletter_item, letter)
-    while create.spread_some(made, now=NOON):
+    while lifecycle.spread_some(made, now=NOON):
         pass
     row = MailDelivery.everywhere.get(subscriber=ann)
     mailing.send.states.move(row, "sending")
@@ -678,7 +678,7 @@ def test_ten_thousand_are_spread_in_portions(newsletter_item, letter):
     Subscriber.everywhere.bulk_create(rows, batch_size=1000)
     made = issued(newsletter_item, letter)
     portions = 1
-    while create.spread_some(made, now=NOON):
+    while lifecycle.spread_some(made, now=NOON):
         portions += 1
     assert (portions, reread(made).recipients) == (21, 10_000)
     assert MailDelivery.everywhere.filter(mailing=made).count() == 10_000

@@ -16,7 +16,7 @@ from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing import queue_slots, reschedule
 from pipeline.schedule import queues
-from pipeline.text.wall_clock import WallClock, is_skipped, moment_of, zone_named
+from pipeline.text.local_time import WallClock, is_skipped, moment_of, zone_named
 from tests.pipeline.steps import MINUTE, NOON, accepted, make_items, promise, reread, send, to, told
 
 # NOON is Monday, 1 March 2027, 12:00 UTC.

@@ -13,7 +13,7 @@ from accounts.ledger import reports
 from accounts.models import AuditEntry, Workspace
 from config.core import task_runner
 from pipeline.mailing import mail_queue_of
-from pipeline.mailing.create import new_delivery
+from pipeline.mailing.lifecycle import new_delivery
 from pipeline.models import Asset, Mailing, Publication
 from tests.architecture.code import PACKAGES
 from tests.factories import TokenFactory, UserFactory

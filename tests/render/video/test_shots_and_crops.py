@@ -12,7 +12,7 @@ from pipeline.plugins import Refused
 from pipeline.render.video import shots_and_crops
 from pipeline.render.video.footage import Reel
 from pipeline.render.video.material import VideoSpan
-from pipeline.render.video.shot_detection import detect_shots
+from pipeline.render.video.shot_process import detect_shots
 from tests.render import footage_files
 
 CUTS = (2.0, 4.5, 5.7, 8.1)

@@ -10,8 +10,8 @@ from pipeline.render import colour
 from pipeline.render.captions import cards
 from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     FPS,
     HOOK,

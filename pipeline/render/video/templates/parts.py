@@ -13,8 +13,8 @@ from pipeline.render.picture_plan import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import split_clusters
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import ink, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     FPS,
     HOOK,

@@ -12,12 +12,12 @@ from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
 from pipeline.render.audio.word_timing import written_words
-from pipeline.render.big_numbers import figures_in
 from pipeline.render.captions import HELD, cards
+from pipeline.render.find_figures import figures_in
 from pipeline.render.picture_plan import DrawnText
 from pipeline.render.typography.layout_types import Style
+from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import (
     HOOK,
     SAFE_AREA,
@@ -54,7 +54,7 @@ from pipeline.text.prose.verbatim_edits import too_wide
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.render.big_numbers import Figure
+    from pipeline.render.find_figures import Figure
     from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.storyboard import Caption, Word
     from pipeline.render.video.templates.parts import SceneColours

@@ -21,7 +21,7 @@ from pipeline.schedule.planning.fill_slots import (
     fill,
     why_not,
 )
-from pipeline.text.wall_clock import is_skipped, zone_named
+from pipeline.text.local_time import is_skipped, zone_named
 from tests.sizes import size
 
 MONDAY = datetime(2027, 3, 1, tzinfo=UTC)

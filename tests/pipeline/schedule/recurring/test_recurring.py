@@ -20,7 +20,7 @@ from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn, Source
 from pipeline.review import decisions as review
 from pipeline.schedule import recurring
 from pipeline.schedule.recurring import crud
-from pipeline.text.wall_clock import zone_named
+from pipeline.text.local_time import zone_named
 from tests.pipeline.steps import NOON, claimed, make_items, promise, reread, run_generations, send
 
 pytestmark = pytest.mark.usefixtures("anthropic_sdk")

@@ -33,7 +33,7 @@ from pipeline.models import (
 from pipeline.personas import crud
 from pipeline.review import regenerate
 from pipeline.schedule import series
-from pipeline.schedule.series import make_issue, select
+from pipeline.schedule.series import digest_items, make_issue
 from tests.pipeline.steps import NOON, claimed, push_raw, reread, run_generations
 from tests.writers.messages_server import material_of, ok, refusal
 
@@ -88,7 +88,7 @@ TUESDAY = datetime(2027, 3, 2, 9, 0, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _ids_of_another_clock(monkeypatch):
     """The tests' clock is ahead of the one that ids are made by; what came in when is told by its own column."""
-    monkeypatch.setattr("pipeline.schedule.series.select.ids.first_of", lambda moment: UUID(int=0))
+    monkeypatch.setattr("pipeline.schedule.series.digest_items.ids.first_of", lambda moment: UUID(int=0))
 
 
 def take_in(workspace, count=5, first=0, **changes):
@@ -255,8 +255,8 @@ def test_each_title_is_folded_once(rich, monkeypatch):
     take_in(rich, 5)
     row = begin(rich)
     folded = []
-    fold = select.plain_title
-    monkeypatch.setattr(select, "plain_title", lambda title: folded.append(title) or fold(title))
+    fold = digest_items.plain_title
+    monkeypatch.setattr(digest_items, "plain_title", lambda title: folded.append(title) or fold(title))
     assert series.select_items(row, now=NOON).found == 5
     assert sorted(folded) == sorted(title for title, _ in STORIES)
 

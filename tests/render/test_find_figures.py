@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.big_numbers import figures_in
+from pipeline.render.find_figures import figures_in
 
 # As it is written, with what of it stands large; None where it says when, who or where, and nothing of how much.
 WRITTEN = [

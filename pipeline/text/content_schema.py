@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.errors import Detail, Invalid
 from pipeline.limits import BODY_CHARACTERS
 from pipeline.text import article, newsletter_sections
-from pipeline.text.buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
+from pipeline.text.content_buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-    from pipeline.text.wall_clock import WallClock
+    from pipeline.text.local_time import WallClock
 
 RETRY, NEXT, AT, CANCEL = "retry", "next", "at", "cancel"
 

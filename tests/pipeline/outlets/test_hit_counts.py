@@ -11,7 +11,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 from analytics import limits as analytics_limits
 from pipeline import limits
 from pipeline.models import HitCount, Outlet, ShortLink
-from pipeline.outlets import click_counts
+from pipeline.outlets import hit_counts
 from tests.pipeline.steps import NOON, make_items, make_stage, promise
 
 CHROME = (
@@ -36,13 +36,13 @@ def counted():
 
 def test_hits_cost_one_statement_together_and_add_up(link, django_assert_num_queries):
     for minutes in (0, 1, 14, 15):
-        click_counts.count_click(link, NOON + timedelta(minutes=minutes))
+        hit_counts.count_click(link, NOON + timedelta(minutes=minutes))
     assert counted() == []
     with django_assert_num_queries(4):
         # One statement, another that marks the days to be added up, and the transaction's own two.
-        assert click_counts.flush() == 2
-    click_counts.count_click(link, NOON)
-    click_counts.flush()
+        assert hit_counts.flush() == 2
+    hit_counts.count_click(link, NOON)
+    hit_counts.flush()
     assert counted() == [("click", NOON, 4), ("click", NOON + timedelta(minutes=15), 1)]
     row = HitCount.everywhere.first()
     assert (row.workspace_id, row.outlet_id, row.publication_id) == (
@@ -50,14 +50,14 @@ def test_hits_cost_one_statement_together_and_add_up(link, django_assert_num_que
         link.publication.outlet_id,
         link.publication_id,
     )
-    assert click_counts.flush() == 0
+    assert hit_counts.flush() == 0
 
 
 def test_a_fetch_belongs_to_the_feed(workspace):
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
-    click_counts.count_fetch(feed, NOON)
-    click_counts.count_fetch(feed, NOON.astimezone(UTC))
-    click_counts.flush()
+    hit_counts.count_fetch(feed, NOON)
+    hit_counts.count_fetch(feed, NOON.astimezone(UTC))
+    hit_counts.flush()
     assert counted() == [("fetch", NOON, 2)]
     assert HitCount.everywhere.get().publication_id is None
 
@@ -65,10 +65,10 @@ def test_a_fetch_belongs_to_the_feed(workspace):
 def test_what_was_erased_meanwhile_does_not_hold_up_the_others(link, workspace):
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
     gone = make_stage(workspace, name="Gone")
-    click_counts.count_fetch(gone, NOON)
-    click_counts.count_fetch(feed, NOON)
+    hit_counts.count_fetch(gone, NOON)
+    hit_counts.count_fetch(feed, NOON)
     Outlet.everywhere.filter(pk=gone.pk).delete()
-    click_counts._write_what_stands(dict(click_counts._gathered))
+    hit_counts._write_what_stands(dict(hit_counts._gathered))
     # On SQLite within a test's own transaction foreign keys are looked at by its end.
     assert HitCount.everywhere.filter(outlet=feed).get().count == 1
     HitCount.everywhere.filter(outlet_id=gone.pk).delete()
@@ -78,35 +78,35 @@ def test_a_database_that_does_not_answer_loses_nothing_yet(link, monkeypatch):
     def broken(taken):
         raise DatabaseError
 
-    click_counts.count_click(link, NOON)
+    hit_counts.count_click(link, NOON)
     with monkeypatch.context() as patched:
-        patched.setattr(click_counts, "_write", broken)
-        assert click_counts.flush() == 0
-        click_counts.count_click(link, NOON)
-    click_counts.flush()
+        patched.setattr(hit_counts, "_write", broken)
+        assert hit_counts.flush() == 0
+        hit_counts.count_click(link, NOON)
+    hit_counts.flush()
     assert counted() == [("click", NOON, 2)]
 
 
 def test_what_waits_is_bounded(link, monkeypatch):
-    monkeypatch.setattr(click_counts, "GATHERED_MOST", 2)
+    monkeypatch.setattr(hit_counts, "GATHERED_MOST", 2)
     for quarter in range(5):
-        click_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
-    click_counts.count_click(link, NOON)
-    click_counts.flush()
+        hit_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
+    hit_counts.count_click(link, NOON)
+    hit_counts.flush()
     assert counted() == [("click", NOON, 2), ("click", NOON + timedelta(minutes=15), 1)]
 
 
 def test_threads_lose_none(link):
     def click():
         for _ in range(200):
-            click_counts.count_click(link, NOON)
+            hit_counts.count_click(link, NOON)
 
     threads = [threading.Thread(target=click) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    click_counts.flush()
+    hit_counts.flush()
     assert counted() == [("click", NOON, 800)]
 
 
@@ -114,9 +114,9 @@ def test_threads_lose_none(link):
     "agent", [CHROME, PHONE, "Opera/9.80 (Windows NT 6.1) Presto/2.12.388 Version/12.18"]
 )
 def test_people_are_counted(agent):
-    assert click_counts.is_person({"User-Agent": agent})
-    assert not click_counts.is_person({"User-Agent": agent, "Sec-Purpose": "prefetch;prerender"})
-    assert not click_counts.is_person({"User-Agent": agent, "Purpose": "prefetch"})
+    assert hit_counts.is_person({"User-Agent": agent})
+    assert not hit_counts.is_person({"User-Agent": agent, "Sec-Purpose": "prefetch;prerender"})
+    assert not hit_counts.is_person({"User-Agent": agent, "Purpose": "prefetch"})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_people_are_counted(agent):
     ],
 )
 def test_programs_are_not(agent):
-    assert not click_counts.is_person({"User-Agent": agent})
+    assert not hit_counts.is_person({"User-Agent": agent})
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_programs_are_not(agent):
     ],
 )
 def test_readers_of_feeds_are_programs_too(agent, is_counted):
-    assert click_counts.is_reader({"User-Agent": agent}) is is_counted
+    assert hit_counts.is_reader({"User-Agent": agent}) is is_counted
 
 
 def test_counts_are_forgotten_when_no_question_reaches_them(link):
-    click_counts.count_click(link, NOON)
-    click_counts.flush()
-    assert click_counts.forget(NOON + limits.HIT_COUNTS_KEPT) == 0
-    assert click_counts.forget(NOON + limits.HIT_COUNTS_KEPT + timedelta(seconds=1)) == 1
+    hit_counts.count_click(link, NOON)
+    hit_counts.flush()
+    assert hit_counts.forget(NOON + limits.HIT_COUNTS_KEPT) == 0
+    assert hit_counts.forget(NOON + limits.HIT_COUNTS_KEPT + timedelta(seconds=1)) == 1
     assert counted() == []
     assert timedelta(days=analytics_limits.ANALYTICS_DAYS) < limits.HIT_COUNTS_KEPT
 
@@ -171,8 +171,8 @@ def test_counts_are_forgotten_when_no_question_reaches_them(link):
 def test_what_is_written_is_never_written_again(link, workspace, monkeypatch):
     """Some of it was erased, and the database goes away in the middle of writing the others one by one."""
     for quarter in range(4):
-        click_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
-    written, original = [], click_counts._write
+        hit_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
+    written, original = [], hit_counts._write
 
     def write(portion):
         if len(portion) > 1 and not written:
@@ -183,21 +183,19 @@ def test_what_is_written_is_never_written_again(link, workspace, monkeypatch):
         written.extend(portion)
 
     with monkeypatch.context() as patched:
-        patched.setattr(click_counts, "_write", write)
-        assert click_counts.flush() == 2
-    assert click_counts.flush() == 2
+        patched.setattr(hit_counts, "_write", write)
+        assert hit_counts.flush() == 2
+    assert hit_counts.flush() == 2
     assert [count for _, _, count in counted()] == [1, 1, 1, 1]
 
 
 def test_many_are_written_in_portions(link, monkeypatch):
-    monkeypatch.setattr(click_counts, "_WRITTEN_AT_ONCE", 2)
-    sizes, original = [], click_counts._write
-    monkeypatch.setattr(
-        click_counts, "_write", lambda portion: (sizes.append(len(portion)), original(portion))
-    )
+    monkeypatch.setattr(hit_counts, "_WRITTEN_AT_ONCE", 2)
+    sizes, original = [], hit_counts._write
+    monkeypatch.setattr(hit_counts, "_write", lambda portion: (sizes.append(len(portion)), original(portion)))
     for quarter in range(5):
-        click_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
-    assert click_counts.flush() == 5
+        hit_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
+    assert hit_counts.flush() == 5
     assert sizes == [2, 2, 1]
     assert len(counted()) == 5
 
@@ -206,9 +204,9 @@ def test_a_connection_that_was_closed_loses_nothing(link, monkeypatch):
     def closed(taken):
         raise InterfaceError
 
-    click_counts.count_click(link, NOON)
+    hit_counts.count_click(link, NOON)
     with monkeypatch.context() as patched:
-        patched.setattr(click_counts, "_write", closed)
-        assert click_counts.flush() == 0
-    click_counts.flush()
+        patched.setattr(hit_counts, "_write", closed)
+        assert hit_counts.flush() == 0
+    hit_counts.flush()
     assert counted() == [("click", NOON, 1)]
