@@ -148,6 +148,19 @@ def prepare(
     return made
 
 
+def push_all(
+    workspace: Workspace,
+    source: Source,
+    contents: Sequence[RawContent],
+    *,
+    defaults: WorkspaceDefaults,
+    now: datetime | None = None,
+) -> list[Pushed]:
+    """`push` each of them, or none: raises what one of them raises."""
+    with transaction.atomic():
+        return [push(workspace, source, one, defaults=defaults, now=now) for one in contents]
+
+
 def push_portion(
     workspace: Workspace,
     source: Source,

@@ -331,7 +331,8 @@ def test_items_with_one_reason_stand_below_it_once(editor, newsroom, feed):
     shown = editor.get(at(newsroom, "calendar_fill"))
     ((why, rows),) = shown.context["left"]
     assert (
-        why == "Own feed: its other slots are less than 168 hours from another post, the gap that it keeps."
+        why
+        == "Workspace feed: its other slots are less than 168 hours from another post, the gap that it keeps."
     )
     assert (len(rows), len(made)) == (4, 5)
     assert shown.content.decode().count("the gap that it keeps") == 1

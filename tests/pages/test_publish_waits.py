@@ -134,7 +134,7 @@ def test_a_schedule_says_that_it_waits_too(editor, revoked, stage):
 
 
 def test_a_hold_of_the_workspace_is_said_too(editor, item, newsroom, stage):
-    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold_workspace(newsroom, reason="A storm.", by="alice@example.test")
     (line,) = told(publish(editor, item, stage))
     assert line.endswith("All publishing of the workspace is on hold: A storm.")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.contrib import messages
 from django.core import signing
-from django.db import transaction
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -109,11 +108,9 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
             if not has_plan:
                 form.add_error("engines", _("None of these formats can be made of these pages."))
             elif form.cleaned_data["price"] is not None and price <= form.cleaned_data["price"]:
-                with transaction.atomic():
-                    for content in contents:
-                        store_raw_item.push(
-                            place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
-                        )
+                store_raw_item.push_all(
+                    place.workspace, defaults.push_source, contents, defaults=defaults, now=utc_now()
+                )
                 said = ngettext(
                     "Items of %(count)d link are made.",
                     "Items of each of %(count)d links are made.",
