@@ -77,7 +77,10 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_connection_timeout=2,
-    task_queues=[Queue(name, Exchange(name), routing_key=name) for name in jobs.QUEUES],
+    # Redis keeps no list of what was delivered and not acknowledged: a message that is lost is sent again by its row.
+    task_queues=[
+        Queue(name, Exchange(name), routing_key=name, no_ack=bool(settings.REDIS_URL)) for name in jobs.QUEUES
+    ],
     task_default_queue="dispatch",
     task_ignore_result=True,
     # The row is the truth, and its lease brings it back: late acknowledgement would only make copies.
@@ -100,10 +103,9 @@ app.conf.update(
 )
 if settings.REDIS_URL:
     app.conf.update(
+        # A worker takes no more messages than it has threads or processes; what is due stays with the others.
+        worker_disable_prefetch=True,
         broker_transport_options={
-            "visibility_timeout": 300,
-            "unacked_restore_interval": 5,
-            "unacked_restore_throttle": 1,
             # The client's own default of five seconds would end a blocking read in the middle of its wait.
             "socket_timeout": None,
             "socket_connect_timeout": 2,
