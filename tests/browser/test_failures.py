@@ -148,5 +148,5 @@ def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsro
         look_over(page, "failures-all")
     tick(page, TITLES[0])
     page.locator("#clear").get_by_role("button", name="Retry").click()
-    page.get_by_text("Retrying.").wait_for()
+    page.get_by_text("the post waits. All publishing of the workspace is on hold: A storm.").wait_for()
     assert statuses(row) == ["scheduled"]
