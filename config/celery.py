@@ -63,10 +63,7 @@ SHUTDOWN_SECONDS: Final = 20.0
 
 
 def pool_settings(argv: Sequence[str]) -> dict[str, str]:
-    """Threads, where the command line names no pool.
-
-    Celery would take these settings for `-P prefork` too, because that is its own default.
-    """
+    """Threads, where the command line names no pool: Celery would take these for `-P prefork` too, its own default."""
     is_named = any(one.startswith(("-P", "--pool")) for one in argv)
     return {} if is_named else {"worker_pool": "threads"}
 

@@ -50,7 +50,8 @@ class TaskWatch:
         job, key = jobs.jobs()[one.name], (one.subject, one.token)
         if not isinstance(job, jobs.RowJob) or one.seconds < job.lease.total_seconds():
             return
-        if work_queue.is_held(job.model, one.subject, one.token):
+        held = job.model.everywhere.filter(pk=one.subject, lease_token=one.token)
+        if held.filter(wake_at__gt=work_queue.database_now()).exists():
             self._without_lease.pop(key, None)
             return
         since = self._without_lease.setdefault(key, time.monotonic())

@@ -174,10 +174,7 @@ def begin(
     now: datetime | None = None,
     read: Prepared[Row] | None = None,
 ) -> Row | None:
-    """The row that was claimed under `token`, ours for one `lease` and with one more try; None where it was overtaken.
-
-    `read` asks for it by its `pk`, where the row alone isn't enough.
-    """
+    """The row claimed under `token`, as `read` asks for it by its `pk`, ours for one `lease`; None: it was overtaken."""
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with keyed_cursor(connection) as cursor:
@@ -188,12 +185,6 @@ def begin(
     row: Row | None = found[0] if found else None
     # Overtaken between the two statements: whoever did it has seen to the row.
     return row if row is not None and row.lease_token == token else None
-
-
-def is_held(model: type[DueModel], pk: UUID, token: int) -> bool:
-    """The row is still claimed under `token`, and its lease hasn't run out."""
-    held: bool = model.everywhere.filter(pk=pk, lease_token=token, wake_at__gt=database_now()).exists()
-    return held
 
 
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
