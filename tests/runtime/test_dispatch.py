@@ -610,6 +610,13 @@ def test_settings_of_celery():
     assert conf.beat_schedule == {"wake the dispatcher": {"task": "dispatch.wake", "schedule": 1.0}}
 
 
+def test_redis_keeps_no_list_of_what_isn_t_acknowledged(settings):
+    """So a worker's own count bounds what it takes."""
+    has_redis = bool(settings.REDIS_URL)
+    assert {queue.no_ack for queue in celery.app.conf.task_queues} == {has_redis}
+    assert celery.app.conf.worker_disable_prefetch is has_redis
+
+
 def test_what_is_done_every_second_outlives_a_fault(monkeypatch):
     done = []
 
