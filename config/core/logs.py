@@ -27,6 +27,8 @@ _SECRET_FORMS = (
         ),
         r"\1[redacted]",
     ),
+    # The page of a workspace's feed; of that length alone, because others have posts too.
+    (re.compile(r"(/posts/)[0-9A-Za-z_-]{22}(?![0-9A-Za-z_-])"), r"\1[redacted]"),
     # Addresses of others that work for whoever knows them, with their host or without it: Telegram's, Discord's, Slack's,
     # Zapier's, Make's, IFTTT's, those of Microsoft Teams, and LinkedIn's for the bytes of a file.
     (re.compile(r"(?i)(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
