@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.ledger import reports
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.auto_refresh import asks_for_part, look_again
@@ -24,9 +23,9 @@ from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.models.raw_item import PASTED, UPLOADED
-from pipeline.pages import choices
-from pipeline.pages.new import outcome, several
+from pipeline.pages.new import outcome, several_links
 from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
+from pipeline.pages.new.price import is_agreed, known_choices, price_context
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -58,14 +57,14 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
     if request.method == "POST" and "links" in request.POST:
-        return several.make(request, place)
+        return several_links.make(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
     form = form_recovery.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
-        links = several.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
+        links = several_links.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
         with report_errors(request, form):
             if len(links) > 1:
-                return several.read(request, place, links)
+                return several_links.read(request, place, links)
             taken = _take(place, form)
             return _show(request, place, _fresh_form(place, taken), taken.notes)
     return render(request, "pages/new/page.html", {"form": form})
@@ -75,7 +74,7 @@ def _take(place: Place, form: PasteForm) -> _Taken:
     """The words that were pasted, or behind the link, or in the file."""
     taken = _Taken()
     what = form.cleaned_data["what"].strip()
-    links = several.links_in(what)
+    links = several_links.links_in(what)
     url = address_in(what) or (links[0] if len(links) == 1 else "")
     if url:
         taken.initial["url"] = url
@@ -134,15 +133,10 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
             form.add_error(
                 "engines", _("None of these formats can be made of this. Change the text or the formats.")
             )
-        elif request.POST["make"] == "yes" and _is_agreed(plan.price, values["price"]):
+        elif request.POST["make"] == "yes" and is_agreed(plan.price, values["price"]):
             pushed = store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))
     return _show(request, place, form)
-
-
-def _is_agreed(price: int, shown: int | None) -> bool:
-    """Whether no more is charged than was shown."""
-    return shown is not None and price <= shown
 
 
 def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
@@ -179,17 +173,11 @@ def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[s
     """What the choices of the second form cost as they are now, and which of them are skipped."""
     values = {name: form[name].value() or "" for name in form.fields}
     plan = _plan(request, place, values)
-    price = plan.price if plan else 0
-    usage = reports.usage(place.workspace, utc_now())
+    price, why_not = (plan.price, plan.why_not) if plan else (0, ())
     return {
+        **price_context(place, price, why_not, has_plan=bool(plan and plan.engines)),
         "form": form,
-        "price": choices.credits_label(price),
-        "price_said": price,
-        "why_not": plan.why_not if plan else (),
-        "has_plan": bool(plan and plan.engines),
         "why_no_price": _why_no_price(values),
-        "left": None if place.workspace.is_unlimited else max(usage.available, 0),
-        "is_short": not place.workspace.is_unlimited and price > usage.available,
     }
 
 
@@ -205,13 +193,7 @@ def _why_no_price(values: dict[str, Any]) -> str:
 
 def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
-    known = {name for name, _label in choices.engines()}
-    wanted = {
-        **values,
-        "engines": [name for name in values["engines"] or () if name in known],
-        "variants": int(values["variants"]) if str(values["variants"]) in {"1", "2", "3"} else 1,
-        "upload": "",
-    }
+    wanted = {**values, **known_choices(values), "upload": ""}
     if not wanted["engines"] or not any(wanted.get(name) for name in ("title", "body")):
         return None
     content = _content(request, place, wanted)

@@ -13,7 +13,6 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.ledger import reports
 from accounts.pages.act_messages import report_errors
 from config.core import limits as core_limits
 from config.core.clock import utc_now
@@ -23,8 +22,8 @@ from pipeline import limits
 from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.models import WorkspaceDefaults
 from pipeline.models.raw_item import PASTED
-from pipeline.pages import choices
 from pipeline.pages.new.forms import WORDS_CHARACTERS, ChosenForm, address_in
+from pipeline.pages.new.price import is_agreed, known_choices, price_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +106,7 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
             price, _why_not, has_plan = _priced(place, contents, defaults)
             if not has_plan:
                 form.add_error("engines", _("None of these formats can be made of these pages."))
-            elif form.cleaned_data["price"] is not None and price <= form.cleaned_data["price"]:
+            elif is_agreed(price, form.cleaned_data["price"]):
                 store_raw_item.push_all(
                     place.workspace, defaults.push_source, contents, defaults=defaults, now=utc_now()
                 )
@@ -158,8 +157,7 @@ def _contents(
     request: HttpRequest, values: Mapping[str, Any], pages: Sequence[_Page]
 ) -> list[raw_content.RawContent]:
     once = request.POST.get("once", "")[:64]
-    known = {name for name, _label in choices.engines()}
-    variants = str(values.get("variants") or 1)
+    chosen = known_choices(values)
     return [
         raw_content.RawContent(
             # Of one showing of the form, as that of a single text.
@@ -167,8 +165,8 @@ def _contents(
             url=page.url,
             title=page.title[: limits.TITLE_CHARACTERS],
             body=page.body,
-            engines=[name for name in values.get("engines") or () if name in known],
-            variants=int(variants) if variants in {"1", "2", "3"} else 1,
+            engines=chosen["engines"],
+            variants=chosen["variants"],
             persona_id=decode("per", str(values.get("persona") or "")),
         )
         for number, page in enumerate(pages)
@@ -191,20 +189,13 @@ def _priced(
 def _show(request: HttpRequest, place: Place, form: LinksForm, found: _Links) -> HttpResponse:
     values = {name: form[name].value() or "" for name in form.fields}
     price, why_not, has_plan = _priced(place, _contents(request, values, found.pages), _defaults(place))
-    usage = reports.usage(place.workspace, utc_now())
-    is_free = place.workspace.is_unlimited
     is_create = form.is_bound and request.POST.get("links") == "yes" and not form.errors
     context = {
+        **price_context(place, price, why_not, has_plan=has_plan),
         "form": form,
         "pages": found.pages,
         "unread": found.unread,
-        "price": choices.credits_label(price),
-        "price_said": price,
-        "why_not": why_not,
-        "has_plan": has_plan,
         "why_no_price": _("Choose a format to see the price."),
-        "left": None if is_free else max(usage.available, 0),
-        "is_short": not is_free and price > usage.available,
         "is_new_price": is_create and has_plan,
     }
     return render(request, "pages/new/links.html", context)
