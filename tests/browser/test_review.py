@@ -252,6 +252,44 @@ def test_thirty_stories_are_reviewed_without_a_page_load(
     assert complaints.left() == []
 
 
+def test_undo_takes_back_the_newest_decision_whichever_was_answered_first(open_window, newsroom, stage, seed):
+    GeneratedItem.everywhere.filter(pk=seed.pk).update(deleted_at=seed.created_at)
+    items = [story(seed, stage, f"Story {number}")[0] for number in range(4)][::-1]
+    page = open_window()
+    open_queue(page, newsroom)
+    held = []
+
+    def hold_first_answer(route):
+        answer = route.fetch()
+        if held:
+            route.fulfill(response=answer)
+        else:
+            held.append((route, answer))
+
+    page.route("**/review/decide*", hold_first_answer)
+    for item in items[:2]:
+        card_of(page, item)
+        page.keyboard.press("a")
+    card_of(page, items[2])
+    page.locator(".toasts").get_by_role("button", name="Undo").wait_for()
+    offered = page.locator(".toasts").get_by_role("button", name="Undo").element_handle()
+    route, answer = held[0]
+    with page.expect_response("**/review/decide*"):
+        route.fulfill(response=answer)
+    page.wait_for_timeout(200)
+    assert offered.is_visible()
+    # Asked for twice at once, it takes back both, the newest first.
+    page.keyboard.press("u")
+    until(lambda: is_open_again(items[1:2]))
+    assert reread(items[0]).approved_at is not None
+    card_of(page, items[1])
+    page.keyboard.press("a")
+    until(lambda: is_done("approve", items[1:2]))
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    until(lambda: is_open_again(items[:2]))
+
+
 def test_every_part_of_the_queue_can_be_read_by_everybody(open_window, newsroom, stage, seed):
     items = story(seed, stage, "The harbour has new boats", "image", variants=2)
     thread = story(seed, stage, "Tram line approved")[0]

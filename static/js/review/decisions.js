@@ -6,7 +6,17 @@ import { lookAgain, refresh } from "./news.js";
 import { here, isEditing, list, live, rowOf, rows, say } from "./page.js";
 import { alertIn, quiet, release, tell, toasted, withdrawToasts } from "./messages.js";
 
-export const notes = []; // what takes decisions back, the newest last
+const notes = []; // what takes decisions back, the newest last
+
+export function numbered() {
+  live.decided += 1;
+  return live.decided;
+}
+
+export function noted(number, undo) {
+  notes.push({ number, undo });
+  notes.sort((one, other) => one.number - other.number);
+}
 
 const decidedHere = new Set();
 
@@ -38,6 +48,7 @@ export async function decide(form, submitter) {
   const rest = whole ? null : otherWaiting(node);
   const opened = node.querySelector("details.act[open]");
   const before = live.asked;
+  const number = numbered();
   live.sending += 1;
   node.setAttribute("aria-busy", "true");
   withdrawToasts();
@@ -52,8 +63,8 @@ export async function decide(form, submitter) {
   node.removeAttribute("aria-busy");
   release(form);
   if (told.is_done) {
-    notes.push(told.undo);
-    toasted(told.toast);
+    noted(number, told.undo);
+    toasted(told.toast, number);
     counted(told.to_review);
     for (const item of [node.dataset.item, ...told.decided, ...tabs(node)]) if (item !== here()?.dataset.item || stays) cards.delete(item);
     // Whoever went on meanwhile, or began to write, stays there.
@@ -113,11 +124,12 @@ export async function several(form, submitter) {
     rows().map((row) => [row, row.querySelector("input[name=items]:checked")]).filter(([, box]) => box)
       .map(([row, box]) => [row, box.value.split("|")[0].split(",").map((one) => one.split(":")[0])]),
   );
+  const number = numbered();
   const told = await post(form.action, data);
   release(form);
   if (!told.is_done) { tell(told.error); return; }
-  notes.push(told.undo);
-  toasted(told.toast);
+  noted(number, told.undo);
+  toasted(told.toast, number);
   counted(told.to_review);
   // What wasn't decided on stays chosen, to be sent again.
   const left = [];
@@ -135,13 +147,20 @@ export async function several(form, submitter) {
 }
 
 export async function undo(data, form = null) {
-  const note = data.get("undo");
+  // Taken out at once, so that whoever asks twice takes back two.
+  const at = notes.findIndex((note) => note.undo === data.get("undo"));
+  const [note] = at >= 0 ? notes.splice(at, 1) : [];
+  const number = numbered();
   const told = await post(say.undo, data);
   if (form) release(form);
-  if (!told.is_done) { toasted(told.toast ?? ""); if (!told.toast) tell(told.error); return; }
-  const at = notes.indexOf(note);
-  if (at >= 0) notes.splice(at, 1);
-  toasted(told.toast);
+  if (!told.is_done) {
+    // What the server refused it would refuse again; the one before it is next.
+    if (note && !(told.status >= 400 && told.status < 500)) noted(note.number, note.undo);
+    toasted(told.toast ?? "", number);
+    if (!told.toast) tell(told.error);
+    return;
+  }
+  toasted(told.toast, number);
   counted(told.to_review);
   for (const item of told.items) { cards.delete(item); decidedHere.delete(item); }
   for (const row of rows()) {
@@ -164,6 +183,6 @@ export async function undoLast() {
   const note = notes.at(-1);
   if (!note) return;
   const data = new FormData();
-  data.set("undo", note);
+  data.set("undo", note.undo);
   await undo(data);
 }

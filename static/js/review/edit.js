@@ -2,7 +2,7 @@
 
 import { made, post, read } from "./requests.js";
 import { cards, closePanels, gone, next, open } from "./cards.js";
-import { notes } from "./decisions.js";
+import { noted, numbered } from "./decisions.js";
 import { here, isOffline, live, place, say } from "./page.js";
 import { alertIn, quiet, release, tell, toasted } from "./messages.js";
 
@@ -34,11 +34,12 @@ export async function save(form, submitter) {
   const node = here();
   const sent = valuesOf(form);
   quiet(node);
+  const number = numbered();
   const told = await post(form.action, new FormData(form, submitter));
   release(form);
   if (told.is_done) {
-    if (told.undo) notes.push(told.undo);
-    toasted(told.toast);
+    if (told.undo) noted(number, told.undo);
+    toasted(told.toast, number);
     cards.delete(node.dataset.item);
     if (here() !== node) return;
     if (valuesOf(form).every((value, at) => value === sent[at])) node.dataset.saved = "";

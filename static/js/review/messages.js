@@ -36,8 +36,12 @@ function addToast(toast) {
   document.dispatchEvent(new Event("toasted"));
 }
 
-export function toasted(html) {
-  if (!html) return;
+let newest = 0; // the number of the decision that was told of last
+
+// An answer that was overtaken by that to a newer decision isn't told.
+export function toasted(html, number) {
+  if (!html || number < newest) return;
+  newest = number;
   const toast = made(html);
   addToast(toast);
   const announcements = document.getElementById("announcements");

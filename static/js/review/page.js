@@ -35,6 +35,7 @@ export const live = {
   asked: 0, // counts what was asked to be shown; a slower answer to an older question is not shown
   settled: 0, // the newest question that was answered
   sending: 0,
+  decided: 0, // counts decisions as they are made; their answers may come in another order
   acts: 0, // begun and ended; news that were asked for before one of them are old
   last: Promise.resolve(), // the newest act, until it is done
 };
