@@ -57,7 +57,7 @@ PROOFS = {
         "tests/sources/test_hostile_markup.py",
         "tests/sources/test_rss_mutated.py",
     ],
-    "simulate": ["tests/simulation", "-n", "2"],
+    "simulate": ["tests/simulation"],
     "image": ["tests/operations/test_image.py"],
     "first-day": ["tests/first_day", "tests/pipeline/ingest/test_first_day.py"],
     "properties": [

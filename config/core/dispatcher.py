@@ -33,6 +33,8 @@ ROUND_PAUSE_SECONDS: Final = (0.03, 0.15)
 """Least and most between two rounds while work is found or left; what is queued ahead lasts longer."""
 ROUND_PAUSE_RATIO: Final = 8
 """A pause is so many times as long as the round before it: under load rounds take longer, and each finds more."""
+IDLE_PAUSE_MOST_SECONDS: Final = 0.25
+"""Each pause is twice the one before, up to this, while what is left finds no slot: an endpoint that hangs, say."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
 PUT_OFF_MOST_SECONDS: Final = 5.0
@@ -120,6 +122,7 @@ def _run_rounds(broker: Broker) -> int:
     # While this runs nobody needs to wake another one. Wakes count again before the last look, so that what is
     # committed after it is looked for.
     is_last = False
+    idle_pause = ROUND_PAUSE_SECONDS[0]
     try:
         while True:
             began = time.monotonic()
@@ -131,7 +134,10 @@ def _run_rounds(broker: Broker) -> int:
                     broker.woken()
                     broker.wake()
                     return queued
-                time.sleep(_pause(time.monotonic() - began))
+                idle_pause = (
+                    ROUND_PAUSE_SECONDS[0] if done.queued else min(2 * idle_pause, IDLE_PAUSE_MOST_SECONDS)
+                )
+                time.sleep(max(idle_pause, _pause(time.monotonic() - began)))
             elif is_last:
                 return queued
             else:

@@ -324,6 +324,21 @@ def test_rounds_end_when_nothing_is_due(work, broker, workspace, monkeypatch):
     assert broker.wakes == 0
 
 
+def test_pauses_grow_while_what_is_left_finds_no_slot(broker, monkeypatch):
+    """An endpoint that hangs must not keep the dispatcher busy; what is queued brings the short pauses back."""
+    queued, pauses = iter([1, 0, 0, 0, 0, 0, 2]), []
+
+    def look(_broker):
+        number = next(queued, None)
+        return dispatcher.DispatchRound(number or 0, is_left=number is not None)
+
+    monkeypatch.setattr(dispatcher, "run_round", look)
+    monkeypatch.setattr(dispatcher, "_pause", lambda _seconds: 0.0)
+    monkeypatch.setattr(dispatcher.time, "sleep", pauses.append)
+    assert dispatcher.run_rounds(broker) == 3
+    assert pauses == [0.03, 0.06, 0.12, 0.24, 0.25, 0.25, 0.03]
+
+
 def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, broker, workspace, monkeypatch):
     waiting(workspace, 9)
     monkeypatch.setattr(dispatcher, "ROUND_PAUSE_SECONDS", (0, 0))
