@@ -12,7 +12,7 @@ from config.core.api.nearest import hint
 from config.core.errors import Invalid
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.engines.checks.persona_rules import blocking_rule, draft_without_model
+from pipeline.engines.shared.offline_drafts import blocking_rule, draft_without_model
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused

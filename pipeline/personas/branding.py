@@ -12,7 +12,7 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine, SourceText
-from pipeline.engines.checks.persona_rules import draft_without_model
+from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.media import drawn_pictures, uploads

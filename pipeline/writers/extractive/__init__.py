@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
-from pipeline.engines.checks.persona_rules import draft_without_model
+from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
 from pipeline.text.language_detection import guess_language

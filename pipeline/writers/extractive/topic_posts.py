@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import EVIDENCE, OF_TOPIC
-from pipeline.engines.checks.persona_rules import draft_without_model
+from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.plugins import Refused
 from pipeline.writers.approved_line_drafts import REPETITION
 
