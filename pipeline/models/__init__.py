@@ -1,4 +1,4 @@
-"""The nouns of the product."""
+"""The database models of the product, and the choices of their statuses."""
 
 from pipeline.models.event import Event, EventPosition
 from pipeline.models.generated_item import (

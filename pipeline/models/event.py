@@ -1,4 +1,4 @@
-"""The outbox: every fact, as the bytes that are signed."""
+"""The outbox: each event is stored as the bytes that are signed and sent."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from config.core.clock import utc_now
 
 
 class Event(WorkspaceRow):
-    """Written in the transaction of the change that it tells of.
+    """An event, written in the transaction of the change that it reports.
 
-    Each reader has its own mark, never "id greater than the last": the row of a slow transaction would be skipped.
+    Each reader has its own mark, never "id greater than the last": the row of a slow transaction would be
+    skipped.
     """
 
     test = models.BooleanField(default=False)
     type = models.CharField(max_length=40)
     body = models.BinaryField(null=True)
-    """The exact bytes that are signed and sent; None once their time of keeping is over."""
+    """The exact bytes that are signed and sent; None once the retention period is over."""
     raw_item_id = models.UUIDField(null=True)
     generated_item_id = models.UUIDField(null=True)
     publication_id = models.UUIDField(null=True)
     source_id = models.UUIDField(null=True)
     will_retry = models.BooleanField(null=True)
-    """Of `published.failed` only: False where it is final."""
+    """Set for `published.failed` only; False if the failure is final."""
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     position = models.BigIntegerField(null=True)
@@ -39,18 +40,18 @@ class Event(WorkspaceRow):
             models.UniqueConstraint(fields=["workspace", "position"], name="event_position_once"),
         ]
         indexes: ClassVar = [
-            # The dispatcher's and the counter's: both hold only what still waits.
+            # For the dispatcher and the counter: both indexes hold only the events that still wait.
             models.Index(
                 fields=["id"], name="event_undispatched", condition=models.Q(dispatched_at__isnull=True)
             ),
             models.Index(fields=["id"], name="event_uncounted", condition=models.Q(counted_at__isnull=True)),
-            # The retention job empties by age.
+            # The retention job clears bodies by age.
             models.Index(fields=["created_at"], name="event_age", condition=models.Q(body__isnull=False)),
         ]
 
 
 class EventPosition(WorkspaceRow):
-    """The last place given in a workspace's feed of events."""
+    """The last position given in a workspace's feed of events."""
 
     last = models.BigIntegerField(default=0)
 

@@ -1,4 +1,4 @@
-"""What was made: generated items, their revisions and their files."""
+"""Generated items, their revisions and their files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
 
 def runs_telling(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
-    """The runs that are made from this raw item and others."""
-    several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id)
+    """Return the ids of the runs that are made from this raw item together with others."""
+    inputs = GenerationInput.everywhere.filter(raw_item_id=raw_item_id)
     if workspace_id is not None:
-        several = several.filter(workspace_id=workspace_id)
-    return list(several.values_list("generation_id", flat=True))
+        inputs = inputs.filter(workspace_id=workspace_id)
+    return list(inputs.values_list("generation_id", flat=True))
 
 
 def made_of(
     raw_item_id: UUID, *, workspace_id: UUID | None = None, runs: Collection[UUID] | None = None
 ) -> models.Q:
-    """Items that are made of this raw item, of it alone or of several; `runs` are read right away if they aren't given.
+    """Return the condition for items made from this raw item, alone or with others.
 
-    With a subquery in their place PostgreSQL can read neither half of the condition by index.
+    `runs` are read right away if they aren't given: with a subquery in their place PostgreSQL can read
+    neither half of
+    the condition by index.
     """
     if runs is None:
         runs = runs_telling(raw_item_id, workspace_id=workspace_id)
@@ -82,7 +84,7 @@ class HoldReason(models.TextChoices):
 
 
 class FlagReason(models.TextChoices):
-    """What befell an item's source after it was published."""
+    """What happened to an item's source after the item was published."""
 
     SOURCE_CHANGED = "source_changed", _("Source changed")
     SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
@@ -106,15 +108,19 @@ class AssetKind(models.TextChoices):
 
 
 class ChecksOutcome(models.Func):
-    """What the checks of an item came to: `fw`, `f` or `w` where one failed, or warned; empty where all passed.
+    """The outcome of an item's checks as text: `fw`, `f` or `w` if one failed or warned; empty if all passed.
 
-    Its text stands in the statement as it does in the index, without parameters: so both databases find it there.
+    Its text stands in the statement as in the index, without parameters, so that both databases use the
+    index.
     """
 
     arity = 1
     output_field = models.CharField()
 
     def _template(self, find: str, text: str) -> str:
+        """Return the SQL that looks for both outcomes in the checks; `find` is the database's function for
+        it.
+        """
         return "({} || {})".format(
             *(
                 f"CASE WHEN {find}({text}, '\"outcome\": \"{outcome}\"') > 0 THEN '{outcome[0]}' ELSE '' END"
@@ -135,42 +141,42 @@ class ChecksOutcome(models.Func):
 
 
 TO_REVIEW: Final = models.Q(status=GeneratedItemStatus.READY, approved_at=None, deleted_at=None)
-"""Ready, and nobody has decided on it."""
+"""Matches items that are ready and on which nobody has decided."""
 IS_APPROVED: Final = models.Q(approved_at__isnull=False)
-"""Somebody has approved one of its revisions, as `GeneratedItem.is_approved` says of a row."""
+"""Matches items of which a revision was approved, as `GeneratedItem.is_approved` does for a row."""
 NO_APPROVAL: Final[Mapping[str, Any]] = {"approved_by": "", "approved_at": None, "approved_revision": None}
-"""What takes an approval back where it is written."""
+"""The column values that take an approval back."""
 APPROVAL_FIELDS: Final = ("approved_at",)
-"""What a query reads so that `is_approved_row` and `GeneratedItem.is_approved` can tell."""
+"""The fields that `is_approved_row` and `GeneratedItem.is_approved` need."""
 
 
 def is_approved_row(row: Mapping[str, Any]) -> bool:
-    """Say `GeneratedItem.is_approved` of a row of `values()` that has the `APPROVAL_FIELDS`."""
+    """Return `GeneratedItem.is_approved` for a row of `values()` that has the `APPROVAL_FIELDS`."""
     return row["approved_at"] is not None
 
 
 class GeneratedItemQuerySet(models.QuerySet[Any]):
-    """The notions of a generated item that pages, metrics, mails and doctor share."""
+    """The filters of generated items that pages, metrics, mails and doctor share."""
 
     def live(self) -> Self:
-        """Without those of test tokens."""
+        """Return the items that weren't made by test tokens."""
         return self.filter(test=False)
 
     def to_review(self) -> Self:
         return self.filter(TO_REVIEW)
 
     def ready(self) -> Self:
-        """Made, and neither published, scheduled nor rejected."""
+        """Return the items that were made and are neither published, scheduled nor rejected."""
         return self.filter(status=GeneratedItemStatus.READY, deleted_at=None)
 
     def decided(self) -> Self:
-        """Somebody approved or rejected it."""
+        """Return the items that somebody approved or rejected."""
         return self.filter(
             models.Q(approved_revision__isnull=False) | models.Q(status=GeneratedItemStatus.REJECTED)
         )
 
     def failed(self) -> Self:
-        """Could not be made."""
+        """Return the items that could not be made."""
         return self.filter(status=GeneratedItemStatus.FAILED, deleted_at=None)
 
     def in_making(self) -> Self:
@@ -182,16 +188,16 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         return self.exclude(held="")
 
     def flagged(self) -> Self:
-        """Published, and made of something that has changed since."""
+        """Return the published items whose source has changed since."""
         return self.exclude(flagged="")
 
 
 class OwnGeneratedItems(WorkspaceQuerySet[Any], GeneratedItemQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class GeneratedItem(WorkspaceRow):
-    """One variant of one engine run; the row holds the newest revision's words."""
+    """One variant of one engine run; the row holds the newest revision's content."""
 
     test = models.BooleanField(default=False)
     generation = models.ForeignKey("pipeline.Generation", on_delete=models.PROTECT, related_name="items")
@@ -206,16 +212,16 @@ class GeneratedItem(WorkspaceRow):
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
-    """What whoever regenerated asked of it."""
+    """What the person who regenerated it asked for."""
     bucket = models.CharField(max_length=10, choices=Bucket)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
     status = models.CharField(max_length=20, choices=GeneratedItemStatus, default=GeneratedItemStatus.QUEUED)
     held = models.CharField(max_length=30, choices=HoldReason, blank=True)
-    """Empty where nothing holds it."""
+    """Empty if it isn't on hold."""
     flagged = models.CharField(max_length=20, choices=FlagReason, blank=True, db_default="", default="")
     revision = models.PositiveIntegerField(default=0)
-    """Rises with every change of the words; 0 until they exist."""
+    """Rises with every change of the content; 0 until it exists."""
     version = models.PositiveIntegerField(default=1)
     """Rises with every change of the object."""
     variant_group = models.UUIDField()
@@ -228,7 +234,7 @@ class GeneratedItem(WorkspaceRow):
     excerpt = models.CharField(max_length=300, blank=True)
     language = models.CharField(max_length=35, blank=True)
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where it goes by default, in order."""
+    """Public ids of the outlets where it is published by default, in order."""
     overrides = models.JSONField(default=dict)
     """By public id of an outlet: `{"title", "body", "settings"}`."""
     approval_required = models.BooleanField(default=False)
@@ -240,16 +246,16 @@ class GeneratedItem(WorkspaceRow):
     generator = models.JSONField(default=dict)
     claims = models.JSONField(default=list)
     checks = models.JSONField(default=list)
-    """Those of the revision `checks_revision`; read them by `present_checks`."""
+    """The checks of the revision `checks_revision`; read them by `present_checks`."""
     checks_revision = models.PositiveIntegerField(null=True)
-    """The revision whose words were checked; 0 where a draft failed before there were any."""
+    """The revision that was checked; 0 if a draft failed before there was one."""
     error = models.JSONField(null=True)
     raw_version = models.PositiveIntegerField(null=True)
     persona_version = models.PositiveIntegerField(null=True)
     publish_at = models.DateTimeField(null=True)
-    """The earliest promise of its publications that are still to come."""
+    """The earliest time for which one of its publications is still scheduled."""
     is_sample = models.BooleanField(default=False, db_default=False)
-    """Made of sample data: of a source or by a series that is one."""
+    """Made from sample data: from a sample source or by a sample series."""
     created_at = models.DateTimeField(default=utc_now)
     ready_at = models.DateTimeField(null=True)
     published_at = models.DateTimeField(null=True)
@@ -269,19 +275,19 @@ class GeneratedItem(WorkspaceRow):
             models.Index(
                 fields=["variant_group"], name="generated_item_variants"
             ),  # siblings, when one is published
-            # A brand lane's memory: what the persona has said of late.
+            # Read by brand lanes: what the persona has said lately.
             models.Index(
                 fields=["persona", "-created_at"],
                 name="generated_item_said",
                 condition=models.Q(revision__gt=0, deleted_at=None),
             ),
-            # The first page and the digest: what waits for review, and what could not be made.
+            # Read by the first page and the digest: what waits for review.
             models.Index(
                 fields=["workspace", "-id"],
                 name="generated_item_waiting",
                 condition=models.Q(status="ready", approved_at=None, deleted_at=None, test=False),
             ),
-            # The review queue where it is narrowed to what failed a check, or was warned of.
+            # The review queue, filtered by failed checks or warnings.
             models.Index(
                 models.F("workspace"),
                 ChecksOutcome("checks"),
@@ -289,18 +295,19 @@ class GeneratedItem(WorkspaceRow):
                 name="generated_item_checked",
                 condition=models.Q(status="ready", approved_at=None, deleted_at=None, test=False),
             ),
-            # The review queue of what is held back.
+            # The review queue of items on hold.
             models.Index(
                 fields=["workspace", "-id"],
                 name="generated_item_held",
                 condition=~models.Q(held="") & models.Q(deleted_at=None, test=False),
             ),
+            # Read by the first page and the digest: what could not be made.
             models.Index(
                 fields=["workspace", "-updated_at"],
                 name="generated_item_failed",
                 condition=models.Q(status="failed", deleted_at=None, test=False),
             ),
-            # The first page: what is published and was made of something that has changed since.
+            # Read by the first page: published items whose source has changed since.
             models.Index(
                 fields=["workspace", "-id"],
                 name="generated_item_flagged",
@@ -310,31 +317,32 @@ class GeneratedItem(WorkspaceRow):
 
     @property
     def present_checks(self) -> list[dict[str, Any]]:
-        """The checks of the words that it holds; empty where these weren't checked."""
-        found: list[dict[str, Any]] = self.checks if self.is_checked else []
-        return found
+        """Return the checks of the newest revision; empty if it wasn't checked."""
+        checks: list[dict[str, Any]] = self.checks if self.is_checked else []
+        return checks
 
     @property
     def is_checked(self) -> bool:
+        """Return whether its checks are those of the newest revision."""
         return self.checks_revision == self.revision
 
     @property
     def is_approved(self) -> bool:
-        """Whether somebody has approved one of its revisions, this one or one before."""
+        """Return whether somebody has approved one of its revisions, this one or an earlier one."""
         return self.approved_at is not None
 
     @property
     def is_approved_as_it_is(self) -> bool:
-        """Whether the approved revision is the newest one."""
+        """Return whether the approved revision is the newest one."""
         return self.is_approved and self.approved_revision == self.revision
 
     def approval(self, by: str, at: datetime) -> dict[str, Any]:
-        """Return what an approval of its newest revision writes."""
+        """Return the column values that approve its newest revision."""
         return {"approved_by": by, "approved_at": at, "approved_revision": self.revision}
 
 
 class Revision(WorkspaceRow):
-    """The words as they were approved or sent; never changed."""
+    """An item's content as it was approved or sent; never changed."""
 
     item = models.ForeignKey(GeneratedItem, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
@@ -352,7 +360,7 @@ class Revision(WorkspaceRow):
 
 
 def unguessable() -> str:
-    """128 bits for an address that nobody can guess."""
+    """Return 128 random bits, as text for an address that can't be guessed."""
     return secrets.token_urlsafe(16)
 
 

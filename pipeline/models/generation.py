@@ -1,4 +1,4 @@
-"""One engine run over one or several raw items, or over a topic, and the briefs that runs share."""
+"""Engine runs over one or several raw items or over a topic, and the briefs that runs share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class GenerationStatus(models.TextChoices):
 
 
 class GenerationStage(models.TextChoices):
-    """How far a run is."""
+    """How far a run has come."""
 
     BRIEF = "brief", _("Brief")
     DRAFT = "draft", _("Draft")
@@ -29,7 +29,7 @@ class GenerationStage(models.TextChoices):
 
 
 class GenerationQueue(models.TextChoices):
-    """Which queue's workers a run needs next."""
+    """The queue whose workers a run needs next."""
 
     GENERATE = "generate", _("AI")
     COMPUTE = "compute", _("Compute")
@@ -42,11 +42,13 @@ class GenerationQuerySet(models.QuerySet[Any]):
 
 
 class OwnGenerations(WorkspaceQuerySet[Any], GenerationQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class Generation(WorkspaceRow, DueModel):
-    """Makes one generated item per variant. `stage` says how far it is; `answers` keeps what was paid for."""
+    """A run that makes one generated item per variant; `stage` is its progress, `answers` keep what was paid
+    for.
+    """
 
     test = models.BooleanField(default=False)
     engine = models.CharField(max_length=40)
@@ -65,15 +67,15 @@ class Generation(WorkspaceRow, DueModel):
         max_length=10,
         choices=GenerationQueue,
         default=GenerationQueue.GENERATE,
-        # The release before this one leaves it out.
+        # The previous release doesn't write it.
         db_default=GenerationQueue.GENERATE,
     )
     answers = models.JSONField(default=dict)
-    """Stored answers by stage: a killed hand never pays for one twice."""
+    """Stored answers by stage, so that a run whose worker was killed never pays for one twice."""
     batch_until = models.DateTimeField(null=True)
-    """Until when it may wait for a model's answer at half the price; None for a run that somebody waits for."""
+    """Until when it may wait for a model's answer at half the price; None if a person waits for the run."""
     progress = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """Of the films that it makes, how much is done, in percent."""
+    """How much of its videos is rendered, in percent."""
     credits_reserved = models.PositiveIntegerField(default=0)
     error = models.JSONField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
@@ -88,7 +90,7 @@ class Generation(WorkspaceRow, DueModel):
         db_table = "generation"
         indexes: ClassVar = [
             *claim_indexes("generation", of="queue"),
-            # Which workspaces had films lately: those that had the fewest come first.
+            # Which workspaces had videos rendered lately: those that had the fewest come first.
             models.Index(
                 fields=["workspace_id", "finished_at"],
                 name="generation_films",
@@ -98,10 +100,10 @@ class Generation(WorkspaceRow, DueModel):
 
 
 class GenerationInput(WorkspaceRow):
-    """One of the raw items of a generation that is made from several, and has none of its own: a digest."""
+    """One raw item of a generation that is made from several and has none of its own: a digest."""
 
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="inputs")
-    # An index with a name of its own stands below.
+    # Meta declares its index, under a name of its own.
     raw_item = models.ForeignKey(
         "pipeline.RawItem", on_delete=models.CASCADE, related_name="+", db_index=False
     )
@@ -113,32 +115,35 @@ class GenerationInput(WorkspaceRow):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["generation", "raw_item"], name="generation_input_once")
         ]
-        # What was made of a raw item, and whether a digest has told it.
+        # Finds what was made from a raw item, and whether a digest contains it.
         indexes: ClassVar = [models.Index(fields=["raw_item"], name="generation_input_of")]
 
 
 class SharedBrief(WorkspaceRow):
-    """One reading of one content. Who asks writes it before the call; it goes when the raw item's content goes."""
+    """One model's reading of one content, shared by runs.
+
+    The run that asks writes the row before the call; it is deleted with the raw item's content.
+    """
 
     raw_item = models.ForeignKey("pipeline.RawItem", on_delete=models.CASCADE, related_name="briefs")
     key = models.CharField(max_length=64)
-    """Hash of what is read and of how: the words, who reads, the model, the version of the prompt."""
+    """Hash of what is read and how: the text, the reader, the model, the prompt's version."""
     content = models.JSONField(null=True)
     """The brief; None until it is answered."""
     usage = models.JSONField(null=True)
     refusal = models.JSONField(null=True)
-    """`{"code", "message"}` where the model can't work with this content; holds for the runs that stood then."""
+    """`{"code", "message"}` if the model can't work with this content; valid for the runs that existed then."""
     refused_at = models.DateTimeField(null=True)
     asked_by = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     asked_until = models.DateTimeField(null=True)
-    """No other run asks before, by the database's clock: its lease, or the wait that the service asked for."""
+    """No other run asks before this, by the database's clock: a lease, or the wait that the service asked for."""
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "shared_brief"
         constraints: ClassVar = [
-            # Two runs that begin to read at the same moment find the same row.
+            # Two runs that start reading at the same moment use the same row.
             models.UniqueConstraint(fields=["raw_item", "key"], name="shared_brief_once"),
         ]

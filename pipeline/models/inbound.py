@@ -1,4 +1,4 @@
-"""What was sent to a webhook source's own address, its senders' secrets, and subscriptions at WebSub hubs."""
+"""Deliveries to webhook sources, their senders' secrets, and subscriptions at WebSub hubs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.core.work_queue import DueModel, claim_indexes
 
 
 class Verification(models.TextChoices):
-    """How a sender proves that a delivery is its own."""
+    """How a sender proves that a delivery is from it."""
 
     ADDRESS = "address", _("Anyone with the URL")
     HEADER = "header", _("Secret header")
@@ -36,14 +36,14 @@ class InboundDeliveryStatus(models.TextChoices):
 
 
 class InboundSecret(WorkspaceRow):
-    """Apart from the source, whose row is read and shown everywhere."""
+    """A webhook sender's secret, apart from the source, whose row is read and shown everywhere."""
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="inbound_secret")
     kind = models.CharField(max_length=20, choices=Verification)
-    """The verification that it is for; that of another kind is none."""
+    """The verification that it is for; it is ignored under another one."""
     secret = ClosedTextField()
     previous = ClosedTextField(null=True)
-    """Counts beside the current one until `previous_until`."""
+    """Accepted beside the current one until `previous_until`."""
     previous_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
 
@@ -52,37 +52,37 @@ class InboundSecret(WorkspaceRow):
 
 
 class InboundDelivery(WorkspaceRow):
-    """One POST to a source's address. Of the newest twenty the body is kept, to be looked at and replayed."""
+    """One POST to a source's address. The bodies of the newest twenty are kept, for viewing and replaying."""
 
-    # The log's index leads with the source.
+    # The log's index begins with the source, so that it needs none of its own.
     source = models.ForeignKey(
         "pipeline.Source", on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
     test = models.BooleanField(default=False)
     sender_key = models.CharField(max_length=200, null=True)
-    """The sender's own id of it, unique for its source; None where it has none, or failed the verification."""
+    """The sender's id of the delivery, unique per source; None if it has none, or failed the verification."""
     verification = models.CharField(max_length=20, choices=Verification)
     status = models.CharField(
         max_length=10, choices=InboundDeliveryStatus, default=InboundDeliveryStatus.RECEIVED
     )
     reason = models.JSONField(null=True)
-    """`{"code", "message"}` where it was refused or ignored, or makes nothing."""
+    """`{"code", "message"}` if it was refused or ignored, or gives no content."""
     content_type = models.CharField(max_length=200, blank=True)
     head = models.JSONField(default=dict)
-    """The headers that say what it is, by lower-case name; none that proves or opens anything."""
+    """The headers that describe it, by lower-case name; none that holds a credential or signature."""
     body = models.BinaryField(null=True)
-    """The bytes as they came; None when newer ones took their place, or when it was refused."""
+    """The bytes as received; None once newer bodies took their place, or if it was refused."""
     body_bytes = models.PositiveIntegerField(default=0)
     preset = models.CharField(max_length=40, blank=True)
     made = models.JSONField(null=True)
-    """The fields that the mapping made, long ones shortened."""
+    """The fields that the mapping produced, long ones shortened."""
     notes = models.JSONField(default=list)
     """`[{"code", "message"}]`: what was left out, and why."""
     raw_item = models.ForeignKey(
         "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="deliveries"
     )
     repeats = models.PositiveIntegerField(default=0)
-    """How often the sender sent it again under the same id."""
+    """How often the sender repeated it under the same id."""
     replayed_at = models.DateTimeField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -95,14 +95,14 @@ class InboundDelivery(WorkspaceRow):
         ]
         indexes: ClassVar = [
             models.Index(fields=["source", "-id"], name="inbound_delivery_log"),
-            # Which bodies are to go, however many rows there are without one.
+            # Finds the bodies to delete, however many rows have none.
             models.Index(
                 fields=["source", "-id"],
                 name="inbound_delivery_bodies",
                 condition=models.Q(body__isnull=False),
             ),
             models.Index(fields=["workspace"], name="inbound_delivery_workspace"),
-            # What made nothing, for a person to look at.
+            # Deliveries without content, for a person to look at.
             models.Index(
                 fields=["workspace", "-id"],
                 name="inbound_delivery_failed",
@@ -121,7 +121,9 @@ class WebSubStatus(models.TextChoices):
 
 
 class WebSubSubscription(WorkspaceRow, DueModel):
-    """`wake_at` is when it is asked for, looked after or renewed; None once it has ended."""
+    """A subscription at a hub; `wake_at` is when it is requested, checked or renewed next, None once it has
+    ended.
+    """
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="subscription")
     hub = models.CharField(max_length=2048)
@@ -129,7 +131,7 @@ class WebSubSubscription(WorkspaceRow, DueModel):
     token = models.CharField(max_length=43, unique=True)
     """The unguessable part of the address that the hub calls."""
     secret = ClosedTextField()
-    """What the hub signs with; never sent over plain http."""
+    """The key that the hub signs with; never sent over plain http."""
     status = models.CharField(max_length=10, choices=WebSubStatus, default=WebSubStatus.WANTED)
     tries = models.PositiveIntegerField(default=0)
     """Requests since the last one that was verified."""
@@ -138,9 +140,9 @@ class WebSubSubscription(WorkspaceRow, DueModel):
     error = models.JSONField(null=True)
     """`{"code", "message", "at"}` in plain words; None while all is well."""
     pushed_at = models.DateTimeField(null=True)
-    """When the hub last told of a change that we believed."""
+    """When the hub last sent a push that passed verification."""
     woken_until = models.DateTimeField(null=True)
-    """No push wakes the source again before."""
+    """No push wakes the source again before this."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 

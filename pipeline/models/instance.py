@@ -1,4 +1,4 @@
-"""What belongs to the whole instance: what an operator has stopped, and the folder of files."""
+"""State of the whole instance: what the operator has stopped, and the media folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from config.core.ids import uuid7
 
 
 class Switch(models.Model):
-    """A row stands while something is stopped; the audit log keeps who stopped and resumed it."""
+    """One thing that the operator has stopped, while the row exists; the audit log keeps who stopped and
+    resumed it.
+    """
 
     class What(models.TextChoices):
         PUBLISHING = "publishing", _("publishing")
@@ -23,11 +25,11 @@ class Switch(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     what = models.CharField(max_length=20, choices=What.choices)
     platform = models.CharField(max_length=40, blank=True)
-    """Empty: every platform."""
+    """Empty for every platform."""
     workspace = models.ForeignKey(
         "accounts.Workspace", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    """None: the whole instance."""
+    """None for the whole instance."""
     reason = models.CharField(max_length=300)
     set_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=utc_now)
@@ -41,7 +43,7 @@ class Switch(models.Model):
         verbose_name = _("paused")
         verbose_name_plural = _("paused")
         constraints: ClassVar = [
-            # Two, because nulls are all different to a unique constraint.
+            # Two constraints, because a unique constraint treats all nulls as different.
             models.UniqueConstraint(
                 fields=["what", "platform"],
                 condition=models.Q(workspace=None),
@@ -59,25 +61,28 @@ class Switch(models.Model):
             self.What.PUBLISHING: _("Publishing is paused"),
             self.What.MODEL_CALLS: _("AI calls are paused"),
         }[self.What(self.what)]
-        where = str(_("on the whole instance"))
+        scope = str(_("on the whole instance"))
         if self.workspace is not None:
-            where = self.workspace.name
-        return f"{what}: {where}{f', {self.platform}' if self.platform else ''}."
+            scope = self.workspace.name
+        return f"{what}: {scope}{f', {self.platform}' if self.platform else ''}."
 
 
 class MediaFolder(models.Model):
-    """One row. The folder names its `instance` in a file: where the two differ, nothing takes files away."""
+    """The one row that names the media folder.
+
+    The folder holds the `instance` in a file too: where the two differ, nothing deletes files.
+    """
 
     number = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     instance = models.UUIDField(default=uuid.uuid4)
     created_at = models.DateTimeField(default=utc_now)
     sweep_stopped_at = models.DateTimeField(null=True)
-    """Since when the sweep waits for a person; the numbers are of its last round."""
+    """Since when the sweep waits for a person; the counts below are of its last round."""
     sweep_found = models.PositiveIntegerField(null=True)
-    """Files that no row names."""
+    """The number of files that no row names."""
     sweep_total = models.PositiveIntegerField(null=True)
     sweep_approved = models.PositiveIntegerField(null=True)
-    """So many of them may go, once."""
+    """How many of them a person has allowed to be deleted, once."""
 
     everywhere: ClassVar[models.Manager[MediaFolder]] = models.Manager()
 

@@ -1,4 +1,4 @@
-"""Who gets a newsletter, what is mailed, and the ledger of every mail."""
+"""Subscribers of newsletters, mailings, and the ledger of every mail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new_token() -> str:
-    """32 characters, which nobody guesses and mail programs don't break."""
+    """Return 32 random characters that can't be guessed and that mail programs don't break."""
     return secrets.token_urlsafe(24)
 
 
@@ -52,22 +52,22 @@ class MailDeliveryStatus(models.TextChoices):
 
 
 class Subscriber(WorkspaceRow):
-    """An address on an outlet's list. Where it came from isn't kept beyond how, and no IP address at all."""
+    """An address on an outlet's list. Of its origin only the way it came is stored, never an IP address."""
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="subscribers")
     email = models.CharField(max_length=254)
-    """In lower case, its domain in ASCII."""
+    """In lower case, with its domain in ASCII."""
     status = models.CharField(max_length=12, choices=SubscriberStatus, default=SubscriberStatus.PENDING)
     token = models.CharField(max_length=32, unique=True, default=new_token)
-    """The unguessable part of the addresses by which it is confirmed and unsubscribed."""
+    """The unguessable part of its confirmation and unsubscribe links."""
     origin = models.CharField(max_length=8, choices=SubscriberOrigin, default=SubscriberOrigin.FORM)
     asked_at = models.DateTimeField(null=True)
-    """When the last mail that asks for confirmation was put in line."""
+    """When the last mail that asks for confirmation was queued."""
     confirmed_at = models.DateTimeField(null=True)
-    """When they said yes; for an import, when the workspace declared that they had."""
+    """When they confirmed; for an import, when the workspace declared that they had."""
     ended_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=300, blank=True)
-    """What the mail server or the mailbox provider said when it ended."""
+    """What the mail server or mailbox provider said when the subscription ended."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
@@ -78,9 +78,9 @@ class Subscriber(WorkspaceRow):
         ]
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="subscriber_list"),
-            # Spreading a mailing goes along it; so do the page's filter and its counts.
+            # Used to create a mailing's deliveries, and by the page's filter and counts.
             models.Index(fields=["outlet", "status", "id"], name="subscriber_of_outlet"),
-            # Retention: who never confirmed.
+            # Retention deletes those who never confirmed.
             models.Index(
                 fields=["asked_at"], name="subscriber_unconfirmed", condition=models.Q(status="pending")
             ),
@@ -88,19 +88,19 @@ class Subscriber(WorkspaceRow):
 
 
 class MailQueue(WorkspaceRow, DueModel):
-    """An outlet's one way out: whoever holds its lease is alone in sending mails of that outlet."""
+    """An outlet's mail queue: only the holder of its lease sends mails of that outlet."""
 
     outlet = models.OneToOneField("pipeline.Outlet", on_delete=models.CASCADE, related_name="mail_queue")
     bounce_secret = models.CharField(max_length=32, unique=True, default=new_token)
     """The unguessable part of the address that takes bounces."""
     asks = models.BigIntegerField(default=0)
-    """Rises when something is put in line, so that a task that gives the row back misses none of it."""
+    """Rises when something is queued, so that a task that releases the row misses none of it."""
     rests_until = models.DateTimeField(null=True)
-    """No mail goes before: the outlet's pace, or a server that said "not now"."""
+    """No mail is sent before this: the outlet's pace, or a server that asked to wait."""
     failures = models.PositiveIntegerField(default=0)
-    """Sessions in a row that failed."""
+    """How many sessions in a row failed."""
     error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` of the last of them; None while all is well."""
+    """`{"code", "message", "at"}` of the last failed session; None while there is none."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
@@ -110,10 +110,10 @@ class MailQueue(WorkspaceRow, DueModel):
 
     @staticmethod
     def looked_at_again(now: datetime) -> dict[str, Any]:
-        """What a write carries after which a task looks at once, or the one at work looks again."""
+        """Return the column values that make a task look at the queue at once, or the one at work look again."""
         return {
             "asks": models.F("asks") + 1,
-            # Whoever has it in hand keeps its lease: a second hand would take a mail on its way for a lost one.
+            # The worker that has it keeps its lease: a second one would take a mail in transit for a lost one.
             "wake_at": models.Case(
                 models.When(attempts=0, then=models.Value(now)), default=models.F("wake_at")
             ),
@@ -131,19 +131,19 @@ class Mailing(WorkspaceRow):
     status = models.CharField(max_length=10, choices=MailingStatus, default=MailingStatus.SPREADING)
     subject = models.CharField(max_length=500)
     html = models.TextField(blank=True)
-    """With `text` and `language`: of the revision that was sent. Emptied when it is done; the revision keeps the words.
+    """The revision that was sent, with `text` and `language`. Emptied when done; the revision keeps the content.
 
-    The subject goes with the item.
+    The subject is deleted with the item.
     """
     text = models.TextField(blank=True)
     language = models.CharField(max_length=35, blank=True)
     spread_to = models.UUIDField(null=True)
-    """The last subscriber whose delivery was written."""
+    """The last subscriber whose delivery was created."""
     recipients = models.PositiveIntegerField(default=0)
     counts = models.JSONField(null=True)
-    """Deliveries by status, once it is done."""
+    """Number of deliveries by status, once it is done."""
     error = models.JSONField(null=True)
-    """`{"code", "message", "at"}`: why it is stopped."""
+    """`{"code", "message", "at"}`: why it was stopped."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
@@ -153,7 +153,7 @@ class Mailing(WorkspaceRow):
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="mailing_list"),
             models.Index(fields=["outlet", "-id"], name="mailing_of_outlet"),
-            # What a task has to do for an outlet.
+            # What a task still has to send for an outlet.
             models.Index(
                 fields=["outlet", "id"],
                 name="mailing_open",
@@ -166,14 +166,16 @@ class Mailing(WorkspaceRow):
 
 
 class MailDelivery(WorkspaceRow):
-    """One mail to one recipient. `sending` is committed before its words leave; what never got an answer is `unknown`.
+    """One mail to one recipient.
 
-    Without a mailing it is the mail that asks a subscriber for confirmation.
+    `sending` is committed before its content leaves; a mail that never got an answer is `unknown`. A delivery
+    without
+    a mailing is the mail that asks a subscriber for confirmation.
     """
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)
     mailing = models.ForeignKey(Mailing, null=True, on_delete=models.CASCADE, related_name="deliveries")
-    # Who is removed from the list leaves the count of what was sent.
+    # SET_NULL: removing somebody from the list mustn't change the count of what was sent.
     subscriber = models.ForeignKey(
         Subscriber, null=True, on_delete=models.SET_NULL, related_name="deliveries"
     )
@@ -181,14 +183,14 @@ class MailDelivery(WorkspaceRow):
     message_id = models.CharField(max_length=300)
     """The same for every try."""
     next_at = models.DateTimeField(null=True)
-    """When it may be tried; None once it has ended."""
+    """When it may be tried next; None once it has ended."""
     tries = models.PositiveIntegerField(default=0)
     code = models.PositiveIntegerField(null=True)
-    """The mail server's last reply, and its words."""
+    """The code of the mail server's last reply; `reply` is its text."""
     reply = models.CharField(max_length=300, blank=True)
     sent_at = models.DateTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
-    """When a report came back for it."""
+    """When a bounce report came back for it."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
@@ -199,13 +201,13 @@ class MailDelivery(WorkspaceRow):
         ]
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="mail_delivery_list"),
-            # What may go now, mailing by mailing; confirmations have none.
+            # What may be sent now, by mailing; confirmations have none.
             models.Index(
                 fields=["outlet", "mailing", "next_at"],
                 name="mail_delivery_waiting",
                 condition=models.Q(status="pending"),
             ),
-            # What a killed hand left in the middle.
+            # What a killed worker left unfinished.
             models.Index(
                 fields=["outlet"], name="mail_delivery_sending", condition=models.Q(status="sending")
             ),

@@ -1,4 +1,4 @@
-"""What each call to a model cost, and the batches of calls that nobody waits for."""
+"""The cost of each call to a model, and the batches of calls that nobody waits for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class ModelCallOutcome(models.TextChoices):
 
 
 class ModelCall(WorkspaceRow):
-    """One call, failed ones too; written as soon as it is over and never changed. It quotes neither side."""
+    """One call, also a failed one; written when it is over and never changed. It quotes neither prompt nor
+    answer.
+    """
 
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="model_calls"
@@ -48,7 +50,7 @@ class ModelCall(WorkspaceRow):
     """Asked with the workspace's key, so that it isn't the operator's money."""
     asked_model = models.CharField(max_length=80)
     model = models.CharField(max_length=80, blank=True)
-    """As answered; empty where no answer came."""
+    """The model that answered; empty if no answer came."""
     prompt_version = models.CharField(max_length=40)
     request_id = models.CharField(max_length=80, blank=True)
     mode = models.CharField(max_length=10, choices=ModelCallMode)
@@ -72,7 +74,7 @@ class ModelCall(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "model_call"
         indexes: ClassVar = [
-            # Before each call: what the workspace has spent this month, what the instance has today.
+            # Summed before each call: what the workspace has spent this month, and the instance today.
             models.Index(fields=["workspace", "created_at"], name="model_call_of_month"),
             models.Index(fields=["created_at"], name="model_call_of_day"),
         ]
@@ -94,7 +96,9 @@ class BatchedCallOutcome(models.TextChoices):
 
 
 class ModelBatch(WorkspaceRow, DueModel):
-    """`waiting` gathers calls, `sending` was committed before the one call that pays, `sent` is asked after."""
+    """A batch of calls: `waiting` gathers them, `sending` is committed before the paid call, `sent` is
+    polled.
+    """
 
     is_own_key = models.BooleanField()
     """Asked with the workspace's key, so that it isn't the operator's money."""
@@ -102,13 +106,13 @@ class ModelBatch(WorkspaceRow, DueModel):
     vendor_id = models.CharField(max_length=100, blank=True)
     """The service's own id; empty until it is known."""
     is_found = models.BooleanField(default=False)
-    """The id was found in the service's list, after the answer to the sending was lost: its results prove it."""
+    """True if the id was found in the service's list, as the answer to the sending was lost; its results prove it."""
     not_ours = models.JSONField(default=list)
-    """Ids that were found so and whose results were of other calls."""
+    """Ids that were found so but whose results belonged to other calls."""
     size = models.PositiveSmallIntegerField(default=0)
-    """Its calls, as they were sent last."""
+    """How many calls were sent last."""
     sizes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """Of earlier sendings that the service's list didn't show: one that it shows later may be this batch too."""
+    """Sizes of earlier sendings that the service's list didn't show: one shown later may be this batch too."""
     sending_since = models.DateTimeField(null=True)
     is_cancelled = models.BooleanField(default=False)
     error = models.JSONField(null=True)
@@ -118,7 +122,7 @@ class ModelBatch(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "model_batch"
         constraints: ClassVar = [
-            # Whoever has a call for a batch finds the one that gathers.
+            # A run with a call for a batch finds the one that is gathering.
             models.UniqueConstraint(
                 fields=["workspace", "is_own_key"],
                 condition=models.Q(status="waiting"),
@@ -127,7 +131,7 @@ class ModelBatch(WorkspaceRow, DueModel):
         ]
         indexes: ClassVar = [
             *claim_indexes("model_batch"),
-            # Read before every call: what is on its way counts against the caps.
+            # Read before every call: batches under way count against the spending caps.
             models.Index(
                 fields=["workspace", "is_own_key"],
                 condition=models.Q(status__in=["sending", "sent"]),
@@ -137,20 +141,20 @@ class ModelBatch(WorkspaceRow, DueModel):
 
 
 class BatchedCall(WorkspaceRow):
-    """One call of a batch, by what is asked; its id is the service's `custom_id`."""
+    """One call of a batch, identified by what is asked; its id is the service's `custom_id`."""
 
     batch = models.ForeignKey(ModelBatch, on_delete=models.CASCADE, related_name="calls")
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="batched_calls"
     )
     key = models.CharField(max_length=64)
-    """Hash of all that is asked: the run that comes back for the answer finds it by asking the same."""
+    """Hash of the request: the run that comes back for the answer finds it by asking the same."""
     asked = models.JSONField()
-    """The call in the shape of `writers.asking.Ask`; emptied once it was sent or isn't needed."""
+    """The call as `writers.asking.Ask`; emptied once it was sent or isn't needed."""
     most_micro_usd = models.PositiveBigIntegerField()
-    """What it can cost at most: caps count it while its cost isn't known."""
+    """The most it can cost; counted against the caps until its cost is known."""
     is_late = models.BooleanField(default=False)
-    """The run has waited long enough and asks by itself; what comes all the same is only paid for."""
+    """True if the run stopped waiting and asked by itself; a later answer is only paid for."""
     outcome = models.CharField(max_length=20, choices=BatchedCallOutcome, blank=True)
     """Empty until it is known."""
     reply = models.JSONField(null=True)
@@ -160,6 +164,6 @@ class BatchedCall(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "batched_call"
         constraints: ClassVar = [
-            # A run that a killed hand had asked for asks the same again, and is given the same row.
+            # A run whose worker was killed asks the same again, and gets the same row.
             models.UniqueConstraint(fields=["generation", "key"], name="batched_call_once"),
         ]

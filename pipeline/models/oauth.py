@@ -1,4 +1,4 @@
-"""OAuth connects outlets: what the operator has registered at a platform, and the attempts that are under way."""
+"""The operator's OAuth apps at platforms, and the attempts to connect an outlet that are under way."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from config.core.ids import uuid7
 
 
 class OAuthApp(models.Model):
-    """What the operator has registered at a platform; one for each, for every workspace."""
+    """The app that the operator has registered at a platform; one per platform, for every workspace."""
 
     class AppReview(models.TextChoices):
-        """How far the platform is with its review of the application."""
+        """The state of the platform's review of the app."""
 
         NOT_SUBMITTED = "not_submitted", _("not submitted")
         IN_REVIEW = "in_review", _("in review")
@@ -56,20 +56,22 @@ class OAuthApp(models.Model):
 
 
 class OAuthAttempt(WorkspaceRow):
-    """A person who was sent to a platform and may come back once; the row goes when they do."""
+    """A person who was sent to a platform and may come back once; the row is deleted when they do."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     platform = models.CharField(max_length=40)
     outlet = models.ForeignKey("pipeline.Outlet", null=True, on_delete=models.CASCADE, related_name="+")
-    """The one that is connected again; None for a new one."""
+    """The outlet that is connected again; None for a new one."""
     state_hash = models.CharField(max_length=64, unique=True)
     verifier = ClosedTextField(blank=True, default="")
-    """Of PKCE: whoever catches the code can't use it without."""
+    """The PKCE verifier, without which an intercepted code can't be used."""
     expires_at = models.DateTimeField(db_index=True)
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "oauth_attempt"
         indexes: ClassVar = [
-            models.Index(fields=["workspace"], name="oauth_attempt_workspace")  # erasing a workspace
+            models.Index(
+                fields=["workspace"], name="oauth_attempt_workspace"
+            )  # read when a workspace is erased
         ]

@@ -1,4 +1,4 @@
-"""An outlet is a workspace's account on a platform: where items are published."""
+"""Outlets: a workspace's accounts on platforms, where items are published."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.generated_item import unguessable
 
 EMPTY: Final = models.Value({}, models.JSONField())
-"""The default of a JSON column that is new: the release before this one doesn't write it."""
+"""The database default of a new JSON column, which the previous release doesn't write."""
 
 
 class OutletStatus(models.TextChoices):
@@ -24,20 +24,20 @@ class OutletStatus(models.TextChoices):
 
 
 class OutletQuerySet(models.QuerySet[Any]):
-    """The notions of an outlet that several pages share."""
+    """The filters of outlets that several pages share."""
 
     def to_reconnect(self) -> Self:
         return self.filter(status=OutletStatus.NEEDS_RECONNECT, deleted_at=None)
 
 
 class OwnOutlets(WorkspaceQuerySet[Any], OutletQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class Outlet(WorkspaceRow, DueModel):
     """A workspace's account on a platform.
 
-    `due_at` is when its account is looked at next: whether its credential works, and before that ends.
+    `due_at` is when the account is checked next: whether its credential works, and before it expires.
     """
 
     platform = models.CharField(max_length=40)
@@ -45,7 +45,7 @@ class Outlet(WorkspaceRow, DueModel):
     config = models.JSONField(default=dict)
     credentials = ClosedJSONField(null=True)
     profile = models.JSONField(default=dict, db_default=EMPTY)
-    """What the platform said of the account last: `{"external_id", "handle", "name", "url", "scopes", "limits", "notes"}`."""
+    """The platform's last description of the account: `{"external_id", "handle", "name", "url", "scopes", "limits", "notes"}`."""
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
     """The unguessable part of its public addresses: the workspace's feed and a newsletter's sign-up form."""
     status = models.CharField(max_length=20, choices=OutletStatus, default=OutletStatus.OK)
@@ -54,33 +54,33 @@ class Outlet(WorkspaceRow, DueModel):
     is_default = models.BooleanField(default=False)
     """Whether items that name no outlet go there; `WorkspaceDefaults.outlets` says it too, and in an order."""
     is_simulated = models.BooleanField(default=False)
-    """Reaches nobody; the only outlets that a test token's items may go to."""
+    """True if it reaches nobody; a test token's items may go to such outlets only."""
     connected_by = models.CharField(max_length=200, blank=True, default="", db_default="")
-    """Who gave its credential, as the audit log names them; empty where nobody did."""
+    """Who connected it, as the audit log names them; empty if nobody did."""
     connected_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     """When the platform last said that the account works."""
     expires_at = models.DateTimeField(null=True)
-    """When the credential ends unless it is renewed; None where it doesn't, or nobody knows."""
+    """When the credential expires unless it is renewed; None if it doesn't, or that isn't known."""
     expiry_told_at = models.DateTimeField(null=True)
-    """When people were told that the credential ends soon, which is said once."""
+    """When people were notified that the credential expires soon, which happens once."""
     rests_until = models.DateTimeField(null=True)
-    """Until when the platform asked to be left alone; nothing is sent before."""
+    """Until when the platform asked for a pause; nothing is sent before this."""
     per_day = models.PositiveIntegerField(null=True)
-    """The workspace's own cap for any 24 hours; the platform's holds beside it."""
+    """The workspace's own cap of posts in any 24 hours; the platform's applies too."""
     gap_minutes = models.PositiveIntegerField(null=True)
-    """The workspace's own least time between two posts."""
+    """The workspace's own minimum time between two posts."""
     queue = models.ForeignKey(
         "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    """Whose slots are its; None: the workspace's default queue."""
+    """The queue whose slots it uses; None for the workspace's default queue."""
     discloses_ai = models.BooleanField(default=True, db_default=True)
-    """Tells the platform of generated content where it has a field for that."""
+    """True if generated content is marked as such where the platform has a field for that."""
     clicks_since = models.DateTimeField(null=True)
-    """Since when its posts link through addresses of ours that count clicks; None: they link straight."""
+    """Since when its posts use short links, which count clicks; None if they link directly."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
-    # With defaults of the database's own, because the release before this one makes outlets too.
+    # With database defaults, because the previous release creates outlets too.
     lease_token = models.BigIntegerField(default=0, db_default=0)
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     version = models.PositiveIntegerField(default=1)
@@ -88,7 +88,7 @@ class Outlet(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Read along by the tasks that publish; no column.
+    # Annotated by the tasks that publish; not a column.
     is_on_hold: bool
 
     everywhere: ClassVar = OutletQuerySet.as_manager()

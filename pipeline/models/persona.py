@@ -13,24 +13,24 @@ from config.core.work_queue import DueModel, claim_indexes
 from pipeline import limits
 
 SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
-"""The five of the editor; two are texts, three are lists."""
+"""The sections of the editor: two texts and three lists."""
 CONTENT: Final = ("name", "handle", "language", "links", "brand", *SECTIONS, "approved_lines")
-"""What makes a new version when it changes."""
+"""The fields whose change makes a new version."""
 
 
 class Persona(WorkspaceRow):
-    """The current state; `PersonaVersion` keeps what each generation was made with."""
+    """A persona's current state; `PersonaVersion` keeps what each generation was made with."""
 
     name = models.CharField(max_length=120)
     handle = models.CharField(max_length=60, blank=True)
     language = models.CharField(max_length=35, default="en")
     who_you_are = models.TextField(blank=True)
-    """What may be said of it as a fact, and whom it speaks to."""
+    """What may be stated of it as a fact, and its audience."""
     voice = models.TextField(blank=True)
     banned_words = models.JSONField(default=list)
-    """Words and phrases that no draft may hold, in any case."""
+    """Words and phrases that no draft may contain, in upper or lower case."""
     required_structures = models.JSONField(default=list)
-    """`{"kind", "most" | "text"}` each; what each kind asks for stands in `engines/persona_rules.py`."""
+    """A list of `{"kind", "most" | "text"}`; `engines/persona_rules.py` says what each kind requires."""
     reference_posts = models.JSONField(default=list)
     """Posts that sound as the persona does: examples of the voice, never a source of facts."""
     approved_lines = models.JSONField(default=list)
@@ -56,7 +56,7 @@ class PersonaVersion(WorkspaceRow):
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     content = models.JSONField()
-    """By the names of `CONTENT`."""
+    """The values of the fields in `CONTENT`, by name."""
     made_by = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=utc_now)
 
@@ -68,28 +68,28 @@ class PersonaVersion(WorkspaceRow):
 
 
 class Topic(WorkspaceRow):
-    """Something that a persona may speak of without a source document.
+    """Something that a persona may write about without a source document.
 
-    One with a `source` stands in that source's own list (`config.topics`) and is picked by it alone.
+    A topic with a `source` belongs to that source's own list (`config.topics`) and is picked by it alone.
     """
 
     test = models.BooleanField(default=False)
     persona = models.ForeignKey(Persona, null=True, on_delete=models.SET_NULL, related_name="topics")
-    """Who alone speaks of it; None for every persona of the workspace."""
+    """The only persona that may use it; None for every persona of the workspace."""
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.CASCADE, related_name="topics")
     title = models.CharField(max_length=300)
     notes = models.TextField(blank=True)
-    """What may be said about it as a fact."""
+    """What may be stated about it as a fact."""
     angles = models.JSONField(default=list)
-    """Ways to come at it; without any the whole topic is one."""
+    """Angles to take; without any, the whole topic is one angle."""
     evidence = models.JSONField(default=list)
-    """`{"url", "text"}` each, one of them empty at most; the texts may be said as facts."""
+    """A list of `{"url", "text"}`, one of the two possibly empty; the texts may be stated as facts."""
     weight = models.PositiveSmallIntegerField(default=1)
     cooldown_days = models.PositiveSmallIntegerField(default=limits.TOPIC_COOLDOWN_DAYS_DEFAULT)
-    """For how long the topic rests with an angle after both were used."""
+    """For how many days the topic isn't picked again with the same angle."""
     max_per_month = models.PositiveSmallIntegerField(null=True)
     season_from = models.CharField(max_length=5, blank=True)
-    """`MM-DD`, first day; with `season_to` before it the season spans the new year. Both or neither."""
+    """The first day as `MM-DD`; a `season_to` before it spans the new year. Both are set, or neither."""
     season_to = models.CharField(max_length=5, blank=True)
     is_active = models.BooleanField(default=True)
     last_used_at = models.DateTimeField(null=True)
@@ -103,7 +103,7 @@ class Topic(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "topic"
         constraints: ClassVar = [
-            # A source's own list is written by whoever picks from it first; two at once write it once.
+            # A source's own list is written at its first pick; two picks at once write it once.
             models.UniqueConstraint(
                 fields=["source", "title"],
                 condition=models.Q(source__isnull=False),
@@ -123,7 +123,7 @@ class PersonaDraftStatus(models.TextChoices):
 
 
 class PersonaDraftQuerySet(models.QuerySet[Any]):
-    """The notions of a draft that pages and doctor share."""
+    """The filters of drafts that pages and doctor share."""
 
     def open(self) -> Self:
         return self.filter(status__in=[PersonaDraftStatus.QUEUED, PersonaDraftStatus.RUNNING])
@@ -133,22 +133,24 @@ class PersonaDraftQuerySet(models.QuerySet[Any]):
 
 
 class OwnPersonaDrafts(WorkspaceQuerySet[Any], PersonaDraftQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class PersonaDraft(WorkspaceRow, DueModel):
-    """What somebody asked for, and what came of it. It fills a form; a persona changes only when that is saved."""
+    """A requested draft of a persona and its result. It fills a form; the persona changes only when that is
+    saved.
+    """
 
     persona = models.ForeignKey(
         "pipeline.Persona", null=True, on_delete=models.CASCADE, related_name="drafts"
     )
-    """Whose editor it fills; None for a persona that isn't made yet."""
+    """The persona whose editor it fills; None for one that doesn't exist yet."""
     url = models.CharField(max_length=2048, blank=True)
     posts = models.JSONField(default=list)
     """Past posts as they were pasted."""
     status = models.CharField(max_length=10, choices=PersonaDraftStatus, default=PersonaDraftStatus.QUEUED)
     material = models.JSONField(null=True)
-    """What was read of the site with the posts: a killed hand doesn't read it twice. Emptied at the end."""
+    """What was read of the site, and the posts, so that a retried task doesn't read twice. Emptied at the end."""
     sections = models.JSONField(null=True)
     """The draft, by the names of the persona's fields."""
     is_offline = models.BooleanField(default=True)
@@ -156,7 +158,7 @@ class PersonaDraft(WorkspaceRow, DueModel):
     tries = models.PositiveSmallIntegerField(default=0)
     """Calls to a model that failed and may be made again."""
     error = models.JSONField(null=True)
-    """`{"code", "message"}`: why there is none, and what to do next."""
+    """`{"code", "message"}`: why there is no draft, and what to do next."""
     requested_by = models.CharField(max_length=200, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -169,6 +171,6 @@ class PersonaDraft(WorkspaceRow, DueModel):
         db_table = "draft"
         indexes: ClassVar = [
             *claim_indexes("draft"),
-            # What is to be forgotten.
+            # Retention deletes old drafts.
             models.Index(fields=["created_at"], name="draft_forgotten"),
         ]

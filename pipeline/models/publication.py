@@ -1,4 +1,4 @@
-"""One item on one outlet, and every call that was made for it."""
+"""Publications (one item on one outlet) and every call that was made for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LATENESS_MINUTES: Final = 60
-"""How late is too late where nobody says."""
+"""The default of how many minutes late is too late."""
 LATENESS_MINUTES_MOST: Final = 60 * 24 * 30
 
 
@@ -33,7 +33,7 @@ class PublicationStatus(models.TextChoices):
 
 
 class LatePolicy(models.TextChoices):
-    """What becomes of a publication that could not go out in time."""
+    """What happens to a publication that could not go out in time."""
 
     PUBLISH = "publish", _("Publish anyway")
     NEXT_SLOT = "next_slot", _("Move to next free slot")
@@ -41,7 +41,7 @@ class LatePolicy(models.TextChoices):
 
 
 class PublicationStep(models.TextChoices):
-    """The part of its sending that comes next, or the last one."""
+    """The part of the publishing that comes next, or came last."""
 
     PREPARE = "prepare", _("Prepare")
     POLL = "poll", _("Poll")
@@ -53,14 +53,14 @@ class PublicationStep(models.TextChoices):
 
 
 class GapChoice(models.TextChoices):
-    """A time that the clocks skip, where a moment was asked for."""
+    """What to do with a local time that the clocks skip."""
 
     SHIFT = "shift", _("Move forward")
     REJECT = "reject", _("Reject")
 
 
 class OverlapChoice(models.TextChoices):
-    """A time that comes twice."""
+    """Which moment a local time means that occurs twice."""
 
     FIRST = "first", _("Use the first")
     SECOND = "second", _("Use the second")
@@ -74,40 +74,40 @@ class AttemptStatus(models.TextChoices):
 
 
 class PublicationQuerySet(models.QuerySet[Any]):
-    """The notions of a publication that pages, metrics, mails and doctor share."""
+    """The filters of publications that pages, metrics, mails and doctor share."""
 
     def live(self) -> Self:
-        """Without those of test tokens."""
+        """Return the publications that weren't made by test tokens."""
         return self.filter(test=False)
 
     def scheduled(self) -> Self:
         return self.filter(status=PublicationStatus.SCHEDULED)
 
     def unsent(self) -> Self:
-        """Promised and not out: scheduled, or on their way, or waiting for a person to post them."""
+        """Return those that aren't out yet: scheduled, being sent, or waiting for a person to post them."""
         return self.filter(status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED])
 
     def by_platform(self) -> Self:
-        """Without what was handed over: that waits for a person, and is late by nobody's clock but theirs."""
+        """Leave out those handed over to a person, for whom no delay is counted."""
         return self.exclude(step=PublicationStep.BY_HAND)
 
     def by_hand(self) -> Self:
         return self.filter(step=PublicationStep.BY_HAND)
 
     def due(self, now: datetime) -> Self:
-        """Scheduled for a moment that is past."""
+        """Return the scheduled publications whose time is past."""
         return self.scheduled().filter(due_at__lt=now)
 
     def late(self, now: datetime) -> Self:
-        """Later than the seconds for which everything that is due waits for a worker."""
+        """Return those that are later than the seconds that anything due may wait for a worker."""
         return self.unsent().by_platform().filter(due_at__lt=now - limits.LATE_AFTER)
 
     def coming(self, now: datetime) -> Self:
-        """Promised to a platform, and not late."""
+        """Return the unsent publications that aren't late."""
         return self.unsent().by_platform().filter(due_at__gte=now - limits.LATE_AFTER)
 
     def overdue(self, now: datetime) -> Self:
-        """So late that people are told."""
+        """Return those that are so late that people are notified."""
         return self.unsent().by_platform().filter(due_at__lt=now - limits.OVERDUE_TOLD_AFTER)
 
     def published(self) -> Self:
@@ -117,29 +117,29 @@ class PublicationQuerySet(models.QuerySet[Any]):
         return self.filter(status=PublicationStatus.UNKNOWN)
 
     def unresolved(self) -> Self:
-        """Failed, or of unknown outcome: what nothing takes up again by itself."""
+        """Return those that failed or are of unknown outcome: nothing takes them up again by itself."""
         return self.filter(status__in=[PublicationStatus.FAILED, PublicationStatus.UNKNOWN])
 
     def open(self) -> Self:
-        """Not ended yet: something of it is still to be done."""
+        """Return those with something still to be done."""
         return self.filter(
             status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED, PublicationStatus.UNKNOWN]
         )
 
     def standing(self) -> Self:
-        """An item has one of these on an outlet at most: those that were neither cancelled nor removed."""
+        """Return those that were neither cancelled nor removed; an item has at most one per outlet."""
         return self.exclude(status__in=[PublicationStatus.CANCELLED, PublicationStatus.REMOVED])
 
 
 class OwnPublications(WorkspaceQuerySet[Any], PublicationQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class Publication(WorkspaceRow, DueModel):
-    """`due_at` is when it was promised; `wake_at` when the next call, or the next look-up, is made."""
+    """One item on one outlet: `due_at` is its scheduled time, `wake_at` when the next call or lookup is made."""
 
     BY_HAND: ClassVar = "by_hand"
-    """The step of one that was handed over to a person: nothing wakes it, and its promise was kept."""
+    """The step of a publication handed over to a person: nothing wakes it, and it counts as sent in time."""
 
     test = models.BooleanField(default=False)
     item = models.ForeignKey("pipeline.GeneratedItem", on_delete=models.PROTECT, related_name="publications")
@@ -154,25 +154,25 @@ class Publication(WorkspaceRow, DueModel):
     late_policy = models.CharField(max_length=10, choices=LatePolicy, default=LatePolicy.PUBLISH)
     max_lateness_minutes = models.PositiveIntegerField(null=True)
     local_time = models.CharField(max_length=19, blank=True, default="", db_default="")
-    """The time on the clocks of `zone` that was asked for, `YYYY-MM-DDTHH:MM:SS`; empty where a moment was."""
+    """The requested local time in `zone`, as `YYYY-MM-DDTHH:MM:SS`; empty if a moment was requested."""
     zone = models.CharField(max_length=64, blank=True, default="", db_default="")
     on_gap = models.CharField(max_length=6, choices=GapChoice, blank=True, default="", db_default="")
     on_overlap = models.CharField(max_length=6, choices=OverlapChoice, blank=True, default="", db_default="")
     queue = models.ForeignKey(
         "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    """Whose slot `due_at` is; None where it is none."""
+    """The queue whose slot `due_at` is; None if it isn't a slot."""
     waits_for = models.JSONField(null=True)
-    """Why it goes out later than promised, `{"code", "message", "until"}`; None where it doesn't."""
+    """Why it goes out later than scheduled, as `{"code", "message", "until"}`; None if it doesn't."""
     step = models.CharField(max_length=10, choices=PublicationStep, default=PublicationStep.PREPARE)
     step_state = models.JSONField(default=dict)
     attempt_count = models.PositiveIntegerField(default=0)
-    """Calls that may have made it public; a look-up is not one."""
+    """The number of calls that may have made it public; lookups don't count."""
     lookups = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
     details = models.JSONField(default=dict, db_default=EMPTY)
-    """What its platform answered and later calls need, such as the address of a record."""
+    """What the platform answered and later calls need, such as the address of a record."""
     external_id = models.CharField(max_length=300, blank=True)
     url = models.CharField(max_length=2048, blank=True)
     unknown_since = models.DateTimeField(null=True)
@@ -180,13 +180,13 @@ class Publication(WorkspaceRow, DueModel):
     overdue_told_at = models.DateTimeField(null=True)
     published_at = models.DateTimeField(null=True)
     metrics = models.JSONField(null=True)
-    """The newest numbers that its platform gave, by metric; None until the first."""
+    """The newest values from the platform by metric; None until the first."""
     requested_by = models.CharField(max_length=200, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Read along by the tasks that send it; no columns.
+    # Annotated by the tasks that send it; not columns.
     is_on_hold: bool
     attempts_before: int
 
@@ -196,7 +196,7 @@ class Publication(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "publication"
         constraints: ClassVar = [
-            # An item is on an outlet once: a second request at the same moment meets the first one's row.
+            # An item is on an outlet once: a second request at the same moment conflicts with the first.
             models.UniqueConstraint(
                 fields=["item", "outlet"],
                 condition=~models.Q(status__in=["cancelled", "removed"]),
@@ -206,27 +206,27 @@ class Publication(WorkspaceRow, DueModel):
         indexes: ClassVar = [
             *claim_indexes("publication"),
             models.Index(fields=["workspace", "test", "-id"], name="publication_list"),  # GET /publications
-            # The workspace's own feed reads its newest.
+            # The workspace's own feed reads the newest.
             models.Index(fields=["outlet", "-published_at"], name="publication_of_outlet"),
-            # What stands in line on an outlet, what is under way there, and which of its slots are taken.
+            # An outlet's waiting line, what is under way there, and which slots are taken.
             models.Index(
                 fields=["outlet", "due_at", "id"],
                 name="publication_line",
                 condition=models.Q(status__in=["publishing", "scheduled", "unknown"]),
             ),
-            # Times on a clock are looked up anew, because the rules of time zones change.
+            # Local times are recomputed, because the rules of time zones change.
             models.Index(
                 fields=["id"],
                 name="publication_clock",
                 condition=models.Q(status="scheduled") & ~models.Q(local_time=""),
             ),
-            # The operator's pages, the doctor and the metrics count what nothing takes up again by itself.
+            # The operator's pages, the doctor and the metrics count what nothing retries by itself.
             models.Index(
                 fields=["workspace", "-id"],
                 name="publication_dead",
                 condition=models.Q(status__in=["failed", "unknown"]),
             ),
-            # The first page: what is promised and late, what failed, what came out.
+            # The first page: what is scheduled or late, and (the next two) what failed and what was published.
             models.Index(
                 fields=["workspace", "due_at"],
                 name="publication_promised",
@@ -247,16 +247,18 @@ class Publication(WorkspaceRow, DueModel):
 
 class AttemptQuerySet(models.QuerySet[Any]):
     def open(self) -> Self:
-        """Nobody knows yet what came of it."""
+        """Return the attempts whose outcome isn't known yet."""
         return self.filter(status__in=[AttemptStatus.STARTED, AttemptStatus.UNKNOWN])
 
 
 class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class Attempt(WorkspaceRow):
-    """A call that may make a publication public; committed before the call, so that a kill leaves its trace."""
+    """A call that may make a publication public; committed before the call, so that a killed worker leaves a
+    trace.
+    """
 
     publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()
@@ -264,9 +266,9 @@ class Attempt(WorkspaceRow):
     status = models.CharField(max_length=10, choices=AttemptStatus, default=AttemptStatus.STARTED)
     error = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
-    """What was handed to the platform, as it was fitted for it."""
+    """What was sent to the platform, adapted to it."""
     late_answer = models.JSONField(null=True)
-    """That the platform has it, as it said when the attempt was closed already: `{"external_id", "url", "details", "at"}`."""
+    """The platform's success answer that came after the attempt was closed: `{"external_id", "url", "details", "at"}`."""
     started_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
@@ -284,13 +286,13 @@ class Attempt(WorkspaceRow):
 
 
 class SimulatedPost(WorkspaceRow):
-    """A call that the simulated platform's server received; each is a row, so that a second publication can't hide."""
+    """A call that the simulated platform received; each is a row, so that a second publication can't hide."""
 
     outlet_id = models.UUIDField()
     ref = models.CharField(max_length=100)
     """The client's own reference; the server doesn't refuse a second post with the same one."""
     answer = models.CharField(max_length=30)
-    """The word of the script that was played."""
+    """The step of the script that was played."""
     is_accepted = models.BooleanField()
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
@@ -301,4 +303,4 @@ class SimulatedPost(WorkspaceRow):
         db_table = "simulated_post"
         indexes: ClassVar = [
             models.Index(fields=["ref"], name="simulated_post_ref")
-        ]  # the reconciling look-up
+        ]  # read by the lookup that reconciles

@@ -1,4 +1,4 @@
-"""What came in: raw items with their versions and bodies, and the files that were handed over."""
+"""Raw items with their versions and bodies, and uploaded files."""
 
 from __future__ import annotations
 
@@ -23,52 +23,55 @@ class RawItemStatus(models.TextChoices):
 
 
 class RawItemQuerySet(models.QuerySet[Any]):
-    """The notions of a raw item that pages, metrics and doctor share."""
+    """The filters of raw items that pages, metrics and doctor share."""
 
     def live(self) -> Self:
-        """Without those of test tokens."""
+        """Return the raw items that weren't made by test tokens."""
         return self.filter(test=False)
 
     def failed(self) -> Self:
-        """Nothing could be made of it."""
+        """Return the raw items from which nothing could be made."""
         return self.filter(status=RawItemStatus.FAILED, deleted_at=None)
 
     def stuck(self) -> Self:
-        """Nothing was made of it, or nothing is while there are no credits."""
+        """Return the raw items that failed or wait for credits."""
         return self.filter(status__in=[RawItemStatus.FAILED, RawItemStatus.WAITING_QUOTA], deleted_at=None)
 
 
 class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 PASTED: Final = "page:"
 UPLOADED: Final = "page:file:"
-"""What the `external_id` of a raw item begins with that a person gave at Create, as words or as a file."""
+"""The prefixes of the `external_id` of a raw item that a person gave at Create, as text or as a file."""
 
 
 class RawItem(WorkspaceRow, DueModel):
-    """`wake_at` is set only while it waits for credits. A deleted one stays as a tombstone with its `dedup_key`."""
+    """Content that came in; `wake_at` is set only while it waits for credits.
+
+    A deleted one stays as a tombstone with its `dedup_key`.
+    """
 
     test = models.BooleanField(default=False)
     source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="raw_items")
     dedup_key = models.CharField(max_length=600)
-    """`x:<source>:<external id>`, `u:<canonical address>` or `h:<content hash>`: the first that is known."""
+    """`x:<source>:<external id>`, `u:<canonical address>` or `h:<content hash>`: the first of them that is known."""
     external_id = models.CharField(max_length=512, blank=True)
     url = models.CharField(max_length=2048, blank=True)
     title = models.CharField(max_length=500, blank=True)
     language = models.CharField(max_length=35, blank=True)
     language_guessed = models.BooleanField(default=False, db_default=False)
-    """Nobody said it: it was guessed from the words."""
+    """True if the language was guessed from the text, as nobody declared it."""
     author = models.CharField(max_length=200, blank=True)
     published_at = models.DateTimeField(null=True)
     media = models.JSONField(default=list)
     metadata = models.JSONField(default=dict)
     engines = models.JSONField(default=list)
-    """Names of the engine outputs that it is made into, already resolved from source and workspace."""
+    """Names of the engine outputs to make from it, already resolved from source and workspace."""
     variants = models.PositiveSmallIntegerField(default=1)
     skipped = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """What of these can't be made, known since it was planned: `{"engine_output", "variant", "code", "message"}`."""
+    """Which of these can't be made, known since planning: `{"engine_output", "variant", "code", "message"}`."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     content_hash = models.CharField(max_length=64)
     version = models.PositiveIntegerField(default=1)
@@ -77,11 +80,11 @@ class RawItem(WorkspaceRow, DueModel):
     """Rises with every change of the content; names a `RawBody`."""
     status = models.CharField(max_length=15, choices=RawItemStatus, default=RawItemStatus.QUEUED)
     reason = models.JSONField(null=True)
-    """`{"code", "message", "stage"}` where it was skipped or failed, or waits."""
+    """`{"code", "message", "stage"}` if it was skipped, failed or waits."""
     near_duplicate = models.JSONField(null=True)
-    """`{"raw_item", "score"}` of the nearest one of the 90 days before it, where one is near."""
+    """`{"raw_item", "score"}` of the most similar one of the 90 days before it, if one is a near duplicate."""
     withdrawn_at = models.DateTimeField(null=True)
-    """Since when its source doesn't list it any more, though it lists older ones."""
+    """Since when its source no longer lists it, though it lists older ones."""
     request_id = models.CharField(max_length=64, blank=True)
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -100,7 +103,7 @@ class RawItem(WorkspaceRow, DueModel):
             *claim_indexes("raw_item"),
             models.Index(fields=["workspace", "test", "-id"], name="raw_item_list"),  # GET /raw
             models.Index(fields=["source", "-id"], name="raw_item_by_source"),  # GET /raw?source=
-            # The page of what failed: nothing was made of it, or nothing is while there are no credits.
+            # The page of failures: raw items that failed, or wait for credits.
             models.Index(
                 fields=["workspace", "-updated_at"],
                 name="raw_item_failed",
@@ -126,7 +129,8 @@ class RawBody(WorkspaceRow):
 
 
 class RawPrint(WorkspaceRow):
-    """What a raw item is recognised by beside its `dedup_key`. Its id is the raw item's.
+    """A raw item's fingerprint, by which duplicates are found beside its `dedup_key`; its id is the raw
+    item's.
 
     In a table of its own, because a raw item's row is written many times, and each time with all its indexes.
     """
@@ -156,7 +160,7 @@ class RawPrint(WorkspaceRow):
 
 
 class UploadKind(models.TextChoices):
-    """What a file is, by its bytes."""
+    """What a file is, as its bytes show."""
 
     IMAGE = "image", _("Image")
     AUDIO = "audio", _("Audio")
@@ -165,13 +169,13 @@ class UploadKind(models.TextChoices):
 
 
 class Upload(WorkspaceRow):
-    """A file that was handed over. Until something uses it, it is kept to `expires_at`; what is used has none."""
+    """An uploaded file. Until something uses it, it is kept until `expires_at`; a used file has none."""
 
     test = models.BooleanField(default=False)
     kind = models.CharField(max_length=10, choices=UploadKind)
     mime_type = models.CharField(max_length=60)
     name = models.CharField(max_length=120, blank=True)
-    """What the sender called it: shown to people, trusted for nothing."""
+    """The sender's name for it: shown to people, trusted for nothing."""
     path = models.CharField(max_length=300)
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
     bytes = models.PositiveBigIntegerField()
@@ -179,7 +183,7 @@ class Upload(WorkspaceRow):
     width = models.PositiveIntegerField(null=True)
     height = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(null=True)
-    """How long a sound or video is; unknown of those that came before this was kept."""
+    """How long the audio or video is; None for files uploaded before this was stored."""
     created_by = models.CharField(max_length=200, blank=True)
     expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -187,7 +191,7 @@ class Upload(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "upload"
         indexes: ClassVar = [
-            # What nobody uses: how much of a workspace, and what is to be forgotten.
+            # Unused files: how much of a workspace, and (next) what retention deletes.
             models.Index(
                 fields=["workspace", "expires_at"],
                 name="upload_unused",
@@ -202,7 +206,7 @@ class Upload(WorkspaceRow):
 
 
 class UploadUse(WorkspaceRow):
-    """One thing that needs an upload: a raw item, or a persona for its portrait."""
+    """One use of an upload: by a raw item, or by a persona as its portrait."""
 
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="uses")
     raw_item = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""When things are published: queues of slots, series, recurring items, plans of a week, and a workspace's hold."""
+"""When items are published: queues of slots, series, recurrences, week plans, and a workspace's hold."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pipeline.models.publication import OverlapChoice
 
 
 class SlotGapChoice(models.TextChoices):
-    """A slot's time that the clocks skip."""
+    """What to do with a slot whose local time the clocks skip."""
 
     SHIFT = "shift", _("Move forward: 02:30 becomes 03:30")
     SKIP = "skip", _("Skip that day")
 
 
 class PublishQueue(WorkspaceRow):
-    """Slots of a week at which outlets publish."""
+    """The weekly slots at which outlets publish."""
 
     name = models.CharField(max_length=120)
     timezone = models.CharField(max_length=64)
     slots = models.JSONField(default=list)
     """`[{"weekday": 0–6 from Monday, "time": "HH:MM"}]` on the clocks of `timezone`, in order."""
     blackouts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """`[{"from", "until", "reason"}]`, times on the clocks of `timezone`: stretches without slots, in order."""
+    """`[{"from", "until", "reason"}]`, local times in `timezone`: periods without slots, in order."""
     on_gap = models.CharField(max_length=6, choices=SlotGapChoice, default=SlotGapChoice.SHIFT)
     on_overlap = models.CharField(max_length=6, choices=OverlapChoice, default=OverlapChoice.FIRST)
     is_default = models.BooleanField(default=False)
-    """Of the workspace's outlets that name no other."""
+    """True if it serves the workspace's outlets that name no other queue."""
     is_paused = models.BooleanField(default=False)
-    """Gives no slots, and what was promised by it waits."""
+    """True if it gives no slots, and what was scheduled by it waits."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
@@ -52,7 +52,7 @@ class PublishQueue(WorkspaceRow):
 
 
 class PublishHold(WorkspaceRow):
-    """A row stands while a workspace's people hold all of its publishing."""
+    """Holds all publishing of a workspace, at its people's request, while the row exists."""
 
     reason = models.CharField(max_length=300)
     set_by = models.CharField(max_length=200)
@@ -70,7 +70,7 @@ class SeriesIssueDecision(models.TextChoices):
 
 
 class Series(WorkspaceRow, DueModel):
-    """`due_at` is its next time; a paused one has none."""
+    """A digest made at regular times; `due_at` is the next time, None while it is paused."""
 
     test = models.BooleanField(default=False)
     name = models.CharField(max_length=120)
@@ -80,17 +80,17 @@ class Series(WorkspaceRow, DueModel):
     on_gap = models.CharField(max_length=6, choices=SlotGapChoice, default=SlotGapChoice.SHIFT)
     on_overlap = models.CharField(max_length=6, choices=OverlapChoice, default=OverlapChoice.FIRST)
     window_days = models.PositiveSmallIntegerField(default=7)
-    """How old a raw item may be that it tells."""
+    """The greatest age in days of a raw item in a digest."""
     items_least = models.PositiveSmallIntegerField(default=3)
     items_most = models.PositiveSmallIntegerField(default=7)
     sources = models.JSONField(default=list)
-    """Public ids of the sources whose raw items it tells; empty: of all."""
+    """Public ids of the sources whose raw items it uses; empty for all."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where its digests go; empty: the workspace's."""
+    """Public ids of the outlets where its digests are published; empty for the workspace's."""
     is_paused = models.BooleanField(default=False)
     deleted_at = models.DateTimeField(null=True)
-    """It can be taken back for a week; then it goes with its log."""
+    """The deletion can be undone for a week; then the series is erased with its log."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
@@ -110,22 +110,22 @@ class SeriesIssue(WorkspaceRow):
 
     series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
-    """The moment that it was promised for; of one that somebody asked for, when that was."""
+    """The scheduled moment; for an issue that a person requested, when they did."""
     decision = models.CharField(max_length=12, choices=SeriesIssueDecision)
     message = models.CharField(max_length=300, blank=True)
     found = models.PositiveIntegerField()
-    """How many raw items could be told."""
+    """How many raw items could be used."""
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     by = models.CharField(max_length=200, blank=True)
-    """Who asked for it; empty where its time came."""
+    """Who requested it; empty for a scheduled one."""
     created_at = models.DateTimeField(default=now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "series_issue"
         constraints: ClassVar = [
-            # Two tasks, or one that was killed and the next, make one digest of one time.
+            # Two tasks, or one that was killed and the next, make one digest per time.
             models.UniqueConstraint(fields=["series", "due_at"], name="series_issue_once")
         ]
         indexes: ClassVar = [models.Index(fields=["series", "-id"], name="series_issue_list")]  # its log
@@ -144,18 +144,21 @@ class RecurrenceDecision(models.TextChoices):
 
 
 class Recurrence(WorkspaceRow, DueModel):
-    """`due_at` is its next time; `wake_at` may be earlier, to look whether its source is still there."""
+    """An item that is published again regularly.
+
+    `due_at` is its next time; `wake_at` may be earlier, to check whether its source still exists.
+    """
 
     test = models.BooleanField(default=False)
     item = models.OneToOneField("pipeline.GeneratedItem", on_delete=models.CASCADE, related_name="recurrence")
     every_days = models.PositiveSmallIntegerField()
     time = models.CharField(max_length=5)
-    """`HH:MM` on the workspace's clocks."""
+    """`HH:MM` in the workspace's time zone."""
     anchor = models.DateField()
-    """The day there from which the days are counted: when the item was, or will be, published, or when it was begun."""
+    """The local day from which days are counted: when the item was or will be published, or the recurrence began."""
     status = models.CharField(max_length=10, choices=RecurrenceStatus, default=RecurrenceStatus.ACTIVE)
     reason = models.JSONField(null=True)
-    """`{"code", "message", "by", "at"}` of one that has stopped; `by` is empty where it stopped itself."""
+    """`{"code", "message", "by", "at"}` of a stopped one; `by` is empty if it stopped by itself."""
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
@@ -183,7 +186,7 @@ class RecurrenceTurn(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "recurrence_turn"
         constraints: ClassVar = [
-            # Two tasks, or one that was killed and the next, make one item of one time.
+            # Two tasks, or one that was killed and the next, make one item per time.
             models.UniqueConstraint(fields=["recurrence", "due_at"], name="recurrence_turn_once")
         ]
         indexes: ClassVar = [
@@ -196,15 +199,15 @@ class WeekPlan(WorkspaceRow):
 
     test = models.BooleanField(default=False)
     entries = models.JSONField(default=list)
-    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`: public ids, the moment that was promised,
-    the revision that was, and the siblings that were set aside for it.
+    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`: public ids, the scheduled moment,
+    the revision of that time, and the siblings that were rejected for it.
     """
     made_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=now)
-    """The moment that stands in all that it wrote: approvals, and siblings that were set aside."""
+    """The timestamp of all that the plan wrote: approvals, and rejected siblings."""
     undone_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "week_plan"
-        # The erasure of a workspace, and the forgetting of old ones.
+        # Read by the erasure of a workspace, and by the retention of old plans.
         indexes: ClassVar = [models.Index(fields=["workspace", "-id"], name="week_plan_list")]

@@ -1,4 +1,4 @@
-"""Short links lead through addresses of ours, and the clicks on them and the fetches of feeds are counted."""
+"""Short links, and the counts of their clicks and of fetches of feeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 
 
 class ShortLink(WorkspaceRow):
-    """An address that a publication links to, under one of ours that counts who follows it."""
+    """An address that a publication links to, behind one of ours that counts clicks."""
 
     code = models.CharField(max_length=16, unique=True)
     publication = models.ForeignKey(
@@ -32,14 +32,16 @@ class HitKind(models.TextChoices):
 
 
 class HitCount(WorkspaceRow):
-    """How often a short link was followed or a feed fetched in one quarter of an hour; nothing of who it was."""
+    """How often a short link was followed or a feed fetched in one quarter of an hour; nothing about visitors
+    is stored.
+    """
 
     kind = models.CharField(max_length=5, choices=HitKind)
     test = models.BooleanField(default=False)
     key = models.UUIDField()
-    """The publication of a click, the outlet of a fetch."""
+    """The id of the publication for a click, of the outlet for a fetch."""
     start = models.DateTimeField()
-    """The beginning of the quarter of an hour."""
+    """The start of the quarter of an hour."""
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)
     publication = models.ForeignKey(
         "pipeline.Publication", null=True, on_delete=models.CASCADE, related_name="hit_counts"

@@ -1,4 +1,4 @@
-"""Where raw content comes from: sources, what they listed, turns at their hosts, and the slots of brand lanes."""
+"""Sources, their entries, the fetch slots of their hosts, and the slots of brand lanes."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ class SourceStatus(models.TextChoices):
 
 
 class SourceQuerySet(models.QuerySet[Any]):
-    """The notions of a source that pages, metrics, plans and doctor share."""
+    """The filters of sources that pages, metrics, plans and doctor share."""
 
     def live(self) -> Self:
-        """Without those of test tokens."""
+        """Return the sources that weren't made by test tokens."""
         return self.filter(test=False)
 
     def polled(self) -> Self:
-        """Those that a plan counts: not the workspace's own for pushes, and neither paused nor gone."""
+        """Return the sources that a plan's limit counts: no push source, and neither paused nor gone."""
         return self.filter(
             is_push=False, deleted_at=None, status__in=[SourceStatus.ACTIVE, SourceStatus.FAILING]
         )
 
     def failing(self) -> Self:
-        """Its last polls failed, or it is gone."""
+        """Return the sources whose last polls failed, or that are gone."""
         return self.filter(status__in=[SourceStatus.FAILING, SourceStatus.GONE], deleted_at=None)
 
 
 class OwnSources(WorkspaceQuerySet[Any], SourceQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """The same filters, bound to one workspace."""
 
 
 class Source(WorkspaceRow, DueModel):
-    """`wake_at` is the next poll, None for a source that is not fetched or is paused, gone or deleted."""
+    """Where raw content comes from.
+
+    `wake_at` is the next poll; None for a source that isn't fetched or is paused, gone or deleted.
+    """
 
     test = models.BooleanField(default=False)
     name = models.CharField(max_length=120)
@@ -51,11 +54,11 @@ class Source(WorkspaceRow, DueModel):
     is_push = models.BooleanField(default=False)
     """The workspace's own source for `POST /raw` without one."""
     engines = models.JSONField(default=list)
-    """Names of engine outputs; empty means the workspace's."""
+    """Names of engine outputs; empty for the workspace's."""
     variants = models.PositiveSmallIntegerField(default=1)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     outlets = models.JSONField(default=list)
-    """Public ids of outlets, in order; empty means the workspace's."""
+    """Public ids of outlets, in order; empty for the workspace's."""
     poll_interval_minutes = models.PositiveIntegerField(null=True)
     autopilot = models.BooleanField(default=False)
     first_poll = models.JSONField(null=True)
@@ -63,21 +66,21 @@ class Source(WorkspaceRow, DueModel):
     max_burst = models.PositiveIntegerField(null=True)
     status = models.CharField(max_length=10, choices=SourceStatus, default=SourceStatus.ACTIVE)
     last_error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` in plain words; None while the last poll went well."""
+    """`{"code", "message", "at"}` in plain words; None if the last poll succeeded."""
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     fetch_state = models.JSONField(default=dict)
     last_polled_at = models.DateTimeField(null=True)
-    """The last poll that went well; None until the first one has ended."""
+    """The last poll that succeeded; None until the first has."""
     last_new_at = models.DateTimeField(null=True)
     interval_seconds = models.PositiveIntegerField(null=True)
-    """The wait between two polls as the source's own rhythm makes it; None until its first poll."""
+    """The wait between two polls, adapted to how often the source changes; None until the first poll."""
     notes = models.JSONField(null=True)
-    """`[{"code", "message"}]` of the last poll that went well: what is to be known of the source."""
+    """`[{"code", "message"}]` of the last successful poll: remarks about the source."""
     moved = models.JSONField(null=True)
     """`{"to", "since", "polls"}`: where a permanent redirect led, and in how many polls in a row."""
     window = models.JSONField(null=True)
-    """What the last poll listed, for kinds that list the newest of everything; see `ingest.collect.store`."""
+    """What the last poll listed, for kinds that list the newest entries; see `ingest.collect.store`."""
     inbound_token = models.CharField(max_length=43, null=True, unique=True)
     """The unguessable part of a webhook source's own address."""
     is_sample = models.BooleanField(default=False, db_default=False)
@@ -117,7 +120,7 @@ class SourceEntryDecision(models.TextChoices):
 
 
 class DecidedBy(models.TextChoices):
-    """By what an entry was recognised, or that the source itself said so."""
+    """How an entry was recognized, or that the source itself decided."""
 
     EXTERNAL_ID = "external_id", _("same ID")
     URL = "url", _("same URL")
@@ -126,9 +129,9 @@ class DecidedBy(models.TextChoices):
 
 
 class SourceEntry(WorkspaceRow):
-    """One entry of a source and the last thing that was decided of it.
+    """One entry of a source and the last decision about it.
 
-    It is written when a decision says something new: an entry that is merely still there changes nothing.
+    It is written only when a decision is new: an entry that is merely still listed changes nothing.
     """
 
     source = models.ForeignKey(
@@ -141,7 +144,7 @@ class SourceEntry(WorkspaceRow):
     title = models.CharField(max_length=500, blank=True)
     published_at = models.DateTimeField(null=True)
     decision = models.CharField(max_length=20, choices=SourceEntryDecision)
-    """`unchanged` only where it never was anything else, or came back."""
+    """`unchanged` only if it never was anything else, or came back."""
     decided_by = models.CharField(max_length=12, choices=DecidedBy)
     code = models.CharField(max_length=40, blank=True)
     message = models.CharField(max_length=500, blank=True)
@@ -183,13 +186,13 @@ class BrandPickDecision(models.TextChoices):
 
 
 class BrandSlot(WorkspaceRow, DueModel):
-    """One moment of a lane: `due_at` is the promise. A lane at work has exactly one that is still open."""
+    """One scheduled time (`due_at`) of a brand lane. An active lane has exactly one open slot."""
 
     test = models.BooleanField(default=False)
     source = models.ForeignKey("pipeline.Source", on_delete=models.CASCADE, related_name="slots")
     status = models.CharField(max_length=15, choices=BrandSlotStatus, default=BrandSlotStatus.WAITING)
     note = models.JSONField(null=True)
-    """`{"code", "message"}`: why nothing was picked, what it waits for, or what is to be known of the pick."""
+    """`{"code", "message"}`: why nothing was picked, what it waits for, or a remark about the pick."""
     eligible = models.PositiveIntegerField(null=True)
     """How many topics could have been picked."""
     request_id = models.CharField(max_length=64, blank=True)
@@ -199,7 +202,7 @@ class BrandSlot(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "brand_slot"
         constraints: ClassVar = [
-            # Two tasks, or a task and a person, can't both open the next one.
+            # Two tasks, or a task and a person, can't both open the next slot.
             models.UniqueConstraint(
                 fields=["source"],
                 condition=models.Q(status__in=["waiting", "waiting_quota"]),
@@ -213,25 +216,25 @@ class BrandSlot(WorkspaceRow, DueModel):
 
 
 class BrandPick(WorkspaceRow):
-    """A topic and angle that one run of a slot was given, and what became of it; discarded ones stay."""
+    """A topic and angle given to one run of a slot, and the outcome; discarded picks stay."""
 
     slot = models.ForeignKey(BrandSlot, on_delete=models.CASCADE, related_name="picks")
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="picks"
     )
     item = models.ForeignKey("pipeline.GeneratedItem", null=True, on_delete=models.SET_NULL, related_name="+")
-    """The first item that was made of it."""
+    """The first item that was made from it."""
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="picks")
     title = models.CharField(max_length=300)
-    """The topic's, as it was."""
+    """The topic's title at that time."""
     angle = models.CharField(max_length=200, blank=True)
     decision = models.CharField(max_length=12, choices=BrandPickDecision, default=BrandPickDecision.TAKEN)
     reason = models.JSONField(null=True)
-    """`{"code", "message"}`, for `too_near` with `likeness` from 0 to 1 and the public id `near` of what it is like."""
+    """`{"code", "message"}`; for `too_near` also `likeness` from 0 to 1 and `near`, the similar item's public id."""
     words = models.TextField(blank=True)
-    """What was discarded."""
+    """The text that was discarded."""
     used_on = models.DateField()
-    """The day in the lane's time zone: rests and monthly limits are counted in days of it."""
+    """The day in the lane's time zone, in which rests and monthly limits are counted."""
     created_at = models.DateTimeField(default=utc_now)
     decided_at = models.DateTimeField(null=True)
 
@@ -245,11 +248,11 @@ class BrandPick(WorkspaceRow):
 
 
 class HostSlot(models.Model):
-    """One row for each host that sources are fetched from, whoever's they are: one fetch at a time."""
+    """The fetch slot of one host, shared by all workspaces: one fetch at a time."""
 
     host = models.CharField(max_length=255, primary_key=True)
     free_at = models.DateTimeField()
-    """When the next fetch may begin. While one runs, the end of its lease: a killed one blocks no longer."""
+    """When the next fetch may begin. During a fetch it is the end of its lease: a killed one blocks no longer."""
     holder = models.UUIDField(null=True)
     """The source that is being fetched."""
 

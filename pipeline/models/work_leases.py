@@ -1,4 +1,4 @@
-"""Work that is queued or running, the workers that run it, and sums of what they did."""
+"""Work that is queued or running, the workers that run it, and totals of what they did."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ class LeaseState(models.TextChoices):
 
 
 class Lease(models.Model):
-    """One message on its way to a worker, or the task that began with it; a row ends with its task.
+    """A message on its way to a worker, or the task that it started; the row is deleted when the task ends.
 
     Work that returns at a fixed pace keeps its row between two runs as `resting`.
     """
 
     subject = models.UUIDField(primary_key=True)
-    """The row that is worked; of work without a row an id of its own."""
+    """The id of the row that is worked on; work without a row has an id of its own."""
     job = models.CharField(max_length=60)
     queue = models.CharField(max_length=20)
     token = models.BigIntegerField(default=0)
     state = models.CharField(max_length=8, choices=LeaseState, default=LeaseState.QUEUED)
     owner = models.UUIDField(null=True)
-    """The workspace."""
+    """The id of the workspace."""
     holder = models.UUIDField(null=True)
-    """The endpoint, of a lane of deliveries."""
+    """The id of the webhook endpoint, for a lane of deliveries."""
     worker = models.UUIDField(null=True)
     queued_at = models.DateTimeField()
     began_at = models.DateTimeField(null=True)
     until = models.DateTimeField()
-    """When a queued message counts as lost, and when what rests is due again."""
+    """When a queued message counts as lost, and when resting work is due again."""
 
     everywhere: ClassVar[models.Manager[Lease]] = models.Manager()
 
@@ -49,9 +49,9 @@ class Worker(models.Model):
     id = models.UUIDField(primary_key=True)
     name = models.CharField(max_length=255)
     slots = models.JSONField(default=dict)
-    """How many tasks of each queue it runs at once, by the queue's name."""
+    """How many tasks it runs at once, by the queue's name."""
     connections = models.PositiveIntegerField(default=0, db_default=0)
-    """To PostgreSQL, of all of its processes, at most."""
+    """The most connections to PostgreSQL that all its processes open."""
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()
 
@@ -63,7 +63,7 @@ class Worker(models.Model):
 
 
 class Tally(models.Model):
-    """A sum over all processes that only rises."""
+    """A total over all processes that only rises."""
 
     name = models.CharField(max_length=40)
     kind = models.CharField(max_length=60)

@@ -1,4 +1,4 @@
-"""What a workspace uses where a request doesn't say."""
+"""The defaults of a workspace for what a request leaves out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class WorkspaceDefaults(WorkspaceRow):
     engines = models.JSONField(default=list)
     """Names of engine outputs."""
     outlets = models.JSONField(default=list)
-    """Public ids of outlets; a test token's default is the simulated one."""
+    """Public ids of outlets; a test token's items default to the simulated one."""
     test_outlets = models.JSONField(default=list)
     late_policy = models.CharField(
         max_length=10, choices=LatePolicy, default=LatePolicy.PUBLISH, db_default=LatePolicy.PUBLISH

@@ -1,4 +1,4 @@
-"""Publish: at once or on schedule, to each outlet once, with every outcome told."""
+"""Publishes items: at once or on schedule, to each outlet at most once, with every outcome recorded."""
 
 from pipeline.publish.blockers import RELEASE, Blocker, find_blockers, hold_of, latest_of, without_access
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item

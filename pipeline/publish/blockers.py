@@ -1,4 +1,4 @@
-"""What stands between a publication and its call: the one list that tasks act by and that people are shown."""
+"""Lists what keeps a due publication from being sent: tasks act by this list, and people are shown it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClearingCall:
-    """A call of the API that takes a blocker away; `path` below the base address."""
+    """The API call that takes a blocker away; `path` is relative to the base address."""
 
     method: str
     path: str
@@ -32,9 +32,10 @@ class ClearingCall:
 
 @dataclass(frozen=True)
 class Blocker:
-    """`since` and `until` None where nobody knows; `clears` None where no call of the API helps.
+    """One reason why a publication isn't sent.
 
-    `needs_access` is True where an operator's approval takes it away.
+    `since` and `until` are None where they aren't known; `clears` is None where no call of the API helps.
+    `needs_access` is True where an operator's approval takes the blocker away.
     """
 
     code: str
@@ -55,17 +56,20 @@ WHY_HELD: Final = {
 
 
 IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("workspace_id")))
-"""Read with another row of the workspace, it spares a statement."""
+"""True where the workspace holds all publishing; annotated on another query, it spares a statement."""
 
 
 def find_blockers(
     row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
-    """What keeps a due publication from being sent until somebody, or the operator, acts; in the order of its reach.
+    """Yield what keeps a due publication from being sent until a person or the operator acts, widest scope
+    first.
 
-    The row comes with its item, its workspace and its queue. The operator's switches are kept in memory for a second,
-    but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
-    `IS_ON_HOLD` was just read and said no.
+    The row must come with its item, workspace and queue. The operator's switches are cached for a second, but
+    not
+    during a transaction: one that doesn't need them fresh passes `asks_switches=False`. `may_be_on_hold` is
+    False where
+    `IS_ON_HOLD` was just read and is false.
     """
     yield from workspace_blockers(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
     if asks_switches:
@@ -82,6 +86,7 @@ def find_blockers(
 def workspace_blockers(
     workspace: Workspace, platform: str = "", *, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
+    """Yield what keeps every publication of the workspace to this platform from being sent."""
     if workspace.deletes_at is not None:
         message = "The workspace is being deleted. An owner can undo that."
         yield Blocker("workspace_hold", message)
@@ -104,25 +109,27 @@ def workspace_blockers(
 
 
 def without_access(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
-    """What the lack of access, or the workspace's deletion, keeps from being sent, by platform; no statement.
+    """Return, by platform, the blocker that lack of access or the workspace's deletion causes; makes no
+    query.
 
-    A hold and the operator's switches stand above every page.
+    Holds and the operator's switches are left out: every page shows them at its top.
     """
-    found = {}
+    blockers = {}
     for platform in platforms:
         blocker = next(workspace_blockers(workspace, platform, may_be_on_hold=False), None)
         if blocker is not None:
-            found[platform] = blocker
-    return found
+            blockers[platform] = blocker
+    return blockers
 
 
 def _stays_within_service(kind: str) -> bool:
-    """Whether a workspace may publish to such outlets before it is approved: those that reach no other service."""
+    """Return whether outlets of this kind reach no other service, so that they may be used before approval."""
     platform = platform_if_known(kind)
     return platform is not None and (platform.is_simulated or platform.is_own_feed)
 
 
 def switch_blockers(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
+    """Yield the operator's kill switch, if it stops publishing for this workspace or platform."""
     switch = kill_switch.stopped("publishing", platform=platform, workspace_id=workspace_id)
     if switch is not None:
         message = f"The operator has paused publishing: {switch.reason}"
@@ -130,17 +137,20 @@ def switch_blockers(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
 
 
 def hold_of(workspace_id: object) -> PublishHold | None:
-    found: PublishHold | None = PublishHold.everywhere.filter(workspace_id=workspace_id).first()
-    return found
+    """Return the workspace's hold on all publishing, or None."""
+    hold: PublishHold | None = PublishHold.everywhere.filter(workspace_id=workspace_id).first()
+    return hold
 
 
 def item_blocker(item: GeneratedItem) -> Blocker:
+    """Return the blocker of an item that is on hold; approving the item clears it."""
     message = WHY_HELD.get(item.held, "The item is on hold. Approve it to publish.")
     clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
 
 
 def _held_since(item: GeneratedItem) -> datetime | None:
+    """Return when the item was put on hold, or None where that isn't known."""
     if item.held == HoldReason.APPROVAL_STALE:
         rows = Revision.everywhere.filter(item=item, number=item.revision)
         return rows.values_list("created_at", flat=True).first()
@@ -155,18 +165,20 @@ def _held_since(item: GeneratedItem) -> datetime | None:
 
 
 def is_too_late(row: Publication, now: datetime) -> bool:
-    """Later than its late policy allows; one that publishes however late never is."""
+    """Return whether the publication is later than its late policy allows; False if it may be any delay late."""
     latest = latest_of(row)
     return latest is not None and now > latest
 
 
 def latest_of(row: Publication) -> datetime | None:
+    """Return the latest moment at which the late policy lets it go out, or None without a limit."""
     if row.late_policy == "publish" or row.max_lateness_minutes is None or row.due_at is None:
         return None
     return row.due_at + timedelta(minutes=row.max_lateness_minutes)
 
 
 def too_late_blocker(row: Publication) -> Blocker:
+    """Return the blocker of a publication that is too late; publishing again without a time clears it."""
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     body = {"outlets": [encode("out", row.outlet_id)]}
     message = "It is later than its late policy allows. Reschedule or unschedule it."

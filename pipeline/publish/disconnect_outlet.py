@@ -1,4 +1,4 @@
-"""Disconnect an outlet for good: its credentials are erased, and what was promised there is cancelled."""
+"""Disconnects an outlet for good: erases its credentials and cancels what is scheduled there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ IN_FLIGHT: Final = frozenset({"publishing"})
 
 
 def count_affected(outlet: Outlet) -> dict[str, int]:
-    """How many publications would be cancelled (`scheduled`), and of how many nobody could be asked (`unknown`)."""
+    """Return how many publications would be cancelled (`scheduled`) and how many of unknown outcome could no
+    longer be looked up (`unknown`).
+    """
     rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
     return {
         "scheduled": rows.filter(status=PublicationStatus.SCHEDULED).count(),
@@ -33,10 +35,13 @@ def count_affected(outlet: Outlet) -> dict[str, int]:
 
 
 def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
-    """Returns how many scheduled publications were cancelled; raises `Conflict` while something is being sent.
+    """Disconnect the outlet and return how many scheduled publications were cancelled.
 
-    The outlet goes first, so that nothing more is promised there; a process that is killed before it has cancelled
-    everything leaves publications that fail when they are due, and say why.
+    Raises `Conflict` while something is being sent there. The outlet is marked deleted first, so that nothing
+    more can
+    be scheduled there; if the process is killed before everything is cancelled, the remaining publications
+    fail when
+    they are due, and say why.
     """
     if not platform_of(outlet.platform).is_connectable:
         message = _("A workspace keeps this outlet; switch it off instead.")
@@ -55,7 +60,7 @@ def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
             raise Conflict.because(code="in_flight", message=message)
         public_id = encode("out", row.pk)
         if public_id in defaults.outlets:
-            defaults.outlets = [one for one in defaults.outlets if one != public_id]
+            defaults.outlets = [outlet_id for outlet_id in defaults.outlets if outlet_id != public_id]
             defaults.save(update_fields=["outlets"])
         states.write_as(
             row,
@@ -72,11 +77,14 @@ def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
         audit_outlet("outlet.disconnected", row, by, {"platform": row.platform})
         scheduled = rows.filter(status=PublicationStatus.SCHEDULED).order_by("item_id")
         items = list(scheduled.values_list("item_id", flat=True).distinct())
-    return sum(_cancel(item_id, row, now) for item_id in items)
+    return sum(_cancel_publications_of(item_id, row, now) for item_id in items)
 
 
-def _cancel(item_id: UUID, outlet: Outlet, now: datetime) -> int:
-    """One item's: it and then its publication are locked, as everywhere."""
+def _cancel_publications_of(item_id: UUID, outlet: Outlet, now: datetime) -> int:
+    """Cancel one item's scheduled publications to the outlet and return how many there were.
+
+    The item is locked before its publications, as everywhere.
+    """
     with transaction.atomic():
         item = locked_item(GeneratedItem(pk=item_id))
         cancelled = 0

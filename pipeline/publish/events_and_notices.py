@@ -1,4 +1,4 @@
-"""The events of a publication are recorded here, and the notices of its failures."""
+"""Records the events of publications and the notices of their failures."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 
 def notify_of_late_answer(row: Publication, item: GeneratedItem, now: datetime) -> None:
+    """Notify the workspace that a post was published more than once, as a late answer of its platform showed."""
     if row.test:
         return
     error: Mapping[str, Any] = row.error or {}
-    words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
+    names = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
     notices.record(
         "post_failed",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("“%(item)s” was published more than once on %(outlet)s") % words,
+        title=_("“%(item)s” was published more than once on %(outlet)s") % names,
         text=f"{error['message']} {error['action']}",
         path=f"items/{encode('gen', item.pk)}",
         now=now,
@@ -44,7 +45,10 @@ def record_publication_event(
     will_retry: bool | None = None,
     publications: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Record an event of it; `publications` are the item's, where they were read in this transaction."""
+    """Record an event of the publication.
+
+    `publications` are the item's publications, where they were already read in this transaction.
+    """
     data: dict[str, Any] = {
         "generated_item": payloads.generated_item(
             payloads.row_of(item),
@@ -75,12 +79,14 @@ def record_publication_event(
 
 
 def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    """A failure that ends its tries; sent anew by a person and failed again, it is another one."""
-    words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
+    """Notify of a final failure; the key holds the row's version, so a failed retry by a person notifies
+    again.
+    """
+    names = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
     if row.status == PublicationStatus.UNKNOWN:
-        title = _("Status of “%(item)s” on %(outlet)s is unknown") % words
+        title = _("Status of “%(item)s” on %(outlet)s is unknown") % names
     else:
-        title = _("“%(item)s” was not published on %(outlet)s") % words
+        title = _("“%(item)s” was not published on %(outlet)s") % names
     notices.record(
         "post_failed",
         workspace_id=row.workspace_id,

@@ -1,4 +1,4 @@
-"""What an item says of its publications, and the locks under which it is told."""
+"""Derives an item's status from its publications, and provides the locks this is done under."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 PUBLISHING_STATUSES: Final = PUBLISHABLE_ITEMS - {"ready"}
-"""Of an item that was promised to an outlet, and whose promise was not cancelled."""
+"""The statuses of an item that is or was scheduled at an outlet, and not cancelled."""
 
 
 def lock_item(item: GeneratedItem) -> GeneratedItem:
-    """The item, locked first of all: the order is item, publication, credits, everywhere."""
-    found = _ITEM.ask(pk=item.pk)
-    if not found:
+    """Return the item, locked. Items are locked first everywhere: the order is item, publication, credits."""
+    rows = _ITEM_FOR_UPDATE.ask(pk=item.pk)
+    if not rows:
         raise GeneratedItem.DoesNotExist
-    return found[0]
+    return rows[0]
 
 
-_ITEM: Final[Prepared[GeneratedItem]] = Prepared(
+_ITEM_FOR_UPDATE: Final[Prepared[GeneratedItem]] = Prepared(
     lambda pk: (
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk)
     )
@@ -35,19 +35,20 @@ _ITEM: Final[Prepared[GeneratedItem]] = Prepared(
 
 
 def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
-    """Every variant of these groups, locked in the order of ids: two that are published at once must not wait for
-    each other in a circle.
+    """Lock and return every variant of these groups.
+
+    They are locked in the order of ids, so that two variants published at once can't deadlock.
     """
     rows = GeneratedItem.everywhere.select_for_update(of=("self",)).filter(variant_group__in=groups)
     return list(rows.order_by("id"))
 
 
 def lock_groups_of(generation: UUID) -> list[GeneratedItem]:
-    """The same of the groups that a generation's items belong to."""
-    return _GROUPS.ask(generation=generation)
+    """Lock and return every variant of the groups that a generation's items belong to."""
+    return _GROUP_FOR_UPDATE.ask(generation=generation)
 
 
-_GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
+_GROUP_FOR_UPDATE: Final[Prepared[GeneratedItem]] = Prepared(
     lambda generation: (
         GeneratedItem.everywhere.select_for_update(of=("self",))
         .filter(
@@ -61,7 +62,7 @@ _GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
 
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
-    """As its JSON needs them."""
+    """Return the item's publications as dicts of the fields that its JSON needs."""
     return _PUBLICATIONS.ask(item=item.pk)
 
 
@@ -73,23 +74,25 @@ _PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def set_on(item: GeneratedItem, **changes: Any) -> None:
+    """Update the item's row and the loaded object alike, whatever its version."""
     GeneratedItem.everywhere.filter(pk=item.pk).update(**changes)
     for name, value in changes.items():
         setattr(item, name, value)
 
 
 def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[dict[str, Any]]:
-    """Derive a locked item's status from its publications, in the transaction that changed one of them; returns
-    those, as `payloads.generated_item` takes them.
+    """Derive a locked item's status from its publications, in the transaction that changed one of them.
+
+    Returns those publications, as `payloads.generated_item` takes them.
     """
     rows = publications_of(item)
-    to = derive_status(row["status"] for row in rows)
+    status = derive_status(row["status"] for row in rows)
     published = [
         row["published_at"]
         for row in rows
         if row["status"] == PublicationStatus.PUBLISHED and row["published_at"]
     ]
-    # What was handed over to a person is no promise of ours any more.
+    # What was handed over to a person is no longer ours to send, so it sets no time.
     waiting = [
         row["due_at"]
         for row in rows
@@ -97,7 +100,7 @@ def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[
     ]
     states.write_as(
         item,
-        to,
+        status,
         publish_at=min(waiting, default=None),
         published_at=min(published, default=item.published_at),
         updated_at=now,

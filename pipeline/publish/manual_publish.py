@@ -1,4 +1,6 @@
-"""A publication that a person posts: handed over when it is due, open until that person says what became of it."""
+"""Hands publications that a person posts over when they are due; they stay open until that person reports the
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 
 
 def is_handed_over(row: Publication) -> bool:
+    """Return whether a person has the publication to post, and hasn't reported the outcome yet."""
     return row.status == PublicationStatus.PUBLISHING and row.step == row.BY_HAND
 
 
 def request_manual_post(row: Publication, post: Adapted, now: datetime) -> None:
-    """Tell its people that it is theirs to post; given back where the item was held or edited meanwhile."""
+    """Hand the due post over to a person and notify the workspace.
+
+    If the item was held or edited meanwhile, the publication is prepared again instead.
+    """
     with transaction.atomic():
         item = lock_item(row.item)
         if item.held or item.revision != row.revision:
@@ -39,7 +45,7 @@ def request_manual_post(row: Publication, post: Adapted, now: datetime) -> None:
             row,
             "publishing",
             under_lease=True,
-            # A hand that is killed after this leaves it as it is: nobody's hand but a person's takes it up.
+            # If the worker is killed after this, no task takes it up again: only a person ends it.
             step=row.BY_HAND,
             step_state={},
             wake_at=None,
@@ -61,18 +67,18 @@ def request_manual_post(row: Publication, post: Adapted, now: datetime) -> None:
             keep_short_links(row)
         refresh_item(item, now=now)
         if not row.test:
-            _tell(row, item, now)
+            _notify_of_handover(row, item, now)
         crash_point("publish.recorded")
 
 
-def _tell(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    place = row.outlet.config.get("place") or row.outlet.name
+def _notify_of_handover(row: Publication, item: GeneratedItem, now: datetime) -> None:
+    account_name = row.outlet.config.get("place") or row.outlet.name
     title = item.title or item.excerpt or _("An item")
     notices.record(
         "post_handed_over",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("Post “%(item)s” on %(place)s") % {"item": title, "place": place},
+        title=_("Post “%(item)s” on %(place)s") % {"item": title, "place": account_name},
         text=_("Copy its text and files, then mark it posted."),
         path=f"publications/{ids.encode('pub', row.pk)}/package",
         now=now,
@@ -80,25 +86,28 @@ def _tell(row: Publication, item: GeneratedItem, now: datetime) -> None:
 
 
 def package_of(row: Publication) -> Adapted:
-    """What was handed over, whatever its outlet's settings became since; before that with links that lead straight."""
-    straight = straight_post_for(row, connect(row.outlet))
+    """Return what was handed over, whatever the outlet's settings became since.
+
+    Before the handover its links are the direct ones, for its short links don't lead anywhere yet.
+    """
+    direct_post = straight_post_for(row, connect(row.outlet))
     if row.status == PublicationStatus.SCHEDULED:
-        # No short link of it leads anywhere yet.
-        return straight
-    link = short_links.short_url_for(straight.payload.link, row)
-    return post_of_attempt(row, replace(straight, payload=replace(straight.payload, link=link)))
+        # Its short links are stored when it is handed over; until then they lead nowhere.
+        return direct_post
+    link = short_links.short_url_for(direct_post.payload.link, row)
+    return post_of_attempt(row, replace(direct_post, payload=replace(direct_post.payload, link=link)))
 
 
 def package_files(row: Publication) -> list[dict[str, Any]]:
-    """The item's files, at addresses below this site's own."""
-    kept = Asset.everywhere.filter(item=row.item, revoked_at=None).order_by("position", "id")
+    """Return the item's files, each with an address below this site's own."""
+    assets = Asset.everywhere.filter(item=row.item, revoked_at=None).order_by("position", "id")
     return [
         {
-            "address": f"/media/{one.secret}/{one.name}",
-            "name": one.name,
-            "mime_type": one.mime_type,
-            "bytes": one.bytes,
-            "alt_text": one.alt_text,
+            "address": f"/media/{asset.secret}/{asset.name}",
+            "name": asset.name,
+            "mime_type": asset.mime_type,
+            "bytes": asset.bytes,
+            "alt_text": asset.alt_text,
         }
-        for one in kept
+        for asset in assets
     ]

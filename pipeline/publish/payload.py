@@ -1,4 +1,4 @@
-"""What an outlet is handed: the words of a revision with the outlet's own laid over them."""
+"""Builds what an outlet is sent: a revision's content with the outlet's overrides laid over it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
-    """What goes out with each of these items, in order; of one that has none, nothing."""
-    found: defaultdict[UUID, list[Asset]] = defaultdict(list)
+    """Return the assets that go out with each of these items, in order; an item without any has no entry."""
+    assets: defaultdict[UUID, list[Asset]] = defaultdict(list)
     for asset in _sent_assets().filter(item__in=[item.pk for item in items]):
-        found[asset.item_id].append(asset)
-    return found
+        assets[asset.item_id].append(asset)
+    return assets
 
 
 def assets_going_out(item: GeneratedItem) -> list[Asset]:
-    """The same of one item."""
-    return _ASSETS.ask(item=item.pk)
+    """Return the assets that go out with this item, in order."""
+    return _SENT_ASSETS_QUERY.ask(item=item.pk)
 
 
 def _sent_assets() -> QuerySet[Asset]:
@@ -44,7 +44,7 @@ def _sent_assets() -> QuerySet[Asset]:
     return rows.order_by("position", "id")
 
 
-_ASSETS: Final[Prepared[Asset]] = Prepared(lambda item: _sent_assets().filter(item_id=item))
+_SENT_ASSETS_QUERY: Final[Prepared[Asset]] = Prepared(lambda item: _sent_assets().filter(item_id=item))
 
 
 def payload_of(
@@ -53,9 +53,11 @@ def payload_of(
     of: GeneratedItem | None = None,
     assets: Sequence[Asset] | None = None,
 ) -> Payload:
-    """The words of a revision, or an item's newest, with one outlet's overrides laid over them.
+    """Return the payload of a revision, or of an item's newest content, with one outlet's overrides laid over
+    it.
 
-    `assets` are those of `assets_of`, where many are judged at once; None: they are read.
+    `of` is the revision's item. `assets` come from `assets_of` where many items are handled at once; None
+    reads them.
     """
     owner = of or item
     assert isinstance(owner, GeneratedItem)  # noqa: S101  a revision comes with its item
@@ -92,11 +94,14 @@ def payload_of(
 
 
 def is_ai_generated(item: GeneratedItem) -> bool:
-    """A model had its hand in it: what was only taken from the source, or drawn of that, isn't generated."""
+    """Return whether a model had part in the item; text only taken from the source, or drawn from it, isn't
+    generated.
+    """
     return bool(item.generator) and not item.generator.get("offline", False)
 
 
 def _link_of(item: GeneratedItem) -> str:
+    """Return the address of the item's source entry; empty where there is none or it was deleted."""
     raw_item = item.raw_item
     return raw_item.url if raw_item is not None and raw_item.deleted_at is None else ""
 
@@ -104,31 +109,37 @@ def _link_of(item: GeneratedItem) -> str:
 def effective_overrides(
     words: GeneratedItem | Revision, outlet: Outlet, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The item's overrides for the outlet, with those of the publication itself laid over them."""
+    """Return the item's overrides for the outlet, with those of the publication itself laid over them."""
     return {**words.overrides.get(ids.encode("out", outlet.pk), {}), **own}
 
 
 def key_of(row: Publication) -> str:
-    """The same for every try of a publication; a publication that was removed and made again is another one."""
+    """Return the idempotency key of a publication: the same for every try.
+
+    A publication that was removed and made again is another one, with another key.
+    """
     return ids.encode("pub", row.pk)
 
 
 def post_for(row: Publication, connection: OutletConnection) -> Adapted:
-    """What this publication's outlet is sent, fitted for it."""
+    """Return what this publication's outlet is sent, adapted to it."""
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
     return fit_payload(payload, row.outlet, connection.platform, connection.account)
 
 
 def straight_post_for(row: Publication, connection: OutletConnection) -> Adapted:
-    """The same with the addresses themselves, where a person may take them before a short one leads anywhere."""
+    """Return the same as `post_for`, but with direct links.
+
+    For a person who may copy them before a short link leads anywhere.
+    """
     words = words_of(row)
     payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
     return fit_payload(payload, row.outlet, connection.platform, connection.account, counts_clicks=False)
 
 
 def keep_short_links(row: Publication) -> None:
-    """In the transaction that commits the call: what `post_for` linked to leads on from now on."""
+    """Store the short links that `post_for` put into the post, in the transaction that commits the call."""
     words = words_of(row)
     short_links.store_links(
         row, payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
@@ -136,28 +147,31 @@ def keep_short_links(row: Publication) -> None:
 
 
 def post_of_attempt(row: Publication, post: Adapted) -> Adapted:
-    """What the newest call of this publication handed over, whatever became of settings and content since.
+    """Return what the newest call of this publication sent, whatever settings and content became since.
 
-    `post` is what would be handed over now; it stands where there was no call.
+    `post` is what would be sent now; it is returned where there was no call.
     """
-    made = Attempt.everywhere.filter(publication=row, receipt__isnull=False).order_by("-number").first()
-    if made is None or made.receipt is None:
+    attempt = Attempt.everywhere.filter(publication=row, receipt__isnull=False).order_by("-number").first()
+    if attempt is None or attempt.receipt is None:
         return post
-    kept = made.receipt
+    receipt = attempt.receipt
     payload = replace(
         post.payload,
-        title=kept["title"],
-        body=kept["body"],
-        body_format=kept.get("body_format", post.payload.body_format),
-        settings=kept["settings"],
+        title=receipt["title"],
+        body=receipt["body"],
+        body_format=receipt.get("body_format", post.payload.body_format),
+        settings=receipt["settings"],
     )
-    return replace(post, payload=payload, parts=tuple(kept["parts"]), disclosure=kept["disclosure"])
+    return replace(post, payload=payload, parts=tuple(receipt["parts"]), disclosure=receipt["disclosure"])
 
 
 def fit_payload(
     payload: Payload, outlet: Outlet, platform: Platform, account: Account, *, counts_clicks: bool = True
 ) -> Adapted:
-    """A payload as its outlet gets it; where the outlet doesn't tell of generated content, the platform isn't told."""
+    """Adapt a payload to its outlet.
+
+    An outlet that doesn't disclose generated content has its platform not told of it.
+    """
     if not outlet.discloses_ai:
         payload = replace(payload, is_ai_generated=False)
     if counts_clicks:
@@ -166,7 +180,7 @@ def fit_payload(
 
 
 def receipt_of(post: Adapted) -> dict[str, Any]:
-    """What is handed to a platform, as JSON, to be kept beside the attempt."""
+    """Return what is handed to a platform as JSON, to be stored with the attempt."""
     payload = post.payload
     return {
         "title": payload.title,
@@ -176,24 +190,27 @@ def receipt_of(post: Adapted) -> dict[str, Any]:
         "steps": [{"code": step.code, "message": step.message} for step in post.steps],
         "disclosure": dict(post.disclosure),
         "media": [
-            {"url": one.url, "mime_type": one.mime_type, "bytes": one.bytes, "alt_text": one.alt_text}
-            for one in payload.assets
+            {"url": asset.url, "mime_type": asset.mime_type, "bytes": asset.bytes, "alt_text": asset.alt_text}
+            for asset in payload.assets
         ],
         "settings": dict(payload.settings),
     }
 
 
 def words_of(row: Publication) -> GeneratedItem | Revision:
-    """The revision that is to be sent, or was; what a task has read once stays, for a revision never changes."""
-    kept = vars(row).get("_words")
-    if kept is not None and kept.number == row.revision:
-        return kept  # type: ignore[no-any-return]  # it was put there below
-    rows = _REVISION.ask(item=row.item_id, number=row.revision)
-    found = rows[0] if rows else None
-    vars(row)["_words"] = found
-    return found or row.item
+    """Return the revision that is to be sent, or was; the item itself where that revision isn't stored.
+
+    It is cached on the row, for a revision never changes.
+    """
+    cached = vars(row).get("_words")
+    if cached is not None and cached.number == row.revision:
+        return cached  # type: ignore[no-any-return]  # stored below
+    rows = _REVISION_QUERY.ask(item=row.item_id, number=row.revision)
+    revision = rows[0] if rows else None
+    vars(row)["_words"] = revision
+    return revision or row.item
 
 
-_REVISION: Final[Prepared[Revision]] = Prepared(
+_REVISION_QUERY: Final[Prepared[Revision]] = Prepared(
     lambda item, number: Revision.everywhere.filter(item_id=item, number=number)
 )

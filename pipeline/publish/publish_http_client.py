@@ -1,4 +1,6 @@
-"""The HTTP client of one call that publishes: under one deadline for all of its requests, and only while it is ours."""
+"""The HTTP client of one publishing call: one deadline for all its requests, and only while its task holds
+the lease.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 LONGEST: Final = timedelta(seconds=min(LONGEST_CALL_SECONDS, settings.LEASE_SECONDS * 5 / 6))
-"""From the start of its attempt, uploads and further requests included; shorter than the lease."""
+"""The longest call, from the start of its attempt with uploads and all requests; shorter than the lease."""
 
 
 class OneCall(Client):
-    """Hands requests on to `client`, none after the deadline, and none for longer than what is left of it.
+    """Passes requests on to `client`, none after the deadline and none for longer than what is left until it.
 
-    From the second request on `is_ours` is asked too: a call of several steps ends where another task has taken over.
+    From the second request on, `is_ours` is asked too: a call of several steps ends where another task has
+    taken over.
     """
 
     def __init__(
@@ -33,19 +36,21 @@ class OneCall(Client):
         """`ends` is the deadline by `monotonic()`, which stands still while the machine is suspended."""
         super().__init__(client.policy)
         self._client = client
+        # By the wall clock too, which goes on while the machine is suspended.
         self._ends_at = started_at + LONGEST
         self._ends = ends
         self._is_ours = is_ours
         self._has_asked = False
 
     def request(self, method: str, url: str, **options: Any) -> Response:
-        left = min(self._ends - monotonic(), (self._ends_at - utc_now()).total_seconds())
-        if left <= 0:
+        """Send the request. Raises `TimedOut` past the deadline, or where another worker has taken over."""
+        seconds_left = min(self._ends - monotonic(), (self._ends_at - utc_now()).total_seconds())
+        if seconds_left <= 0:
             message = f"The {LONGEST.total_seconds():g} seconds of the whole call were over."
             raise TimedOut(message)
         if self._has_asked and not self._is_ours():
             message = "Another worker has taken the publication over."
             raise TimedOut(message)
         self._has_asked = True
-        options["timeout"] = min(options.get("timeout", http_calls.SECONDS), left)
+        options["timeout"] = min(options.get("timeout", http_calls.SECONDS), seconds_left)
         return self._client.request(method, url, **options)

@@ -1,4 +1,4 @@
-"""Ask a platform, or a person, what became of a call whose outcome nobody knows."""
+"""Resolves publications of unknown outcome, by asking the platform or a person."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 NOT_THERE_YET: Final = "The platform doesn't have it yet. The call may still get through, so it is looked up again before it is sent again."
 
 log = structlog.get_logger(__name__)
-CODE: Final = "restored"
-"""The `error.code` of a publication that is in doubt for this reason."""
+RESTORED_CODE: Final = "restored"
+"""The `error.code` of a publication whose outcome is unknown because of a restore."""
 ASKED: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
 NOT_ASKED: Final = (
     "The service was restored from a backup, and this platform can't be asked whether it has this already. "
@@ -49,13 +49,15 @@ AGAIN: Final = "Retry it to have it handed over again, or leave it."
 
 
 def look_up(row: Publication, now: datetime) -> None:
-    """Ask the platform whether it has the item. Found: published; absent: due again; can't tell: ask again later."""
+    """Ask the platform whether it has the item: found means published, absent due again, else it is asked
+    again later.
+    """
     if row.outlet.deleted_at is not None:
-        # Disconnected meanwhile: nobody can be asked any more.
+        # Disconnected meanwhile: the platform can't be asked any more.
         schedule_next_lookup(row, now)
         return
     if platform_of(row.platform).mails_subscribers and is_in_doubt(row):
-        # Found would mail everybody, perhaps a second time: a person says what is so.
+        # Sending again would mail everybody, perhaps a second time: a person has to decide.
         schedule_next_lookup(row, now)
         return
     answer: Found | Absent | CannotTell | None
@@ -80,9 +82,9 @@ def look_up(row: Publication, now: datetime) -> None:
     if isinstance(answer, Found):
         record_success(row, answer.sent, now, attempt=None)
     elif isinstance(answer, Absent):
-        counts_at = absence_counts_at(row)
-        if counts_at is not None and asked_at < counts_at:
-            schedule_next_lookup(row, now, at=counts_at)
+        absence_valid_from = absence_counts_at(row)
+        if absence_valid_from is not None and asked_at < absence_valid_from:
+            schedule_next_lookup(row, now, at=absence_valid_from)
         else:
             note_absent(row, now, answer)
     else:
@@ -90,9 +92,10 @@ def look_up(row: Publication, now: datetime) -> None:
 
 
 def absence_counts_at(row: Publication) -> datetime | None:
-    """Before this moment "not there" proves nothing: a call may still be under way, or its post not show yet.
+    """Return the moment before which "not there" proves nothing; None where no call of the publication is
+    open.
 
-    None where no call of it is open.
+    Until then a call may still be under way, or its post not show yet.
     """
     open_ones = Attempt.everywhere.open().filter(publication=row)
     started_at: datetime | None = open_ones.aggregate(at=Max("started_at"))["at"]
@@ -100,7 +103,10 @@ def absence_counts_at(row: Publication) -> datetime | None:
 
 
 def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -> None:
-    """The platform doesn't have it, or only the beginning of a thread: due again by the schedule of retries or, where no call was made, as promised."""
+    """Make a publication that its platform lacks, or has only the beginning of a thread of, due again.
+
+    It is due by the schedule of retries or, if no call was made, at its scheduled time.
+    """
     if was_never_called(row):
         with transaction.atomic():
             item = lock_item(row.item)
@@ -122,10 +128,14 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
             refresh_item(item, now=now)
             dispatcher.wake()
         return
-    # A person's word may come while the call is still under way: nothing is sent beside it.
-    counts_at = absence_counts_at(row)
-    planned = limits.PUBLISH_RETRIES[min(max(row.attempt_count, 1), len(limits.PUBLISH_RETRIES)) - 1]
-    after = counts_at - now if counts_at is not None and counts_at > now + planned else None
+    # A person may settle it while the call is still under way: nothing is sent beside that call.
+    absence_valid_from = absence_counts_at(row)
+    retry_wait = limits.PUBLISH_RETRIES[min(max(row.attempt_count, 1), len(limits.PUBLISH_RETRIES)) - 1]
+    after = (
+        absence_valid_from - now
+        if absence_valid_from is not None and absence_valid_from > now + retry_wait
+        else None
+    )
     if absent is not None and absent.there:
         message = f"{absent.there} of {absent.parts} posts of the thread are public; it goes on after them."
         error = TryLater(message, code="thread_unfinished", after=after)
@@ -136,27 +146,29 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
 
 
 def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None = None) -> None:
-    """Still unknown: look again later, and tell once after an hour; the publication stays as it is for a person.
+    """Keep the outcome unknown and plan the next lookup; report it once, after an hour.
 
-    `at` is when absence will count, where the platform didn't have it before that.
+    `at` is when absence will count, where the platform didn't have the post before that.
     """
     with transaction.atomic():
         item = lock_item(row.item)
-        every = limits.RECONCILE_EVERY
-        look_at = now + every[min(row.lookups + 1, len(every) - 1)] if at is None else max(at, now)
-        tell_at = (row.unknown_since or now) + limits.UNKNOWN_TOLD_AFTER
-        is_time_to_tell = row.unknown_told_at is None and now >= tell_at
-        if row.unknown_told_at is None and not is_time_to_tell:
-            # Its people are told when the time is up, not at the next look after that.
-            look_at = min(look_at, tell_at)
+        intervals = limits.RECONCILE_EVERY
+        next_lookup_at = (
+            now + intervals[min(row.lookups + 1, len(intervals) - 1)] if at is None else max(at, now)
+        )
+        report_at = (row.unknown_since or now) + limits.UNKNOWN_TOLD_AFTER
+        is_time_to_report = row.unknown_told_at is None and now >= report_at
+        if row.unknown_told_at is None and not is_time_to_report:
+            # People are notified when the time is up, not at the next lookup after that.
+            next_lookup_at = min(next_lookup_at, report_at)
         values: dict[str, Any] = {
             "lookups": row.lookups + 1,
-            "next_attempt_at": look_at,
-            "wake_at": look_at,
+            "next_attempt_at": next_lookup_at,
+            "wake_at": next_lookup_at,
             "attempts": 0,
             "updated_at": now,
         }
-        if is_time_to_tell:
+        if is_time_to_report:
             values["unknown_told_at"] = now
         if at is not None and not is_in_doubt(row):
             values["error"] = serialize_failure(
@@ -164,35 +176,37 @@ def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None
             )
         write_scheduled(row, values)
         refresh_item(item, now=now)
-        if is_time_to_tell:
+        if is_time_to_report:
             record_publication_event(row, item, "published.failed", now, will_retry=False)
 
 
 def look_up_promised(*, now: datetime) -> int:
-    """Have everything that was still to be sent looked up first; returns how many publications that are.
+    """Mark everything that was still to be sent as unknown after a restore; return how many publications.
 
-    All of it, not only what was due since: a person may have published it earlier. What a platform shows out of our own
-    database (the workspace's feed) isn't in doubt, nor what a person posts: whoever is handed it sees it there. What is
-    mailed is, also where its call had begun.
+    All of it, not only what has been due since: a person may have published it earlier. What a platform shows
+    out of our
+    own database (the workspace's feed) isn't in doubt, nor is what a person posts: whoever is handed it sees
+    whether it
+    is there. What is mailed is in doubt, also where its call had begun.
     """
-    doubted = 0
+    count = 0
     with transaction.atomic():
-        promised = Publication.everywhere.unsent()
-        for key in list(promised.order_by("item_id", "id").values_list("pk", flat=True)):
+        unsent = Publication.everywhere.unsent()
+        for key in list(unsent.order_by("item_id", "id").values_list("pk", flat=True)):
             row = Publication.everywhere.select_related("item").get(pk=key)
             platform = platform_of(row.platform)
-            is_ours = platform.posts_are_ours or row.status == PublicationStatus.PUBLISHING
-            if platform.is_by_hand or (is_ours and not platform.mails_subscribers):
+            is_known_here = platform.posts_are_ours or row.status == PublicationStatus.PUBLISHING
+            if platform.is_by_hand or (is_known_here and not platform.mails_subscribers):
                 continue
             # One by one and in this order: item, then publication, as everywhere.
             item = lock_item(row.item)
             message = ASKED if platform.can_reconcile else NOT_ASKED
             message = NOT_KNOWN if platform.mails_subscribers else message
-            shown = serialize_failure(OutcomeUnknown(message, code=CODE), is_retried=False)
+            failure = serialize_failure(OutcomeUnknown(message, code=RESTORED_CODE), is_retried=False)
             states.move(
                 row,
                 "unknown",
-                error=shown,
+                error=failure,
                 unknown_since=now,
                 unknown_told_at=None,
                 lookups=0,
@@ -202,27 +216,30 @@ def look_up_promised(*, now: datetime) -> int:
                 **work_queue.overtake(),
             )
             refresh_item(item, now=now)
-            doubted += 1
-    return doubted
+            count += 1
+    return count
 
 
 def is_in_doubt(row: Publication) -> bool:
-    """Of a restore: our own ledger can't say what was mailed since its backup."""
-    return bool(row.error and row.error.get("code") == CODE)
+    """Return whether the outcome is unknown because of a restore: our ledger can't say what was sent since
+    the backup.
+    """
+    return bool(row.error and row.error.get("code") == RESTORED_CODE)
 
 
 def was_never_called(row: Publication) -> bool:
-    """In doubt only because of a restore: no call of it is open that we know of."""
+    """Return whether it is in doubt only because of a restore, with no open call that we know of."""
     return is_in_doubt(row) and not (Attempt.everywhere.open().filter(publication=row).exists())
 
 
 def settle_publication(
     publication: Publication, *, was_sent: bool, url: str = "", by: str, now: datetime
 ) -> Publication:
-    """A person's word: published, or not.
+    """Record a person's report that a publication was sent, or wasn't.
 
-    What has an unknown outcome and isn't there is sent again; what was handed over and not posted has failed, and can
-    be retried. Raises `Conflict` of anything else.
+    If it wasn't, one of unknown outcome is sent again, and one that was handed over has failed and can be
+    retried.
+    Raises `Conflict` for a publication in any other state.
     """
     with transaction.atomic():
         lock_item(publication.item)
@@ -231,13 +248,13 @@ def settle_publication(
             .select_related("item", "outlet", "workspace")
             .get(pk=publication.pk)
         )
-        by_hand = is_handed_over(row)
-        if row.status != PublicationStatus.UNKNOWN and not by_hand:
+        handed_over = is_handed_over(row)
+        if row.status != PublicationStatus.UNKNOWN and not handed_over:
             message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."
             raise Conflict.because(code="not_unknown", message=message)
         if was_sent:
             record_success(row, Sent(external_id="", url=url), now, attempt=None)
-        elif by_hand:
+        elif handed_over:
             record_failure(
                 row, Refused(NOT_POSTED, code="not_posted", action=AGAIN), now, attempt=None, tries=1
             )

@@ -1,4 +1,4 @@
-"""Take a post back from its platform; until that has worked it stays published."""
+"""Takes posts back from their platforms; until that has worked they stay published."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ log = structlog.get_logger(__name__)
 
 
 def request_removal(publication: Publication, *, now: datetime) -> Publication:
-    """Have it taken back; raises `Conflict` where it isn't out, or its platform takes nothing back."""
+    """Request that the post be taken back.
+
+    Raises `Conflict` if it isn't published, or its platform takes nothing back.
+    """
     with transaction.atomic():
         item = lock_item(publication.item)
         row: Publication = (
@@ -71,7 +74,9 @@ def _refuse_unless_removable(row: Publication) -> None:
 
 
 def remove_post(row: Publication, now: datetime) -> None:
-    """One try. Outside of any transaction: the platform may take its time."""
+    """Try once to remove the post from its platform. Runs outside of any transaction: the platform may be
+    slow.
+    """
     connection = connect(row.outlet)
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
     try:
@@ -79,7 +84,7 @@ def remove_post(row: Publication, now: datetime) -> None:
         connection.platform.remove(connection.account, sent, http=connection.http, now=now)
     except PluginError as error:
         log.info("remove_failed", publication=key_of(row), code=error.code)
-        _note_failure(row, error, connection)
+        _record_removal_failure(row, error, connection)
         return
     crash_point("publish.removed")
     now = utc_now()
@@ -99,36 +104,36 @@ def remove_post(row: Publication, now: datetime) -> None:
         refresh_item(item, now=now)
 
 
-def _note_failure(row: Publication, error: PluginError, connection: OutletConnection) -> None:
-    """It stays published, and says why it couldn't be taken back."""
+def _record_removal_failure(row: Publication, error: PluginError, connection: OutletConnection) -> None:
+    """Plan the next try or give up; the post stays published, and its error says why it wasn't taken back."""
     now = utc_now()
     tries = int(row.step_state.get("remove_tries", 0)) + 1
     is_over = tries > len(limits.REMOVAL_RETRIES) or not isinstance(error, TryLater | OutcomeUnknown)
     wait = None if is_over else (getattr(error, "after", None) or limits.REMOVAL_RETRIES[tries - 1])
-    look_at = None if wait is None else now + min(wait, timedelta(days=1))
+    next_try_at = None if wait is None else now + min(wait, timedelta(days=1))
     with transaction.atomic():
         item = lock_item(row.item)
-        shown = serialize_failure(error, is_retried=not is_over, connection=connection)
+        failure = serialize_failure(error, is_retried=not is_over, connection=connection)
         values = {
-            "error": shown,
+            "error": failure,
             "step": "done" if is_over else "remove",
             "step_state": {**row.step_state, "remove_tries": tries},
-            "wake_at": look_at,
-            "next_attempt_at": look_at,
+            "wake_at": next_try_at,
+            "next_attempt_at": next_try_at,
             "attempts": 0,
             "updated_at": now,
         }
         write_scheduled(row, values)
         if isinstance(error, NeedsReconnect):
-            health.lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
+            health.lost(row.outlet_id, failure, now, test=row.test, request=row.request_id)
         refresh_item(item, now=now)
 
 
 def give_up_removal(row: Publication) -> None:
-    """Its tasks broke again and again."""
+    """Record that the removal's tasks kept crashing; the post stays published."""
     message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
-    shown = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
+    failure = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(
-        error=shown, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1
+        error=failure, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1
     ):
         raise overtaken_error()

@@ -1,4 +1,4 @@
-"""Promise an item to its outlets; take the promise back, renew it, or have its outcome asked for."""
+"""Schedules items for publishing, and cancels, retries or reconciles their publications."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def request(
     now: datetime | None = None,
     expected_version: int | None = None,
 ) -> tuple[GeneratedItem, list[Publication]]:
-    """Promise an item to its outlets: a publication for each, due now or at the time asked for.
+    """Schedule an item at its outlets: one publication for each, due now or at the time asked for.
 
-    Raises `CannotPublish` naming each outlet that can't take it, `Conflict` where the item's state doesn't allow it
-    or every outlet has it already, `states.Overtaken` where it isn't the version that was expected.
+    Raises `CannotPublish` naming each outlet that can't take it, `Conflict` if the item's state doesn't allow
+    it or
+    every outlet has it already, and `states.Overtaken` if it isn't the expected version.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -58,15 +59,15 @@ def request(
         row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_unless_publishable(row)
-        judged = validate_outlets(row, wish, now=now)
-        publications = _promise(row, judged, wish, by=by, now=now)
+        verdicts = validate_outlets(row, wish, now=now)
+        publications = _schedule_publications(row, verdicts, wish, by=by, now=now)
         if not row.workspace.requires_approval and not row.is_approved_as_it_is:
             # Publishing is itself the approval, and names the revision.
             set_on(row, **row.approval(by, now))
             note_overruled(row, by=by)
         if row.held == HoldReason.APPROVAL_STALE:
             set_on(row, held="")
-            # What waited for an approval elsewhere waits no longer.
+            # Publications that waited for this approval at other outlets may go out now.
             wake_scheduled(row)
         _supersede(siblings, row, by=by, now=now)
         refresh_item(row, now=now, error=None)
@@ -74,65 +75,71 @@ def request(
     return row, publications
 
 
-def _promise(
-    item: GeneratedItem, judged: Sequence[OutletVerdict], wish: PublishWish, *, by: str, now: datetime
+def _schedule_publications(
+    item: GeneratedItem, verdicts: Sequence[OutletVerdict], wish: PublishWish, *, by: str, now: datetime
 ) -> list[Publication]:
+    """Create a publication for each verdict, or update the one that stands at its outlet."""
     publications = []
-    late_policy, max_lateness = _lateness_of(wish, item)
-    for one in judged:
-        kept = (
-            Publication.everywhere.select_for_update().filter(item=item, outlet=one.outlet).standing().first()
+    late_policy, max_lateness = _late_policy_of(wish, item)
+    for verdict in verdicts:
+        existing = (
+            Publication.everywhere.select_for_update()
+            .filter(item=item, outlet=verdict.outlet)
+            .standing()
+            .first()
         )
         values: dict[str, Any] = {
             "revision": item.revision,
-            "overrides": dict(one.overrides),
+            "overrides": dict(verdict.overrides),
             "late_policy": late_policy,
             "max_lateness_minutes": max_lateness,
-            "due_at": one.due_at,
-            "wake_at": one.due_at,
+            "due_at": verdict.due_at,
+            "wake_at": verdict.due_at,
             "next_attempt_at": None,
-            **_clock_columns(one.clock),
-            "queue": one.queue,
+            **_clock_columns(verdict.clock),
+            "queue": verdict.queue,
             "waits_for": None,
             "step": "prepare",
             "step_state": {},
-            # Each promise that is missed is told of its own.
+            # A new time that is missed is reported again.
             "overdue_told_at": None,
             "requested_by": by,
             "request_id": request_id(),
             "updated_at": now,
         }
-        if kept is None:
+        if existing is None:
             row = Publication(
                 workspace_id=item.workspace_id,
                 test=item.test,
                 item=item,
-                outlet=one.outlet,
-                platform=one.outlet.platform,
+                outlet=verdict.outlet,
+                platform=verdict.outlet.platform,
                 created_at=now,
                 **values,
             )
             row.save(force_insert=True)
         else:
-            row = _promise_again(kept, values)
+            row = _reschedule(existing, values)
         publications.append(row)
     return publications
 
 
-def _lateness_of(wish: PublishWish, item: GeneratedItem) -> tuple[str, int | None]:
+def _late_policy_of(wish: PublishWish, item: GeneratedItem) -> tuple[str, int | None]:
+    """Return the late policy and its minutes: the request's, or the workspace's defaults."""
     if wish.late_policy is not None:
         return wish.late_policy, wish.max_lateness_minutes
-    row: WorkspaceDefaults = WorkspaceDefaults.objects.of(item.workspace_id).get()
-    return row.late_policy, row.max_lateness_minutes
+    defaults: WorkspaceDefaults = WorkspaceDefaults.objects.of(item.workspace_id).get()
+    return defaults.late_policy, defaults.max_lateness_minutes
 
 
 def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
+    """Return the columns of the local time asked for; empty strings without one."""
     return NO_CLOCK if clock is None else columns_of(clock)
 
 
-def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
-    """Re-time what is scheduled, try again what failed; whoever holds its lease loses it."""
-    anew = {
+def _reschedule(row: Publication, values: Mapping[str, Any]) -> Publication:
+    """Reschedule what is scheduled, or retry what failed; a task that holds its lease loses it."""
+    changes = {
         **values,
         "error": None,
         "attempt_count": 0,
@@ -140,14 +147,15 @@ def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
         "lease_token": row.lease_token + 1,
     }
     if row.status == PublicationStatus.FAILED:
-        states.move(row, "scheduled", under_lease=False, **anew)
+        states.move(row, "scheduled", under_lease=False, **changes)
         return row
-    Publication.everywhere.filter(pk=row.pk).update(**anew, version=row.version + 1)
-    again: Publication = Publication.everywhere.select_related("outlet").get(pk=row.pk)
-    return again
+    Publication.everywhere.filter(pk=row.pk).update(**changes, version=row.version + 1)
+    reloaded: Publication = Publication.everywhere.select_related("outlet").get(pk=row.pk)
+    return reloaded
 
 
 def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: str, now: datetime) -> None:
+    """Reject the item's unpublished siblings, as another variant was published."""
     message = "Another variant of the same group was published; restore it to use it too."
     for sibling in siblings:
         if (
@@ -167,9 +175,9 @@ def cancel(
     only: Collection[UUID] | None = None,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Cancel what is scheduled, with `only` no other publications than these.
+    """Cancel the item's scheduled publications; with `only`, none but these.
 
-    Raises `Conflict` where nothing of it is scheduled, `states.Overtaken` where it isn't the version that was expected.
+    Raises `Conflict` if none of them is scheduled, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = lock_item(item)
@@ -195,7 +203,7 @@ def cancel(
 
 
 def retry(publication: Publication, *, by: str, now: datetime, at: datetime | None = None) -> Publication:
-    """Try a failed publication again with the item's newest words: at once, or `at` a moment that is to come."""
+    """Try a failed publication again with the item's newest content: at once, or at the later moment `at`."""
     at = at or now
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -233,7 +241,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
 
 
 def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
-    """Cancel a failed publication: nobody wants it any more. Raises `Conflict` of anything that hasn't failed."""
+    """Cancel a failed publication that is no longer wanted. Raises `Conflict` for any other status."""
     with transaction.atomic():
         item = lock_item(publication.item)
         row: Publication = (
@@ -250,7 +258,7 @@ def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
 
 
 def _refuse_unless_failed(row: Publication) -> None:
-    """What may be under way is never sent beside it."""
+    """Raise `Conflict` unless the publication has failed: what may be under way is never sent a second time."""
     if row.status == PublicationStatus.PUBLISHING:
         message = "It is being published at this moment; wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
@@ -264,7 +272,7 @@ def _refuse_unless_failed(row: Publication) -> None:
 
 
 def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
-    """Have an unknown outcome looked up at once."""
+    """Look an unknown outcome up at once. Raises `Conflict` unless the outcome is unknown."""
     with transaction.atomic():
         item = lock_item(publication.item)
         changed = (
@@ -289,7 +297,11 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
 
 
 def wake_scheduled(item: GeneratedItem) -> None:
-    """What a hold kept back is looked at when it is due, at once where it is over; the item is locked by the caller."""
+    """Set when the item's scheduled publications are looked at next, after a hold ended: at once if they are
+    due.
+
+    The caller holds the item's lock.
+    """
     # In the order of ids, as every other path that locks several publications.
     for row in Publication.everywhere.scheduled().filter(item=item).order_by("id"):
         Publication.everywhere.scheduled().filter(pk=row.pk).update(
@@ -299,7 +311,9 @@ def wake_scheduled(item: GeneratedItem) -> None:
 
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
-    """The words have changed: what was prepared with the former ones is prepared anew; the caller holds the item."""
+    """Prepare the item's scheduled publications again, for its content has changed. The caller holds the
+    item's lock.
+    """
     Publication.everywhere.scheduled().filter(item=item).update(
         revision=item.revision,
         step="prepare",

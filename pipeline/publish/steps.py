@@ -1,4 +1,6 @@
-"""What a task does with a claimed publication, by its status and step; and what follows once a post is public."""
+"""Chooses what a task does with a claimed publication by its status and step, and does the follow-up of a
+public post.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ from pipeline.switches import kill_switch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TRIES: Final = 4
-WAIT: Final = timedelta(minutes=5)
+FINISH_TRIES: Final = 4
+FINISH_RETRY_WAIT: Final = timedelta(minutes=5)
 log = structlog.get_logger(__name__)
 
 INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
@@ -55,19 +57,21 @@ PUBLICATION: Final[Prepared[Publication]] = Prepared(
         .filter(pk=pk)
     )
 )
-"""A publication with all that its task needs, by `pk`."""
+"""The query for a publication with all that its task needs, by `pk`."""
 
 
 def finish_post(row: Publication, now: datetime) -> None:
-    """Ask the platform for what is left to do; given up after some tries, and told in the log alone."""
+    """Run the platform's follow-up work on a public post; after `FINISH_TRIES` failures it is given up and
+    logged.
+    """
     is_gone = row.outlet.deleted_at is not None or row.item.deleted_at is not None
     if is_gone or not row.external_id:
         # Nothing is left to add to, or nobody knows which post it is: a person only said that it was sent.
         row.sleep_until(None, attempts=0, step="done")
         return
-    is_stopped = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
-    if is_stopped is not None or why_closed(row.outlet) is not None:
-        row.sleep_until(now + WAIT, attempts=0)
+    stop_switch = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
+    if stop_switch is not None or why_closed(row.outlet) is not None:
+        row.sleep_until(now + FINISH_RETRY_WAIT, attempts=0)
         return
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
     tries = int(row.step_state.get("finish_tries", 0)) + 1
@@ -79,32 +83,35 @@ def finish_post(row: Publication, now: datetime) -> None:
         )
     except PluginError as error:
         log.info("finish_failed", publication=key_of(row), code=error.code, tries=tries)
-        is_over = tries >= TRIES
+        is_over = tries >= FINISH_TRIES
         row.sleep_until(
-            None if is_over else now + WAIT,
+            None if is_over else now + FINISH_RETRY_WAIT,
             attempts=0,
             step="done" if is_over else "finish",
             step_state={**row.step_state, "finish_tries": tries},
         )
         return
     crash_point("publish.finished")
-    kept = {**row.details, **(details or {})}
-    url = str(kept.pop("url", "") or row.url)[: limits.URL_CHARACTERS]
-    row.sleep_until(None, attempts=0, step="done", details=kept, url=url)
+    merged_details = {**row.details, **(details or {})}
+    url = str(merged_details.pop("url", "") or row.url)[: limits.URL_CHARACTERS]
+    row.sleep_until(None, attempts=0, step="done", details=merged_details, url=url)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatusStep:
-    """By the status of the row and, where that has several, by its step. Each writes what the row is at next."""
+    """The work for a publication in a status and, where that has several, a step; it writes the row's next
+    step.
+    """
 
     status: PublicationStatus
     step: PublicationStep | None = None
     work: Callable[[Publication, datetime], None]
     give_up: Callable[[Publication, datetime], None] | None = None
-    """Where its tasks broke again and again; None: it is let be."""
+    """Called after its tasks kept crashing; None leaves the publication as it is."""
 
 
 def _give_up_sending(row: Publication, now: datetime) -> None:
+    """Record a final failure, as the tasks that were to send it kept crashing."""
     message = "Publishing broke several times; the operator's log has the reason. Retry it."
     record_failure(row, Refused(message, code="gave_up"), now, attempt=None, tries=row.attempt_count)
 
@@ -120,29 +127,30 @@ STEPS: Final = (
         give_up=lambda row, _now: give_up_removal(row),
     ),
 )
-"""A call that was interrupted is of unknown outcome before any of them is looked for."""
+"""PUBLISHING has no entry: `_run_step` first records the outcome of an interrupted call as unknown."""
 
 
 def advance_publication(publication: Publication) -> None:
-    """Work one claimed publication: send it, or look up what an earlier call came to."""
+    """Work on one claimed publication: send it, or look up what became of an earlier call."""
     crash_point("publish.claimed")
     try:
-        # A task's own has been read with all that it needs.
-        is_read = "attempts_before" in vars(publication)
-        _work(publication if is_read else _read(publication), utc_now())
+        # The task queue has loaded the publication through PUBLICATION already.
+        is_prepared = "attempts_before" in vars(publication)
+        _run_step(publication if is_prepared else _reload_keeping_lease(publication), utc_now())
     except states.Overtaken:
         # Another worker, or a person, has taken it over: nothing of this one was written.
         log.info("overtaken", publication=ids.encode("pub", publication.pk))
 
 
-def _work(row: Publication, now: datetime) -> None:
+def _run_step(row: Publication, now: datetime) -> None:
+    """Run the step of a publication; one without a step is put to sleep."""
     if is_handed_over(row):
         row.sleep_until(None)
         return
     if row.status == PublicationStatus.PUBLISHING:
         # The worker that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
-        row = _read(row)
+        row = _reload_keeping_lease(row)
     step = _step_of(row)
     if step is not None:
         step.work(row, now)
@@ -151,8 +159,8 @@ def _work(row: Publication, now: datetime) -> None:
 
 
 def give_up(publication: Publication) -> None:
-    """A publication whose tasks broke again and again ends where a person sees it."""
-    row = _read(publication)
+    """Record the final outcome of a publication whose tasks kept crashing, where a person sees it."""
+    row = _reload_keeping_lease(publication)
     now = utc_now()
     if row.status == PublicationStatus.PUBLISHING and not is_handed_over(row):
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
@@ -165,15 +173,16 @@ def give_up(publication: Publication) -> None:
 
 
 def _step_of(row: Publication) -> StatusStep | None:
-    """None where nothing is to be done."""
-    return next((one for one in STEPS if row.status == one.status and one.step in {None, row.step}), None)
+    """Return the step that the publication is at, or None where nothing is to be done."""
+    return next((step for step in STEPS if row.status == step.status and step.step in {None, row.step}), None)
 
 
-def _read(publication: Publication) -> Publication:
-    found = PUBLICATION.ask(pk=publication.pk)
-    if not found:
+def _reload_keeping_lease(publication: Publication) -> Publication:
+    """Load the publication with all that its task needs, but with the lease token of the caller's row."""
+    rows = PUBLICATION.ask(pk=publication.pk)
+    if not rows:
         raise Publication.DoesNotExist
-    row = found[0]
+    row = rows[0]
     # Later writes must name the token that this task claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
     return row

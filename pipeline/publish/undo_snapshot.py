@@ -1,4 +1,4 @@
-"""Promises as they stood before a person's act, to the letter: what an undo writes back."""
+"""Takes snapshots of an item's publications before a person's act, and writes them back unchanged on undo."""
 
 from __future__ import annotations
 
@@ -32,106 +32,131 @@ _COLUMNS: Final = (
     "error",
     "requested_by",
 )
-_MOMENTS: Final = ("due_at", "next_attempt_at", "overdue_told_at")
+_TIME_COLUMNS: Final = ("due_at", "next_attempt_at", "overdue_told_at")
 
-Stood = dict[str, Any]
-"""One promise, as JSON: its status, moments as ISO 8601, the queue by its id, and the other columns as they are."""
+PublicationSnapshot = dict[str, Any]
+"""One publication as JSON: its status, times as ISO 8601, the queue's public id, and the other columns as they are."""
 
 
-def take_snapshot(item: GeneratedItem) -> dict[str, Stood]:
-    """What of the item could be promised anew, scheduled or failed, by the public ids of the publications."""
+def take_snapshot(item: GeneratedItem) -> dict[str, PublicationSnapshot]:
+    """Return the item's scheduled and failed publications by public id: those that an act could schedule
+    again.
+    """
     rows = Publication.everywhere.filter(
         item=item, status__in=(PublicationStatus.SCHEDULED, PublicationStatus.FAILED)
     ).order_by("id")
-    return {encode("pub", row.pk): _stood(row) for row in rows}
+    return {encode("pub", row.pk): _snapshot_of(row) for row in rows}
 
 
-def _stood(row: Publication) -> Stood:
-    moments = {name: getattr(row, name) for name in _MOMENTS}
+def _snapshot_of(row: Publication) -> PublicationSnapshot:
+    times = {name: getattr(row, name) for name in _TIME_COLUMNS}
     return {
         "status": row.status,
         "revision": row.revision,
         "queue": encode("que", row.queue_id) if row.queue_id else None,
-        **{name: moment and moment.isoformat() for name, moment in moments.items()},
+        **{name: time and time.isoformat() for name, time in times.items()},
         **{name: getattr(row, name) for name in _COLUMNS},
     }
 
 
 def restore_snapshot(
-    item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
+    item: GeneratedItem,
+    snapshots: Mapping[str, PublicationSnapshot],
+    *,
+    now: datetime,
+    expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Of what was promised anew, give each publication the promise that `take_snapshot` told; what had failed has
-    failed again, and is told to nobody twice.
+    """Give each rescheduled publication back what its snapshot holds; what had failed is failed again,
+    without another notice.
 
-    Raises `Conflict` where one of them isn't scheduled any more, `states.Overtaken` where the item isn't the version
-    that was expected.
+    Raises `Conflict` if one of them is no longer scheduled, and `states.Overtaken` if the item isn't the
+    expected
+    version.
     """
     with transaction.atomic():
         row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
-        wanted = {key: stood for name, stood in promises.items() if (key := decode("pub", name)) is not None}
-        there = list(
+        snapshots_by_id = {
+            key: snapshot for name, snapshot in snapshots.items() if (key := decode("pub", name)) is not None
+        }
+        publications = list(
             Publication.everywhere.select_for_update(of=("self",))
-            .filter(item=row, pk__in=wanted)
+            .filter(item=row, pk__in=snapshots_by_id)
             .order_by("id")
         )
-        if len(there) != len(wanted) or any(one.status != PublicationStatus.SCHEDULED for one in there):
+        if len(publications) != len(snapshots_by_id) or any(
+            publication.status != PublicationStatus.SCHEDULED for publication in publications
+        ):
             message = (
                 "Something of it is on its way already, or was cancelled; its former time can't come back."
             )
             raise Conflict.because(code="in_flight", message=message)
-        for one in there:
-            _write(one, wanted[one.pk], now)
+        for publication in publications:
+            _restore_publication(publication, snapshots_by_id[publication.pk], now)
         refresh_item(row, now=now)
         dispatcher.wake()
     return row
 
 
 def reschedule_from_snapshot(
-    item: GeneratedItem, promises: Mapping[str, Stood], *, now: datetime, expected_version: int | None = None
+    item: GeneratedItem,
+    snapshots: Mapping[str, PublicationSnapshot],
+    *,
+    now: datetime,
+    expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Of what was cancelled, make each promise that `take_snapshot` told anew, in a publication of its own; what had
-    failed has failed again.
+    """Make a new publication for each cancelled one in the snapshot; what had failed is failed again.
 
-    Raises `Conflict` where its outlet is gone or was promised the item meanwhile, `states.Overtaken` where the item
-    isn't the version that was expected.
+    Raises `Conflict` if an outlet is gone or has another publication of the item by now, and
+    `states.Overtaken` if the
+    item isn't the expected version.
     """
     with transaction.atomic():
         row = lock_item(item)
         states.refuse_other_version(row.version, expected_version)
-        wanted = {key: stood for name, stood in promises.items() if (key := decode("pub", name)) is not None}
-        rows = Publication.everywhere.filter(item=row).select_related("outlet").order_by("id")
-        there = [one for one in rows if one.pk in wanted and one.status == PublicationStatus.CANCELLED]
-        taken = {
-            one.outlet_id
-            for one in rows
-            if one.status not in {PublicationStatus.CANCELLED, PublicationStatus.REMOVED}
+        snapshots_by_id = {
+            key: snapshot for name, snapshot in snapshots.items() if (key := decode("pub", name)) is not None
         }
-        if len(there) != len(wanted) or any(
-            one.outlet.deleted_at is not None or one.outlet_id in taken for one in there
+        rows = Publication.everywhere.filter(item=row).select_related("outlet").order_by("id")
+        publications = [
+            publication
+            for publication in rows
+            if publication.pk in snapshots_by_id and publication.status == PublicationStatus.CANCELLED
+        ]
+        occupied_outlets = {
+            publication.outlet_id
+            for publication in rows
+            if publication.status not in {PublicationStatus.CANCELLED, PublicationStatus.REMOVED}
+        }
+        if len(publications) != len(snapshots_by_id) or any(
+            publication.outlet.deleted_at is not None or publication.outlet_id in occupied_outlets
+            for publication in publications
         ):
             message = (
                 "Its outlet was disconnected or was promised it anew meanwhile; publish it again instead."
             )
             raise Conflict.because(code="promised_meanwhile", message=message)
-        for one in there:
-            _promise(one, wanted[one.pk], row, now)
+        for publication in publications:
+            _schedule_again(publication, snapshots_by_id[publication.pk], row, now)
         refresh_item(row, now=now)
         dispatcher.wake()
     return row
 
 
-def _promise(cancelled: Publication, stood: Stood, item: GeneratedItem, now: datetime) -> None:
-    has_failed = stood["status"] == PublicationStatus.FAILED
+def _schedule_again(
+    cancelled: Publication, snapshot: PublicationSnapshot, item: GeneratedItem, now: datetime
+) -> None:
+    """Save a new publication with what the snapshot holds of the cancelled one."""
+    has_failed = snapshot["status"] == PublicationStatus.FAILED
     row = Publication(
         workspace_id=cancelled.workspace_id,
         test=cancelled.test,
         item=item,
         outlet=cancelled.outlet,
         platform=cancelled.platform,
-        revision=stood["revision"] if has_failed else item.revision,
+        revision=snapshot["revision"] if has_failed else item.revision,
         created_at=now,
-        **_values(cancelled, stood, now),
+        **_restored_values(cancelled, snapshot, now),
     )
     if has_failed:
         states.begin(row, "failed")
@@ -140,11 +165,12 @@ def _promise(cancelled: Publication, stood: Stood, item: GeneratedItem, now: dat
     row.save(force_insert=True)
 
 
-def _values(row: Publication, stood: Stood, now: datetime) -> dict[str, Any]:
+def _restored_values(row: Publication, snapshot: PublicationSnapshot, now: datetime) -> dict[str, Any]:
+    """Return the column values that both ways of restoring write."""
     return {
-        **{name: stood[name] for name in _COLUMNS},
-        **{name: stood[name] and datetime.fromisoformat(stood[name]) for name in _MOMENTS},
-        "queue_id": _queue_that_is_there(row, stood["queue"]),
+        **{name: snapshot[name] for name in _COLUMNS},
+        **{name: snapshot[name] and datetime.fromisoformat(snapshot[name]) for name in _TIME_COLUMNS},
+        "queue_id": _existing_queue(row, snapshot["queue"]),
         "step": "prepare",
         "step_state": {},
         "request_id": request_id(),
@@ -152,10 +178,11 @@ def _values(row: Publication, stood: Stood, now: datetime) -> dict[str, Any]:
     }
 
 
-def _write(row: Publication, stood: Stood, now: datetime) -> None:
-    values = _values(row, stood, now)
-    if stood["status"] == PublicationStatus.FAILED:
-        values |= {"revision": stood["revision"], "wake_at": None}
+def _restore_publication(row: Publication, snapshot: PublicationSnapshot, now: datetime) -> None:
+    """Write the snapshot back to the publication it was taken of."""
+    values = _restored_values(row, snapshot, now)
+    if snapshot["status"] == PublicationStatus.FAILED:
+        values |= {"revision": snapshot["revision"], "wake_at": None}
         states.move(row, "failed", **values, attempts=0, lease_token=row.lease_token + 1)
         return
     for name, value in values.items():
@@ -164,9 +191,11 @@ def _write(row: Publication, stood: Stood, now: datetime) -> None:
     Publication.everywhere.filter(pk=row.pk).update(**values)
 
 
-def _queue_that_is_there(row: Publication, queue: str | None) -> object:
-    """None where it was deleted meanwhile, as for everything else that was promised by it."""
-    key = decode("que", queue) if queue else None
+def _existing_queue(row: Publication, public_id: str | None) -> object:
+    """Return the queue's id, or None if it was deleted meanwhile, as for all other publications of that
+    queue.
+    """
+    key = decode("que", public_id) if public_id else None
     return (
         key and PublishQueue.objects.of(row.workspace_id).filter(pk=key).values_list("pk", flat=True).first()
     )

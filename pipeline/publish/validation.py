@@ -1,4 +1,4 @@
-"""What a person wishes, and what the rules of each outlet say of it."""
+"""Validates a person's request to publish against the rules of each outlet."""
 
 from __future__ import annotations
 
@@ -28,31 +28,33 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Payload
     from pipeline.text.local_time import Slot, WallClock
 
-ACTION: Final = "checks.overruled"
+OVERRULED_ACTION: Final = "checks.overruled"
 
 
 @dataclass(frozen=True)
 class PublishWish:
-    """What a person asked for. `outlets` are public ids, None for the item's; `publish_at` None for now."""
+    """What a person asked for: `outlets` are public ids, None for the item's own; `publish_at` is None for
+    now.
+    """
 
     outlets: Sequence[str] | None = None
     publish_at: datetime | None = None
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     keep_siblings: bool = False
     late_policy: str | None = None
-    """None for the workspace's own, with its minutes."""
+    """None takes the workspace's default policy, with its minutes."""
     max_lateness_minutes: int | None = None
     clock: WallClock | None = None
-    """The time on a clock that `publish_at` stands for."""
+    """The local time that `publish_at` was computed from."""
     is_queued: bool = False
-    """Each outlet's next free slot, in place of one moment."""
+    """True schedules for each outlet's next free slot instead of one time for all."""
     slots: Mapping[str, tuple[Slot, PublishQueue]] = field(default_factory=dict)
-    """By public id of an outlet: the slot of its queue that it takes; whoever says so holds the outlet's lock."""
+    """The slot and queue to use, by the outlet's public id; the caller holds the outlets' locks."""
 
 
 @dataclass(frozen=True)
 class OutletVerdict:
-    """One outlet and what its rules say of the item; `problems` empty where it can go."""
+    """One outlet and what its rules say of the item; `problems` is empty if it can be published there."""
 
     outlet: Outlet
     post: Adapted
@@ -64,13 +66,14 @@ class OutletVerdict:
 
 
 class CannotPublish(Invalid):
-    """No outlet is left, or one that was named can't take the content."""
+    """Raised when no outlet is left, or one that was named can't take the content."""
 
 
 def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[OutletVerdict]:
-    """Every outlet's rules run, nothing stored; an outlet that can't take it is in the list with its problems.
+    """Run every outlet's rules without storing anything; an outlet that can't take the item is listed with
+    its problems.
 
-    Raises what `request` does where the item's state doesn't allow it or no outlet is left.
+    Raises what `request` does if the item's state doesn't allow publishing or no outlet is left.
     """
     refuse_unless_publishable(item)
     return validate_outlets(item, wish, now=now, refuse=False)
@@ -79,53 +82,63 @@ def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[Ou
 def validate_outlets(
     item: GeneratedItem, wish: PublishWish, *, now: datetime, refuse: bool = True
 ) -> list[OutletVerdict]:
-    """What would be sent where. With `refuse`, outlets that weren't named and can't take it, or have it already, are
-    left out; one that was named, or none left, raises `CannotPublish` or `Conflict`.
+    """Return what would be sent to each outlet.
+
+    With `refuse`, outlets that weren't named and can't take the item, or have it already, are left out; one
+    that was
+    named, or none left, raises `CannotPublish` or `Conflict`.
     """
     is_named = wish.outlets is not None
     outlets = _outlets_for(item, wish)
     _check_override_keys(wish, outlets)
-    there = {row.outlet_id: row for row in Publication.everywhere.standing().filter(item=item)}
+    publications = {row.outlet_id: row for row in Publication.everywhere.standing().filter(item=item)}
     if wish.is_queued and refuse:
         lock_outlets(outlets)
     assets = assets_going_out(item) if outlets else []
-    judged, problems, taken = [], [], []
+    verdicts, problems, conflicts = [], [], []
     for index, outlet in enumerate(outlets):
-        kept = there.get(outlet.pk)
-        own, due_at = _asked_of(ids.encode("out", outlet.pk), wish, kept)
-        post = _post(outlet, payload_of(item, effective_overrides(item, outlet, own), assets=assets))
-        found = _problems(outlet, post, f"outlets[{index}]" if is_named else None)
-        already = _already(outlet, kept)
-        if already is not None and refuse:
-            taken.append(already)
+        existing = publications.get(outlet.pk)
+        overrides, due_at = _outlet_request(ids.encode("out", outlet.pk), wish, existing)
+        post = _adapted_post(
+            outlet, payload_of(item, effective_overrides(item, outlet, overrides), assets=assets)
+        )
+        outlet_problems = _problems(outlet, post, f"outlets[{index}]" if is_named else None)
+        obstacle = _obstacle_at(outlet, existing)
+        if obstacle is not None and refuse:
+            conflicts.append(obstacle)
             continue
-        if already is not None:
-            found = [already, *found]
-        if not found or not refuse:
-            moment, clock, queue = _promised_for(item, outlet, wish, own=due_at, kept=kept, now=now)
-            judged.append(OutletVerdict(outlet, post, moment, own, tuple(found), clock, queue))
+        if obstacle is not None:
+            outlet_problems = [obstacle, *outlet_problems]
+        if not outlet_problems or not refuse:
+            outlet_due_at, clock, queue = _due_for(item, outlet, wish, own=due_at, kept=existing, now=now)
+            verdicts.append(
+                OutletVerdict(outlet, post, outlet_due_at, overrides, tuple(outlet_problems), clock, queue)
+            )
         elif is_named:
-            problems += found
+            problems += outlet_problems
         else:
-            problems += [Detail(None, one.code, f"{outlet.name}: {one.message}") for one in found]
-    if refuse or not judged:
-        _refuse_unless_any(item, judged, problems, taken, is_named=is_named)
-    return judged
+            problems += [
+                Detail(None, problem.code, f"{outlet.name}: {problem.message}") for problem in outlet_problems
+            ]
+    if refuse or not verdicts:
+        _refuse_unless_any(item, verdicts, problems, conflicts, is_named=is_named)
+    return verdicts
 
 
 def _refuse_unless_any(
     item: GeneratedItem,
-    judged: Sequence[OutletVerdict],
+    verdicts: Sequence[OutletVerdict],
     problems: Sequence[Detail],
-    taken: Sequence[Detail],
+    conflicts: Sequence[Detail],
     *,
     is_named: bool,
 ) -> None:
+    """Raise `CannotPublish` or `Conflict` if a named outlet can't take the item, or none is left."""
     if is_named and problems:
         raise CannotPublish(*problems)
-    if taken and (is_named or not judged):
-        raise Conflict(*taken)
-    if judged:
+    if conflicts and (is_named or not verdicts):
+        raise Conflict(*conflicts)
+    if verdicts:
         return
     if problems:
         raise CannotPublish(*problems)
@@ -133,87 +146,97 @@ def _refuse_unless_any(
     raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
 
 
-def _asked_of(
-    outlet: str, wish: PublishWish, kept: Publication | None
+def _outlet_request(
+    outlet: str, wish: PublishWish, existing: Publication | None
 ) -> tuple[dict[str, Any], datetime | None]:
-    """One outlet's own overrides and moment; a re-time that doesn't speak of overrides keeps those there are."""
-    asked = dict(wish.overrides.get(outlet, {}))
-    due_at: datetime | None = asked.pop("publish_at", None)
-    if kept is not None and not asked:
-        asked = dict(kept.overrides)
-    return asked, due_at
+    """Return one outlet's own overrides and time; a request without overrides keeps those of the existing
+    publication.
+    """
+    overrides = dict(wish.overrides.get(outlet, {}))
+    due_at: datetime | None = overrides.pop("publish_at", None)
+    if existing is not None and not overrides:
+        overrides = dict(existing.overrides)
+    return overrides, due_at
 
 
-def _promised_for(
+def _due_for(
     item: GeneratedItem,
     outlet: Outlet,
     wish: PublishWish,
     *,
-    own: datetime | None,
-    kept: Publication | None,
+    own_time: datetime | None,
+    existing: Publication | None,
     now: datetime,
 ) -> tuple[datetime, WallClock | None, PublishQueue | None]:
-    """An outlet's own moment goes before the one for all."""
-    if own is not None:
-        return own, None, None
-    chosen = wish.slots.get(ids.encode("out", outlet.pk))
-    if chosen is not None:
-        return chosen[0].moment, chosen[0].clock, chosen[1]
+    """Return when the outlet's publication is due, its local time and its queue; the outlet's own time goes
+    first.
+    """
+    if own_time is not None:
+        return own_time, None, None
+    reserved = wish.slots.get(ids.encode("out", outlet.pk))
+    if reserved is not None:
+        return reserved[0].moment, reserved[0].clock, reserved[1]
     if wish.is_queued:
-        slot, queue = next_slot_or_refuse(outlet, item.workspace, after=now, own=kept)
+        slot, queue = next_slot_or_refuse(outlet, item.workspace, after=now, own=existing)
         return slot.moment, slot.clock, queue
     return wish.publish_at or now, wish.clock, None
 
 
-def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
-    """Why nothing more can be promised there: it has the item, or may have it."""
+def _obstacle_at(outlet: Outlet, existing: Publication | None) -> Detail | None:
+    """Return why nothing more can be scheduled at the outlet: it has the item, or may have it. None
+    otherwise.
+    """
     extra = {"outlet": ids.encode("out", outlet.pk)}
-    if kept is not None and kept.status == PublicationStatus.PUBLISHED:
+    if existing is not None and existing.status == PublicationStatus.PUBLISHED:
         message = f"It is already published there: {outlet.name}."
         return Detail("outlets", "already_published", message, extra)
-    if kept is not None and kept.status in PUBLICATIONS_IN_FLIGHT:
-        message = f"The publication to {outlet.name} is {kept.status}; wait for its outcome, or reconcile it."
+    if existing is not None and existing.status in PUBLICATIONS_IN_FLIGHT:
+        message = (
+            f"The publication to {outlet.name} is {existing.status}; wait for its outcome, or reconcile it."
+        )
         return Detail("outlets", "in_flight", message, extra)
     return None
 
 
 def _outlets_for(item: GeneratedItem, wish: PublishWish) -> list[Outlet]:
-    """Those named, in their order; else the item's own that still exist and take its bucket."""
+    """Return the outlets named, in that order; else the item's own that still exist and take its bucket."""
     if wish.outlets is not None:
         if not wish.outlets:
             message = "Name at least one outlet, or leave outlets out."
             raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
         return check_outlets(item.workspace, list(dict.fromkeys(wish.outlets)), test=item.test)
-    wanted = [ids.decode("out", text) for text in item.outlets]
+    keys = [ids.decode("out", text) for text in item.outlets]
     rows = {
         outlet.pk: outlet
         for outlet in Outlet.objects.of(item.workspace_id).filter(
-            pk__in=[one for one in wanted if one], deleted_at=None
+            pk__in=[key for key in keys if key], deleted_at=None
         )
     }
-    found = [rows[one] for one in wanted if one in rows]
+    outlets = [rows[key] for key in keys if key in rows]
     return [
         outlet
-        for outlet in found
+        for outlet in outlets
         if item.bucket in buckets_of(outlet.platform) and (outlet.is_simulated or not item.test)
     ]
 
 
 def _check_override_keys(wish: PublishWish, outlets: Sequence[Outlet]) -> None:
+    """Raise `Invalid` if overrides name an outlet that the item isn't published to."""
     known = {ids.encode("out", outlet.pk) for outlet in outlets}
-    strange = [key for key in wish.overrides if key not in known]
-    if strange:
+    unknown = [key for key in wish.overrides if key not in known]
+    if unknown:
         raise Invalid(
             *(
                 Detail(
                     f"overrides.{key}", "unknown_outlet", "This outlet is not among those it is published to."
                 )
-                for key in strange
+                for key in unknown
             )
         )
 
 
-def _post(outlet: Outlet, payload: Payload) -> Adapted:
+def _adapted_post(outlet: Outlet, payload: Payload) -> Adapted:
+    """Return the payload adapted to the outlet, or as it is where the platform doesn't take its bucket."""
     platform = platform_of(outlet.platform)
     if payload.bucket not in platform.buckets:
         return Adapted(payload, (payload.body,))
@@ -221,52 +244,54 @@ def _post(outlet: Outlet, payload: Payload) -> Adapted:
 
 
 def problems_of(item: GeneratedItem, outlet: Outlet, assets: Sequence[Asset] | None = None) -> list[Detail]:
-    """What keeps the item, as it is, from being promised to the outlet; nothing is stored. `assets` as `payload_of`."""
-    post = _post(outlet, payload_of(item, effective_overrides(item, outlet, {}), assets=assets))
+    """Return what keeps the item, as it is, from being published to the outlet; `assets` as in `payload_of`."""
+    post = _adapted_post(outlet, payload_of(item, effective_overrides(item, outlet, {}), assets=assets))
     return _problems(outlet, post, None)
 
 
-def _problems(outlet: Outlet, post: Adapted, where: str | None) -> list[Detail]:
+def _problems(outlet: Outlet, post: Adapted, prefix: str | None) -> list[Detail]:
+    """Return why the outlet can't take the post; `where` is the request's field that the paths begin with."""
     platform = platform_of(outlet.platform)
     bucket = post.payload.bucket
     if bucket not in platform.buckets:
-        takes = ", ".join(platform.buckets)
-        return [Detail(where, "bucket_not_taken", f"{outlet.name} takes {takes}, not {bucket}.")]
+        accepted_buckets = ", ".join(platform.buckets)
+        return [Detail(prefix, "bucket_not_taken", f"{outlet.name} takes {accepted_buckets}, not {bucket}.")]
     closed = why_closed(outlet)
     if closed is not None:
-        return [Detail(where, closed.code, closed.message)]
-    found = platform.validate(account_of(outlet), post)
+        return [Detail(prefix, closed.code, closed.message)]
+    problems = platform.validate(account_of(outlet), post)
     return [
         Detail(
-            ".".join(part for part in (where, problem.field) if part) or None, problem.code, problem.message
+            ".".join(part for part in (prefix, problem.field) if part) or None, problem.code, problem.message
         )
-        for problem in found
+        for problem in problems
     ]
 
 
 def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
-    """Why nothing goes through this account at present; None where something does."""
+    """Return why nothing goes through this account at present, or None if it is usable."""
     if outlet.deleted_at is not None:
         return Refused(f"{outlet.name} was deleted; publish to another outlet.", code="outlet_deleted")
     if outlet.status == OutletStatus.DISABLED:
         return Refused(f"{outlet.name} is switched off; switch it on and retry.", code="outlet_disabled")
-    taken_out = availability.of_platform(platform_of(outlet.platform))
-    if taken_out is not None:
-        return Refused(taken_out.sentence, code="platform_unavailable")
-    # A simulated account has nobody who could reconnect it: the next word of its script tells whether it works.
+    outage = availability.of_platform(platform_of(outlet.platform))
+    if outage is not None:
+        return Refused(outage.sentence, code="platform_unavailable")
+    # Nobody can reconnect a simulated account: the next step of its script decides whether it works.
     if outlet.status == OutletStatus.NEEDS_RECONNECT and not outlet.is_simulated:
         return NeedsReconnect(f"{outlet.name} has to be connected again before anything goes through it.")
     return None
 
 
 def refuse_unless_publishable(item: GeneratedItem) -> None:
-    found = why_not_publishable(item)
-    if found is not None:
-        raise Conflict(found)
+    """Raise `Conflict` if the item's state keeps it from being published."""
+    obstacle = why_not_publishable(item)
+    if obstacle is not None:
+        raise Conflict(obstacle)
 
 
 def why_not_publishable(item: GeneratedItem) -> Detail | None:
-    """What keeps a person from promising it to an outlet; None where nothing does."""
+    """Return what keeps a person from publishing the item, or None."""
     if item.deleted_at is not None or item.status not in PUBLISHABLE_ITEMS:
         message = f"It is {item.status}; only a finished item that isn't rejected can be published."
         return Detail(
@@ -285,13 +310,19 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
 
 
 def note_overruled(item: GeneratedItem, *, by: str) -> None:
-    """Note the warnings of the revision that is approved, in the transaction of the approval; nothing without any.
+    """Audit the warnings of the revision that is approved, in the transaction of the approval; nothing
+    without any.
 
-    The entry names the checks and not what they say: it stays when the item's words are erased.
+    The entry holds the checks' codes without their messages, so that it can stay when the item's text is
+    erased.
     """
-    warned = [one["code"] for one in item.present_checks if one["outcome"] != "passed"]
-    if warned:
-        details = {"revision": item.revision, "checks": warned}
+    codes = [check["code"] for check in item.present_checks if check["outcome"] != "passed"]
+    if codes:
+        details = {"revision": item.revision, "checks": codes}
         audit.note(
-            ACTION, workspace=item.workspace, actor=by, subject=encode("gen", item.pk), details=details
+            OVERRULED_ACTION,
+            workspace=item.workspace,
+            actor=by,
+            subject=encode("gen", item.pk),
+            details=details,
         )

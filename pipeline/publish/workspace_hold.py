@@ -1,4 +1,4 @@
-"""A workspace's own halt of all its publishing, and what goes out when once it is let go."""
+"""Holds all publishing of a workspace at its own request, and shows what goes out once the hold is released."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-SHOWN_MOST: Final = 100
-WOKEN_AT_ONCE: Final = 500
+MAX_SHOWN: Final = 100
+WAKE_BATCH_SIZE: Final = 500
 REASON_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True)
 class ComingPublication:
-    """A publication, and what letting go would do with it: `publishes`, `waits`, `next_slot` or `held`."""
+    """A publication and what releasing the hold would do with it: `publishes`, `waits`, `next_slot` or
+    `held`.
+    """
 
     publication: Publication
     what: str
 
 
 def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
-    """Nothing of the workspace goes out from now on; what is under way comes to its end. Again renews the reason."""
+    """Hold all publishing of the workspace from now on; what is under way is finished. Repeated, it renews
+    the reason.
+    """
     reason = reason.strip()
     if not reason:
         raise Invalid.one(field="reason", code="required", message="Say why; your people are shown it.")
@@ -41,39 +45,43 @@ def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold
         row, is_new = PublishHold.everywhere.update_or_create(
             workspace=workspace, defaults={"reason": reason[:REASON_CHARACTERS], "set_by": by}
         )
-        _note("held" if is_new else "held_again", workspace, by, reason)
+        _audit("held" if is_new else "held_again", workspace, by, reason)
     made: PublishHold = row
     return made
 
 
 def release_workspace(workspace: Workspace, *, by: str, now: datetime) -> None:
-    """Let go; what waited is looked at at once, and goes out at each outlet's own pace. Raises `NotFound`."""
+    """Release the hold and wake what waited, which goes out at each outlet's own pace.
+
+    Raises `NotFound` if there is no hold.
+    """
     with transaction.atomic():
         deleted, _ = PublishHold.objects.of(workspace).delete()
         if not deleted:
             raise NotFound
-        _note("released", workspace, by, "")
+        _audit("released", workspace, by, "")
     waits = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
     )
     with transaction.atomic():
         rows = Publication.objects.of(workspace).select_for_update(skip_locked=True)
-        found = rows.filter(waits, wake_at__gt=now, attempts=0).order_by("pk")
-        ids = list(found.values_list("pk", flat=True))
-        for start in range(0, len(ids), WOKEN_AT_ONCE):
-            some = ids[start : start + WOKEN_AT_ONCE]
-            Publication.everywhere.filter(pk__in=some).update(wake_at=now, **work_queue.overtake())
+        waiting = rows.filter(waits, wake_at__gt=now, attempts=0).order_by("pk")
+        ids = list(waiting.values_list("pk", flat=True))
+        for start in range(0, len(ids), WAKE_BATCH_SIZE):
+            batch = ids[start : start + WAKE_BATCH_SIZE]
+            Publication.everywhere.filter(pk__in=batch).update(wake_at=now, **work_queue.overtake())
         dispatcher.wake()
 
 
 def read_hold(workspace: Workspace) -> PublishHold | None:
+    """Return the workspace's hold, or None."""
     return hold_of(workspace.pk)
 
 
 def coming_publications(
     workspace: Workspace, *, test: bool, now: datetime
 ) -> tuple[list[ComingPublication], bool]:
-    """What is scheduled, the earliest promise first, and whether there is more than is told."""
+    """Return the scheduled publications, earliest first, and whether there are more than `MAX_SHOWN`."""
     rows = (
         Publication.objects.of(workspace)
         .scheduled()
@@ -81,20 +89,23 @@ def coming_publications(
         .filter(test=test)
         .order_by("due_at", "id")
     )
-    found = list(rows[: SHOWN_MOST + 1])
-    return [ComingPublication(row, _what(row, now)) for row in found[:SHOWN_MOST]], len(found) > SHOWN_MOST
+    publications = list(rows[: MAX_SHOWN + 1])
+    return [ComingPublication(row, _effect_of_release(row, now)) for row in publications[:MAX_SHOWN]], len(
+        publications
+    ) > MAX_SHOWN
 
 
-def _what(row: Publication, now: datetime) -> str:
+def _effect_of_release(row: Publication, now: datetime) -> str:
+    """Return what releasing the hold would do with the publication, as in `ComingPublication`."""
     if row.item.held or (row.queue is not None and row.queue.is_paused):
         return "held"
     if is_too_late(row, now):
         return "next_slot" if row.late_policy == "next_slot" else "held"
-    moment = row.next_attempt_at or row.due_at
-    return "waits" if moment is not None and moment > now else "publishes"
+    next_at = row.next_attempt_at or row.due_at
+    return "waits" if next_at is not None and next_at > now else "publishes"
 
 
-def _note(action: str, workspace: Workspace, by: str, reason: str) -> None:
+def _audit(action: str, workspace: Workspace, by: str, reason: str) -> None:
     subject = workspace.public_id
     audit.note(
         f"publishing.{action}", workspace=workspace, actor=by, subject=subject, details={"reason": reason}

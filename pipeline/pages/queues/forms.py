@@ -171,7 +171,7 @@ class HoldForm(forms.Form):
 
 def fresh_values(workspace: Workspace) -> dict[str, Any]:
     """What the form of a new queue begins with."""
-    return {"timezone": workspace.timezone, **by_day(queue_slots.STARTING_SLOTS)}
+    return {"timezone": workspace.timezone, **by_day(queue_slots.DEFAULT_SLOTS)}
 
 
 def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""When a publication goes out: slots, caps, late rules, time zones."""
+"""Decides when a publication goes out: slots, rate caps, late policies, time zones."""

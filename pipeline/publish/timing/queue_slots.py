@@ -1,4 +1,4 @@
-"""The slots of a week as moments, and the next one of an outlet that nothing else takes."""
+"""Computes the moments of a queue's weekly slots, and the next one that is free at an outlet."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.models import Series
 
-STARTING_TIMES: Final = ("09:00", "12:00", "17:00")
-STARTING_SLOTS: Final = tuple({"weekday": day, "time": at} for day in range(5) for at in STARTING_TIMES)
-LOOKED_AT_ONCE: Final = 100
+DEFAULT_SLOT_TIMES: Final = ("09:00", "12:00", "17:00")
+DEFAULT_SLOTS: Final = tuple({"weekday": day, "time": at} for day in range(5) for at in DEFAULT_SLOT_TIMES)
+SLOTS_PER_QUERY: Final = 100
 
 
 def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slot]:
-    """The queue's slots later than that, in order, each moment once; as far ahead as anything can be scheduled."""
+    """Yield the queue's slots after that moment, in order, each moment once, as far ahead as anything can be
+    scheduled.
+    """
     zone = zone_named(queue.timezone)
     day = after.astimezone(zone).date()
     last = after + limits.PUBLISH_AHEAD
-    told: datetime = after
-    closed = blackouts_of(queue) if isinstance(queue, PublishQueue) else ()
+    last_yielded: datetime = after
+    blackouts = blackouts_of(queue) if isinstance(queue, PublishQueue) else ()
     times = [(slot["weekday"], time.fromisoformat(slot["time"])) for slot in queue.slots]
     while times:
-        found = slots_on([day], times, queue.timezone, on_gap=queue.on_gap, on_overlap=queue.on_overlap)
-        for slot in sorted(found, key=lambda slot: slot.moment):
+        day_slots = slots_on([day], times, queue.timezone, on_gap=queue.on_gap, on_overlap=queue.on_overlap)
+        for slot in sorted(day_slots, key=lambda slot: slot.moment):
             if slot.moment > last:
                 return
-            if any(start <= slot.moment < end for start, end in closed):
+            if any(start <= slot.moment < end for start, end in blackouts):
                 continue
             # Two times of a day become one moment where the clocks skip an hour.
-            if slot.moment > told:
-                told = slot.moment
+            if slot.moment > last_yielded:
+                last_yielded = slot.moment
                 yield slot
         day += timedelta(days=1)
         if datetime.combine(day, datetime.min.time(), tzinfo=zone) > last + timedelta(days=1):
@@ -50,7 +52,7 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
 
 
 def has_zone(queue: PublishQueue | Series) -> bool:
-    """False where its time zone was dropped from the tables: nobody knows when its times are."""
+    """Return False if the time zone was dropped from the tables, so that the slots' moments aren't known."""
     try:
         zone_named(queue.timezone)
     except UnknownZone:
@@ -59,15 +61,19 @@ def has_zone(queue: PublishQueue | Series) -> bool:
 
 
 def blackouts_of(queue: PublishQueue) -> tuple[tuple[datetime, datetime], ...]:
-    """The stretches in which it gives no slots, as moments; of a time that comes twice they take both."""
+    """Return the periods without slots as pairs of moments; a local time that occurs twice is covered both
+    times.
+    """
     return tuple(
-        (_moment(queue, one["from"], "first"), _moment(queue, one["until"], "second"))
-        for one in queue.blackouts
+        (_moment(queue, blackout["from"], "first"), _moment(queue, blackout["until"], "second"))
+        for blackout in queue.blackouts
     )
 
 
 def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
-    """At the ends of the calendar, where a zone's offset leads out of it, the last moment that there is, or the first."""
+    """Return the moment of a local time; at the ends of the calendar, where the offset leads out of it, its
+    first or last.
+    """
     local = datetime.fromisoformat(local_time)
     try:
         return moment_of(WallClock(local, queue.timezone, on_overlap=on_overlap))
@@ -76,7 +82,7 @@ def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
 
 
 def lock_outlets(outlets: Sequence[Outlet]) -> None:
-    """Whoever takes a slot or a turn of these outlets waits for its own; the caller is in a transaction."""
+    """Lock the outlets, so that only one transaction at a time takes a slot or a turn of theirs."""
     keys = [outlet.pk for outlet in outlets]
     list(
         Outlet.everywhere.select_for_update(no_key=True)
@@ -87,7 +93,7 @@ def lock_outlets(outlets: Sequence[Outlet]) -> None:
 
 
 def publish_queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
-    """The outlet's own queue, or its workspace's default one."""
+    """Return the outlet's own queue, or its workspace's default one."""
     if outlet.queue_id is not None:
         own: PublishQueue | None = PublishQueue.everywhere.filter(pk=outlet.queue_id).first()
         if own is not None:
@@ -96,37 +102,39 @@ def publish_queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
 
 
 def default_queue(workspace: Workspace) -> PublishQueue:
-    """Made where there is none yet: a workspace of the release before this one."""
-    found: PublishQueue | None = PublishQueue.objects.of(workspace).filter(is_default=True).first()
-    if found is not None:
-        return found
+    """Return the workspace's default queue; creates it for a workspace of the previous release, which may
+    have none.
+    """
+    existing: PublishQueue | None = PublishQueue.objects.of(workspace).filter(is_default=True).first()
+    if existing is not None:
+        return existing
     with transaction.atomic():
-        made: PublishQueue = PublishQueue.everywhere.get_or_create(
+        queue: PublishQueue = PublishQueue.everywhere.get_or_create(
             workspace=workspace,
             is_default=True,
-            defaults={"name": _("Weekdays"), "timezone": workspace.timezone, "slots": list(STARTING_SLOTS)},
+            defaults={"name": _("Weekdays"), "timezone": workspace.timezone, "slots": list(DEFAULT_SLOTS)},
         )[0]
-    return made
+    return queue
 
 
 def next_free_slot(
     outlet: Outlet, queue: PublishQueue, *, after: datetime, own: Publication | None = None
 ) -> Slot | None:
-    """The first slot that no other scheduled publication of the outlet takes; None where there is none in a year.
+    """Return the first slot that no other scheduled publication of the outlet takes; None if a year has none.
 
     To keep it, the caller holds the outlet's lock.
     """
     if queue.is_paused or not has_zone(queue):
         return None
     slots = moments_of(queue, after=after)
-    while some := list(islice(slots, LOOKED_AT_ONCE)):
+    while batch := list(islice(slots, SLOTS_PER_QUERY)):
         rows = Publication.everywhere.scheduled().filter(
-            outlet=outlet, due_at__in=[slot.moment for slot in some]
+            outlet=outlet, due_at__in=[slot.moment for slot in batch]
         )
         if own is not None:
             rows = rows.exclude(pk=own.pk)
         taken = set(rows.values_list("due_at", flat=True))
-        for slot in some:
+        for slot in batch:
             if slot.moment not in taken:
                 return slot
     return None
@@ -135,7 +143,7 @@ def next_free_slot(
 def next_slot_or_refuse(
     outlet: Outlet, workspace: Workspace, *, after: datetime, own: Publication | None
 ) -> tuple[Slot, PublishQueue]:
-    """Raises `Conflict` where the queue is paused or has no slot left."""
+    """Return the next free slot and its queue. Raises `Conflict` if the queue is paused or has no slot left."""
     queue = publish_queue_of(outlet, workspace)
     if queue.is_paused:
         message = f"The queue {queue.name} of {outlet.name} is paused; go on with it, or name a time."

@@ -1,4 +1,6 @@
-"""How fast an outlet may post: caps, gaps and rests; and the line of those that wait for their turn."""
+"""Limits how fast an outlet may post (caps, gaps, rests) and orders the publications that wait for their
+turn.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 DAY: Final = timedelta(hours=24)
 AFTER_REST: Final = timedelta(seconds=1)
-"""Between two posts that waited for the same rest, where the outlet has no gap of its own: not all at once."""
+"""The gap between posts that waited for the same rest, where the outlet has none: they don't go out all at once."""
 
 
 @dataclass(frozen=True)
 class RateRules:
-    """Of one outlet: its platform's and its workspace's own, the tighter of both."""
+    """The limits of one outlet: its platform's and its workspace's, the tighter of both."""
 
     per_day: int | None
     gap: timedelta | None
@@ -47,6 +49,7 @@ class RateWait:
 
 
 def rules_of(outlet: Outlet) -> RateRules:
+    """Return the outlet's rate limits."""
     pace = platform_of(outlet.platform).pace
     caps = [cap for cap in (pace.per_day, outlet.per_day) if cap]
     gaps = [pace.gap, timedelta(minutes=outlet.gap_minutes) if outlet.gap_minutes else None]
@@ -54,30 +57,38 @@ def rules_of(outlet: Outlet) -> RateRules:
 
 
 def is_paced(outlet: Outlet, now: datetime) -> bool:
+    """Return whether the outlet has any limit at present."""
     return bool(rules_of(outlet)) or is_resting(outlet, now)
 
 
 def is_resting(outlet: Outlet, now: datetime) -> bool:
+    """Return whether the platform asked for a pause that isn't over."""
     return outlet.rests_until is not None and outlet.rests_until > now
 
 
 def wait_of(row: Publication, outlet: Outlet, now: datetime) -> RateWait | None:
-    """What a due publication waits for on its outlet; None where its turn is now.
+    """Return what a due publication waits for at its outlet; None if its turn is now.
 
-    Each of those that wait gets a turn of its own, in the order of their promises.
+    Each of those that wait gets a turn of its own, in the order of their due times.
     """
     if not is_paced(outlet, now):
         return None
     rules = rules_of(outlet)
     start = outlet.rests_until if outlet.rests_until and outlet.rests_until > now else now
-    until, code = _turn(_ahead_of(row, now), _posted(outlet, rules, now), rules, start)
+    until, code = _turn_at(_count_ahead(row, now), _post_times(outlet, rules, now), rules, start)
     if until <= now:
         return None
-    return RateWait("outlet_rests" if start > now else code, _said(outlet, rules, start, now, code), until)
+    return RateWait(
+        "outlet_rests" if start > now else code, _wait_message(outlet, rules, start, now, code), until
+    )
 
 
-def _turn(place: int, posted: Sequence[datetime], rules: RateRules, start: datetime) -> tuple[datetime, str]:
-    """The moment of whoever stands at that place of the line, were everybody before it posted at theirs."""
+def _turn_at(
+    place: int, posted: Sequence[datetime], rules: RateRules, start: datetime
+) -> tuple[datetime, str]:
+    """Return the moment of the turn at that place in the line, if everybody before it posts in turn; and what
+    sets it.
+    """
     history = list(posted)
     moment, code = start, "gap"
     gap = rules.gap or (None if rules.per_day else AFTER_REST)
@@ -90,24 +101,30 @@ def _turn(place: int, posted: Sequence[datetime], rules: RateRules, start: datet
     return moment, code
 
 
-def _posted(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
-    """When its newest posts were made, oldest first; what is under way, or may have arrived, counts as made."""
+def _post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
+    """Return when the newest posts were made, oldest first; what is under way, or may have arrived, counts as
+    made.
+    """
     if not rules:
         return []
     since = now - max(DAY, rules.gap or DAY)
     rows = Publication.everywhere.filter(outlet=outlet)
-    # First what is under way: what ends meanwhile is then seen twice, and never between the two.
-    open_ones = rows.filter(status__in=sorted(PUBLICATIONS_IN_FLIGHT)).annotate(
+    # First what is under way: a post that ends between the two queries is then seen twice, never missed.
+    in_flight = rows.filter(status__in=sorted(PUBLICATIONS_IN_FLIGHT)).annotate(
         called_at=Max("attempts_made__started_at")
     )
-    made = {key: at for key, at in open_ones.values_list("pk", "called_at") if at is not None and at > since}
-    # Those that were taken back since count: the platform counts them too.
-    made.update(rows.filter(published_at__gt=since).values_list("pk", "published_at"))
-    return sorted(made.values())
+    times_by_id = {
+        key: at for key, at in in_flight.values_list("pk", "called_at") if at is not None and at > since
+    }
+    # Posts that were removed since count as well: the platform counts them too.
+    times_by_id.update(rows.filter(published_at__gt=since).values_list("pk", "published_at"))
+    return sorted(times_by_id.values())
 
 
-def _ahead_of(row: Publication, now: datetime) -> int:
-    """How many on the same outlet are due before it and could go, by their promise and then their id."""
+def _count_ahead(row: Publication, now: datetime) -> int:
+    """Return how many publications of the same outlet are due before it and could go, by due time and then
+    id.
+    """
     too_late_after = ExpressionWrapper(
         Cast("max_lateness_minutes", IntegerField()) * Value(timedelta(minutes=1)),
         output_field=DurationField(),
@@ -116,19 +133,19 @@ def _ahead_of(row: Publication, now: datetime) -> int:
         Q(due_at__lt=row.due_at) | Q(due_at=row.due_at, id__lt=row.pk),
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
         Q(queue=None) | Q(queue__is_paused=False),
-        # Whoever was claimed again and again breaks its task, and keeps nobody else from going.
+        # One that was claimed again and again crashes its task, and must not keep the others from going.
         outlet_id=row.outlet_id,
         status=PublicationStatus.SCHEDULED,
         item__held="",
         attempts__lte=1,
     )
-    # What has begun to prepare without waiting may take long: it doesn't reserve the time of others.
+    # What began to prepare without waiting may take long: it doesn't reserve a turn before the others.
     line = line.exclude(step__in=[PublicationStep.POLL, PublicationStep.COMMIT], waits_for=None)
     line = line.exclude(late_policy="hold", due_at__lt=Value(now) - too_late_after)
     return line.count()
 
 
-def _said(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code: str) -> str:
+def _wait_message(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code: str) -> str:
     if start > now:
         return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
     if code == "daily_cap":

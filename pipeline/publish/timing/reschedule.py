@@ -1,4 +1,4 @@
-"""Publications that get another time: by a person, by the rule for what is late, by a changed time zone."""
+"""Gives publications another time: by a person, by the late policy, by a changed time zone."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ NO_CLOCK: Final = {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
 log = structlog.get_logger(__name__)
 
 ZONES_EVERY_SECONDS: Final = 600.0
-AT_ONCE: Final = 500
+BATCH_SIZE: Final = 500
 
 
 def has_to_move(row: Publication, now: datetime) -> bool:
+    """Return whether the publication is too late and its late policy moves it to the next slot."""
     return row.late_policy == "next_slot" and is_too_late(row, now)
 
 
 def move_to_next_slot(row: Publication, now: datetime) -> bool:
-    """Promise it anew for the next free slot; False where its queue has none, or is paused."""
+    """Move the publication to the next free slot; return False if its queue has none, or is paused."""
     with transaction.atomic():
         item = lock_item(row.item)
         lock_outlets([row.outlet])
@@ -49,9 +50,9 @@ def move_to_next_slot(row: Publication, now: datetime) -> bool:
         slot = next_free_slot(row.outlet, queue, after=now, own=row)
         if slot is None or row.due_at is None:
             return False
-        is_told = is_overdue(row, now)
-        late = int((now - row.due_at).total_seconds() // 60)
-        message = f"It was {counted(late, 'minute')} late, which its late policy doesn't allow: it goes to the next free slot."
+        was_overdue = is_overdue(row, now)
+        minutes_late = int((now - row.due_at).total_seconds() // 60)
+        message = f"It was {counted(minutes_late, 'minute')} late, which its late policy doesn't allow: it goes to the next free slot."
         write_scheduled(
             row,
             {
@@ -67,13 +68,14 @@ def move_to_next_slot(row: Publication, now: datetime) -> bool:
             },
         )
         refresh_item(item, now=now)
-        if is_told:
-            # The promise that was missed is told; the new one is told of its own, should it be missed too.
+        if was_overdue:
+            # The missed time is reported; the new one is reported separately, should it be missed too.
             record_publication_event(row, item, "published.overdue", now)
     return True
 
 
 def columns_of(clock: WallClock) -> dict[str, Any]:
+    """Return a local time as the columns of a publication."""
     return {
         "local_time": clock.text,
         "zone": clock.timezone,
@@ -91,7 +93,8 @@ def retime(
     by: str,
     now: datetime,
 ) -> Publication:
-    """Promise it for that moment; whoever holds its lease loses it. Its tries begin anew.
+    """Reschedule the publication for that moment; a task that holds its lease loses it, and its tries start
+    over.
 
     The caller has locked the item, the outlet and the row, which is scheduled, in one transaction.
     """
@@ -118,45 +121,47 @@ def retime(
 
 
 def follow_zones() -> int:
-    """Every few minutes, all of it in one go; 0, for nothing is left then."""
+    """Run `set_clocks`; returns 0, for nothing is left to do then. The job runs every `ZONES_EVERY_SECONDS`."""
     set_clocks(now=utc_now())
     return 0
 
 
 def set_clocks(*, now: datetime) -> int:
-    """Promise anew what its clock now shows at another moment; returns how many publications that were."""
-    # What this process has read of a zone may be older than the file.
+    """Move publications whose local time is now at another moment; return how many."""
+    # This process may have cached zones that are older than the installed files.
     ZoneInfo.clear_cache()
-    return sum(_set(row, now) for row in _clocked(now))
+    return sum(_update_moment(row, now) for row in _with_local_time(now))
 
 
-def _clocked(now: datetime) -> Iterator[Publication]:
+def _with_local_time(now: datetime) -> Iterator[Publication]:
+    """Yield the coming publications that were scheduled for a local time, a batch at a time."""
     rows = Publication.everywhere.scheduled().filter(due_at__gt=now).exclude(local_time="")
     last = None
     while True:
-        some = list((rows.filter(id__gt=last) if last else rows).order_by("id")[:AT_ONCE])
-        if not some:
+        batch = list((rows.filter(id__gt=last) if last else rows).order_by("id")[:BATCH_SIZE])
+        if not batch:
             return
-        yield from some
-        last = some[-1].pk
+        yield from batch
+        last = batch[-1].pk
 
 
-def _set(row: Publication, now: datetime) -> bool:
+def _update_moment(row: Publication, now: datetime) -> bool:
+    """Move the publication to the moment that its local time is at now; return whether that changed it."""
     clock = WallClock(datetime.fromisoformat(row.local_time), row.zone, row.on_gap, row.on_overlap)
     try:
         moment = moment_of(clock)
     except UnknownZone:
-        # A zone that was taken out of the tables: the moment that was promised stands.
+        # The zone was dropped from the tables: the scheduled moment stands.
         log.warning("zone_is_gone", publication=key_of(row), zone=row.zone)
         return False
     if moment == row.due_at:
         return False
     with transaction.atomic():
         item = lock_item(row.item)
-        former, row.due_at = row.due_at, moment
+        old_due_at, row.due_at = row.due_at, moment
         changed = (
             Publication.everywhere.scheduled()
-            .filter(pk=row.pk, due_at=former)
+            .filter(pk=row.pk, due_at=old_due_at)
             .update(
                 due_at=moment,
                 wake_at=next_wake_at(row),
@@ -169,6 +174,6 @@ def _set(row: Publication, now: datetime) -> bool:
         )
         if changed:
             refresh_item(item, now=now)
-            log.info("clock_set", publication=key_of(row), was=str(former), moment=str(moment))
+            log.info("clock_set", publication=key_of(row), was=str(old_due_at), moment=str(moment))
             dispatcher.wake()
     return bool(changed)

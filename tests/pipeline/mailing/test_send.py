@@ -86,7 +86,7 @@ def test_a_killed_commit_is_found_by_itself(newsletter_item, letter, server):
     """The call was armed, and the hand was killed before it wrote anything down."""
     subscribe(letter, "ann")
     row = promise(newsletter_item, letter)
-    held = publish.steps._read(claimed(row))
+    held = publish.steps._reload_keeping_lease(claimed(row))
     publish.send._arm(held, NOON, publish.send.post_for(held, publish.send.connect(held.outlet)))
     assert reread(row).status == "publishing"
     publish.advance_publication(claimed(row))
