@@ -1,4 +1,4 @@
-"""The project as a Django app, so that its commands and checks are found."""
+"""Registers the project as a Django app, so that its commands and checks are found."""
 
 from django.apps import AppConfig
 
@@ -15,7 +15,7 @@ class ConfigConfig(AppConfig):
 
 
 def _wake_first() -> None:
-    """Load the Celery app, which puts its own way in this one's place; most commands never wake anybody."""
+    """Load the Celery app, which then replaces this function; most commands never wake the dispatcher."""
     from config import celery  # noqa: PLC0415
 
     celery.broker.wake()

@@ -1,4 +1,4 @@
-"""How many connections to PostgreSQL a process may open, by what it is."""
+"""Computes how many connections to PostgreSQL a process may open, by the kind of process."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from config.core import work_leases, work_queue
 from pipeline.models import Worker
 
 OF_FORKED: Final = 2
-"""Of a forked child, which runs one task at a time, and of the parent that forks."""
+"""Connections of a forked child, which runs one task at a time, and of the parent that forks."""
 OF_DISPATCHER: Final = 2
 BESIDE_TASKS: Final = 2
-"""For the heartbeat and the main thread of a worker with threads."""
+"""Connections for the heartbeat and the main thread of a worker with threads."""
 EMBEDDED: Final = "embedded"
-"""The worker within the one web process."""
+"""The name of the worker within the one web process."""
 
 
 def resize_pool(most: int) -> None:
-    """Let this process open so many connections; it must not have opened one yet."""
+    """Let this process open `most` connections; it must not have opened one yet."""
     pool = connection.settings_dict["OPTIONS"].get("pool")
     if isinstance(pool, dict):
         pool["max_size"] = most
 
 
 def most_connections() -> tuple[int, int]:
-    """Connections that web and the living workers may open together, and how many workers live.
+    """Return how many connections web and the living workers may open together, and how many workers live.
 
-    Of web the processes of one machine are known.
+    Only the web processes of one machine are known.
     """
     living = Worker.everywhere.filter(seen_at__gt=work_queue.database_now() - work_leases.ALIVE)
     workers = list(living.values_list("name", "connections"))
@@ -38,7 +38,7 @@ def most_connections() -> tuple[int, int]:
 
 
 def connections_of_server() -> int:
-    """What PostgreSQL admits of users that are no superusers."""
+    """Return how many connections PostgreSQL accepts from users who aren't superusers."""
     sql = """SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
              WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')"""
     with connection.cursor() as cursor:
@@ -47,21 +47,21 @@ def connections_of_server() -> int:
 
 
 def slots_of(worker: Any) -> dict[str, int]:
-    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`.
+    """Return how many tasks of each queue this worker runs at once: by the settings, or by its `-c`.
 
-    Never more films than the machine has cores for.
+    It never renders more videos at once than the machine has cores for.
     """
-    taken = {
+    queues = {
         queue.name for queue in worker.app.amqp.queues.consume_from.values()
     } & settings.QUEUE_SLOTS.keys()
     size = int(worker.concurrency or 1)
     if size == settings.WORKER_SLOTS:
-        return {name: settings.QUEUE_SLOTS[name] for name in taken}
-    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
+        return {name: settings.QUEUE_SLOTS[name] for name in queues}
+    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in queues}
 
 
 def connections_of(worker: Any) -> int:
-    """How many connections to the database this worker may open in all."""
+    """Return how many connections to the database this worker may open in all."""
     size = int(worker.concurrency or 1)
     if forks(worker):
         return OF_FORKED * (size + 1)
@@ -71,4 +71,5 @@ def connections_of(worker: Any) -> int:
 
 
 def forks(worker: Any) -> bool:
+    """Return whether the worker forks a process per slot."""
     return "prefork" in str(worker.pool_cls)

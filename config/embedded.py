@@ -1,4 +1,4 @@
-"""The embedded mode's worker: a Celery worker and Beat as threads of the web process."""
+"""Runs the worker and Beat of the embedded mode as threads of the web process."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ POLL_SECONDS: Final = 0.02
 
 
 class EmbeddedInstance:
-    """Starts once in a process and stops once.
+    """The worker and Beat of this process; starts once and stops once.
 
-    A worker or Beat that falls over is started again.
+    If one of them crashes, it is started again.
     """
 
     def __init__(self) -> None:
         self._is_stopping = threading.Event()
         self._beat: Any = None
         self._threads = [
-            threading.Thread(target=self._keep_up, args=(run,), name=name, daemon=True)
+            threading.Thread(target=self._run_until_stopped, args=(run,), name=name, daemon=True)
             for name, run in (("worker", self._run_worker), ("beat", self._run_beat))
         ]
 
     def start(self) -> None:
-        # Of the web process that this runs in, before it opens one.
+        # Before this web process opens its first connection.
         database_connections.resize_pool(
             settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.BESIDE_TASKS
         )
@@ -51,29 +51,32 @@ class EmbeddedInstance:
             thread.start()
 
     def stop(self, *, within: float) -> bool:
-        """Let the tasks at work be finished; False where one took longer, and then its lease brings its row back."""
-        until = monotonic() + within
+        """Let running tasks finish; return False if one took longer, whose row comes back when its lease runs
+        out.
+        """
+        deadline = monotonic() + within
         self._is_stopping.set()
         task_runner.stop()
         if self._beat is not None:
             self._beat.service.stop()
-        while state.active_requests and monotonic() < until:
+        while state.active_requests and monotonic() < deadline:
             sleep(POLL_SECONDS)
-        has_rested = not state.active_requests
-        # What the worker's own signal handler would set; its loop reads it at every turn.
+        is_idle = not state.active_requests
+        # As the worker's own signal handler does; its loop reads it in each round.
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         in_process_broker.allow_waits(is_allowed=False)
         metric_counters.write_counters()
         work_leases.end_worker()
         for thread in self._threads:
-            thread.join(max(until - monotonic(), 0))
-        return has_rested and not any(thread.is_alive() for thread in self._threads)
+            thread.join(max(deadline - monotonic(), 0))
+        return is_idle and not any(thread.is_alive() for thread in self._threads)
 
-    def _keep_up(self, run: Callable[[], None]) -> None:
+    def _run_until_stopped(self, run: Callable[[], None]) -> None:
+        """Run the worker or Beat, again after each crash."""
         while not self._is_stopping.is_set():
             try:
                 run()
-            # The edge of the thread: without it the process would go on serving pages with no worker.
+            # The thread's outermost frame: otherwise the process would go on serving pages without a worker.
             except Exception:
                 log.exception("engine_part_failed", part=run.__name__)
             self._is_stopping.wait(RESTART_SECONDS)
@@ -91,6 +94,6 @@ class EmbeddedInstance:
         worker.start()
 
     def _run_beat(self) -> None:
-        # A thread: by default Beat forks a process, whose messages would never reach the in-process transport.
+        # As a thread: by default Beat forks a process, whose messages would never reach the in-process transport.
         self._beat = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.Beat)
         self._beat.run()

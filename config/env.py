@@ -1,4 +1,4 @@
-"""Typed readers of the environment: a wrong value stops the start with a sentence."""
+"""Reads environment variables by type; a wrong value stops the start with a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAKE_A_KEY: Final = (
 )
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / (os.environ.get("ENV_FILE") or ".env")
-"""Settings of a checkout, which `make install` writes; a container has none."""
+"""The settings of a checkout, which `make install` writes; a container has none."""
 
 
 # The file's values stay out of `os.environ`: a child process that must not have them would inherit them.
@@ -42,6 +42,7 @@ _environment = environ.Env()
 def _missing(
     name: str, reason: str = "it has no default in this mode. docs/settings.md says what it is for."
 ) -> ImproperlyConfigured:
+    """Return the error for a variable that must be set."""
     message = f"{name} must be set: {reason}"
     if not FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
         message += (
@@ -51,7 +52,10 @@ def _missing(
     return ImproperlyConfigured(message)
 
 
-def _read(name: str, kind: str, reader: Callable[[], Value]) -> Value:
+def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
+    """Return what `reader` reads. Raises `ImproperlyConfigured` naming the variable and the kind of value it
+    needs.
+    """
     try:
         return reader()
     except ImproperlyConfigured:
@@ -62,16 +66,17 @@ def _read(name: str, kind: str, reader: Callable[[], Value]) -> Value:
 
 
 def text(name: str, default: str | None = None) -> str:
-    """The value as it stands; no default means that it must be set."""
-    given = _environment.ENVIRON.get(name, "").strip()
-    if given:
-        return str(given)
+    """Return the value; without a default the variable must be set."""
+    value = _environment.ENVIRON.get(name, "").strip()
+    if value:
+        return str(value)
     if default is None:
         raise _missing(name)
     return default
 
 
 def one_of(name: str, choices: Sequence[str], default: str) -> str:
+    """Return the value, which must be one of `choices`."""
     value = text(name, default)
     if value not in choices:
         message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
@@ -80,57 +85,61 @@ def one_of(name: str, choices: Sequence[str], default: str) -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    given = text(name, "").lower()
-    if not given:
+    """Return whether the value is 1, true, yes or on."""
+    value = text(name, "").lower()
+    if not value:
         return default
-    if given in {"1", "true", "yes", "on"}:
+    if value in {"1", "true", "yes", "on"}:
         return True
-    if given in {"0", "false", "no", "off"}:
+    if value in {"0", "false", "no", "off"}:
         return False
-    message = f"{name} must be 1 or 0 (true, yes, on; false, no, off), not {given!r}."
+    message = f"{name} must be 1 or 0 (true, yes, on; false, no, off), not {value!r}."
     raise ImproperlyConfigured(message)
 
 
 def whole_number(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-    value: int = _read(name, "a whole number", lambda: int(text(name, str(default))))
+    """Return the value as a whole number from `least` to `most`."""
+    value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
     if value < least or (most is not None and value > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}"
-        message = f"{name} must be {span}, not {value}."
+        range_text = f"at least {least}" if most is None else f"from {least} to {most}"
+        message = f"{name} must be {range_text}, not {value}."
         raise ImproperlyConfigured(message)
     return value
 
 
 def words(name: str, default: Sequence[str] = ()) -> list[str]:
-    """A comma-separated list; empty members are dropped."""
-    given = text(name, "")
-    if not given:
+    """Return the members of a comma-separated list; empty members are dropped."""
+    value = text(name, "")
+    if not value:
         return list(default)
-    return [word.strip() for word in given.split(",") if word.strip()]
+    return [word.strip() for word in value.split(",") if word.strip()]
 
 
 def pairs(name: str) -> dict[str, str]:
-    """A comma-separated list of `key=value`."""
-    found = {}
+    """Return a comma-separated list of `key=value` as a dict."""
+    values = {}
     for word in words(name):
         key, equals, value = word.partition("=")
         if not (key and equals and value):
             message = f"{name} must be a list of name=value with commas between them, not {word!r}."
             raise ImproperlyConfigured(message)
-        found[key.strip()] = value.strip()
-    return found
+        values[key.strip()] = value.strip()
+    return values
 
 
 def database(name: str) -> dict[str, object]:
-    """The `DATABASES` entry of a `postgres://` address."""
+    """Return the `DATABASES` entry of a `postgres://` address."""
     if urlsplit(text(name)).scheme not in {"postgres", "postgresql"}:
         message = f"{name} must be a postgres:// address; leave it out for SQLite."
         raise ImproperlyConfigured(message)
-    entry: dict[str, object] = _read(name, "a database address", lambda: dict(_environment.db_url(name)))
+    entry: dict[str, object] = _read_typed(
+        name, "a database address", lambda: dict(_environment.db_url(name))
+    )
     return entry
 
 
 def web_address(name: str, default: str | None = None) -> str:
-    """An http or https address without a path, so that ours can be put behind it."""
+    """Return an http or https address without a path, so that paths can be appended."""
     value = text(name, default).rstrip("/")
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
@@ -140,7 +149,7 @@ def web_address(name: str, default: str | None = None) -> str:
 
 
 def redis(name: str) -> str:
-    """A Redis address, or nothing."""
+    """Return a Redis address; empty if none is set."""
     value = text(name, "")
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
         message = f"{name} must be a redis:// or rediss:// address; leave it out for the embedded mode."
@@ -149,7 +158,7 @@ def redis(name: str) -> str:
 
 
 def sealing_keys(name: str) -> list[str]:
-    """`id:key` pairs, the key as `Fernet.generate_key()` makes it."""
+    """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it."""
     pairs = words(name)
     if not pairs:
         raise _missing(
@@ -168,11 +177,11 @@ def sealing_keys(name: str) -> list[str]:
 
 
 def mail(name: str, default: str) -> dict[str, object]:
-    """Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
-    wish = "a mail address such as smtp+tls://user:password@host:587"
+    """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
+    expected_form = "a mail address such as smtp+tls://user:password@host:587"
     address = text(name, default)
     if urlsplit(address).scheme not in environ.Env.EMAIL_SCHEMES:
-        # Its password isn't quoted.
-        message = f"{name} must be {wish}."
+        # The address holds a password, so it isn't quoted.
+        message = f"{name} must be {expected_form}."
         raise ImproperlyConfigured(message)
-    return _read(name, wish, lambda: dict(_environment.email_url(name, default=default)))
+    return _read_typed(name, expected_form, lambda: dict(_environment.email_url(name, default=default)))

@@ -1,6 +1,7 @@
-"""Celery's in-process transport for the embedded mode: no server, and no polling.
+"""Celery's in-process transport for the embedded mode, without a server and without polling.
 
-A consumer sleeps until something is put, acknowledged or rejected. Kombu's own memory transport looks once a second
+A consumer sleeps until a message is put, acknowledged or rejected; Kombu's own memory transport polls once a
+second
 instead. Nothing outlives the process, which is safe because the rows are the queue.
 """
 
@@ -15,26 +16,27 @@ from kombu.transport import TRANSPORT_ALIASES, memory
 
 LONGEST_SLEEP_SECONDS: Final = 1.0
 
-_something_happened: Final = threading.Condition()
-_happenings: Final[dict[str, int]] = {"count": 0, "waits": True}
+_activity: Final = threading.Condition()
+_activity_state: Final[dict[str, int]] = {"count": 0, "waits": True}
 
 
 def _wake_consumers() -> None:
-    with _something_happened:
-        _happenings["count"] += 1
-        _something_happened.notify_all()
+    """Wake every consumer that sleeps."""
+    with _activity:
+        _activity_state["count"] += 1
+        _activity.notify_all()
 
 
 def allow_waits(*, is_allowed: bool) -> None:
-    """Where waiting isn't allowed a consumer is told at once that nothing came: a worker that stops waits twice."""
-    _happenings["waits"] = is_allowed
+    """Allow consumers to sleep, or have them return at once if nothing came: a worker that stops waits twice."""
+    _activity_state["waits"] = is_allowed
     _wake_consumers()
 
 
 def waiting(queue: str) -> int:
-    """How many messages nobody has taken yet."""
-    found = memory.Channel.queues.get(queue)
-    return found.qsize() if found is not None else 0
+    """Return how many messages of the queue nobody has taken yet."""
+    messages = memory.Channel.queues.get(queue)
+    return messages.qsize() if messages is not None else 0
 
 
 class Channel(memory.Channel):
@@ -48,7 +50,7 @@ class Channel(memory.Channel):
         super()._put_fanout(*args, **kwargs)
         _wake_consumers()
 
-    # An answered message frees a place in the prefetch window, so a waiting message may become deliverable.
+    # An acknowledged message frees a place in the prefetch window, so a waiting message may become deliverable.
     def basic_ack(self, *args: Any, **kwargs: Any) -> None:
         super().basic_ack(*args, **kwargs)
         _wake_consumers()
@@ -59,25 +61,27 @@ class Channel(memory.Channel):
 
 
 class Transport(memory.Transport):
+    """The transport `inproc://`."""
+
     Channel = Channel
     driver_name = "inproc"
 
     def drain_events(self, connection: Any, timeout: float | None = None, **_kwargs: Any) -> None:
-        """Deliver one message; raises `TimeoutError` when none came within `timeout` seconds."""
+        """Deliver one message. Raises `TimeoutError` if none came within `timeout` seconds."""
         del connection
-        until = None if timeout is None else monotonic() + timeout
+        deadline = None if timeout is None else monotonic() + timeout
         while True:
-            # Read before the look, so that what is put between the look and the sleep ends the sleep at once.
-            seen = _happenings["count"]
+            # Read before looking for a message, so that one put between looking and sleeping ends the sleep at once.
+            seen = _activity_state["count"]
             try:
                 self.cycle.get(self._deliver, timeout=timeout)  # type: ignore[union-attr]  # set when it connects
             except Empty:
-                left = LONGEST_SLEEP_SECONDS if until is None else until - monotonic()
-                if left <= 0 or not _happenings["waits"]:
+                seconds_left = LONGEST_SLEEP_SECONDS if deadline is None else deadline - monotonic()
+                if seconds_left <= 0 or not _activity_state["waits"]:
                     raise TimeoutError from None
-                with _something_happened:
-                    if _happenings["count"] == seen:
-                        _something_happened.wait(min(left, LONGEST_SLEEP_SECONDS))
+                with _activity:
+                    if _activity_state["count"] == seen:
+                        _activity.wait(min(seconds_left, LONGEST_SLEEP_SECONDS))
             else:
                 return
 

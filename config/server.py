@@ -1,4 +1,4 @@
-"""How gunicorn serves the project, in both modes."""
+"""Runs the project under gunicorn, in both modes."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS: Final = 30
 DRAIN_SECONDS: Final = 20.0
-"""For the rows in hand after a SIGTERM, within the grace that the arbiter gives."""
+"""How long running tasks may take after a SIGTERM; less than the arbiter's grace period."""
 INTERRUPTED_DRAIN_SECONDS: Final = 3.0
-"""The same after Ctrl-C: somebody sits and waits. A row that takes longer comes back when its lease runs out."""
+"""The same after Ctrl-C, when a person waits. A row that takes longer comes back when its lease runs out."""
 INTERRUPTED_REQUEST_SECONDS: Final = 2
-"""For the requests in hand after Ctrl-C."""
+"""How long requests under way may take after Ctrl-C."""
 PORT_FREED_SECONDS: Final = 4.0
-"""Where nothing but polling tells a worker that its arbiter was killed, it keeps the port for some seconds more."""
+"""How long the port may stay taken by a worker that only notices by polling that its arbiter was killed."""
 PR_SET_PDEATHSIG: Final = 1
 
 
 class ProjectLogger(Logger):
-    """gunicorn's own lines go where all others go, and only what an operator must know."""
+    """Sends gunicorn's own lines where all others go, and only those that an operator must know."""
 
     def setup(self, cfg: Config) -> None:
         super().setup(cfg)
@@ -51,7 +51,7 @@ class ProjectLogger(Logger):
 
 
 def options(*, host: str, workers: int) -> dict[str, Any]:
-    """What the embedded server and `gunicorn.conf.py` have in common."""
+    """Return the gunicorn settings that the embedded server and `gunicorn.conf.py` share."""
     return {
         "bind": f"[{host}]:{settings.PORT}" if ":" in host else f"{host}:{settings.PORT}",
         "workers": workers,
@@ -60,11 +60,11 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         "worker_connections": limits.CONNECTIONS,
         "timeout": 60,
         "graceful_timeout": GRACE_SECONDS,
-        # Longer than a proxy keeps them: else it sends a request on one that ends at that moment, and answers with 502.
+        # Longer than a proxy keeps them: else it may send a request on one that is closing, and answer 502.
         "keepalive": 20,
-        # In memory where there is such a place: a slow disk must not make a worker look dead.
+        # In memory if possible: a slow disk must not make a worker look dead.
         "worker_tmp_dir": "/dev/shm" if os.path.isdir("/dev/shm") else None,  # noqa: PTH112, S108
-        # It would open a socket in the home directory.
+        # The control socket would be opened in the home directory.
         "control_socket_disable": True,
         "logger_class": ProjectLogger,
         "pre_fork": web_start_time.note,
@@ -73,15 +73,15 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
 
 
 def wait_for_port(host: str, port: int) -> None:
-    """Return when the port can be had; raises `OSError` where somebody else keeps it."""
-    until = monotonic() + PORT_FREED_SECONDS
+    """Return when the port is free. Raises `OSError` if somebody else keeps it."""
+    deadline = monotonic() + PORT_FREED_SECONDS
     while True:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
             except OSError as error:
-                if error.errno != errno.EADDRINUSE or monotonic() > until:
+                if error.errno != errno.EADDRINUSE or monotonic() > deadline:
                     raise
             else:
                 return
@@ -89,25 +89,31 @@ def wait_for_port(host: str, port: int) -> None:
 
 
 def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
-    """Have the kernel end this worker when its arbiter is killed; elsewhere than on Linux gunicorn's polling must do.
+    """Have the kernel kill this worker when its arbiter is killed; on other systems than Linux gunicorn's
+    polling must do.
 
-    gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the dead
-    arbiter's place finds the port taken. Rows in hand come back when their lease runs out.
+    gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the
+    dead arbiter's
+    place finds the port taken. Rows being worked on come back when their lease runs out.
     """
     if not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != worker.ppid:
-        # It was killed before the kernel knew of the wish.
+        # The arbiter was killed before prctl() took effect.
         os._exit(0)
 
 
 class ThreadsWorker(ConnectionsWorker):
-    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """Leave by the loop, as after SIGTERM, with less time for the requests in hand.
+    """gunicorn's worker with threads, over our own connection handling."""
 
-        gunicorn's own shuts the thread pool down from within the signal. Where the signal comes while the loop hands a
-        request to that pool, it waits for a lock that the interrupted frame holds, until the arbiter kills the worker.
+    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
+        """Leave through the loop, as after SIGTERM, with less time for the requests under way.
+
+        gunicorn's own handler shuts the thread pool down from within the signal. If the signal comes while
+        the loop hands a
+        request to that pool, it waits for a lock that the interrupted frame holds, until the arbiter kills
+        the worker.
         """
         self.cfg.set("graceful_timeout", INTERRUPTED_REQUEST_SECONDS)
         if self.alive:
@@ -116,7 +122,7 @@ class ThreadsWorker(ConnectionsWorker):
 
 
 class EmbeddedServer(BaseApplication):
-    """One web process with the engine in it; the arbiter starts it again within a second when it dies."""
+    """One web process with the worker in it; the arbiter restarts it within a second when it dies."""
 
     def __init__(self, *, host: str) -> None:
         self._host = host
@@ -150,5 +156,5 @@ class EmbeddedServer(BaseApplication):
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
-        # Python would wait for every thread of every pool here, for a hand on a slow platform for minutes.
+        # Python would wait here for every thread of every pool, for minutes if one waits for a slow platform.
         os._exit(0)

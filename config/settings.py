@@ -19,7 +19,7 @@ from config import env
 from config.core import limits, logs
 
 BASE_DIR = env.ROOT
-# Of the release; pyproject.toml has it too.
+# The release's version, which pyproject.toml holds too.
 VERSION = "0.9.0"
 
 # --- Mode and place --------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ MODE = env.one_of("MODE", ("development", "production"), "production")
 IS_DEVELOPMENT = MODE == "development"
 DEBUG = False
 DATA_DIR = (BASE_DIR / env.text("DATA_DIR", "var")).resolve()
-# Made here, because the database, the static files and the mails are put into it.
+# Created here, because the database, the static files and the mails are stored in it.
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 PORT = env.whole_number("PORT", 8000, least=1, most=65535)
 PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://127.0.0.1:{PORT}" if IS_DEVELOPMENT else None)
@@ -40,7 +40,7 @@ OPERATOR_CONTACT = env.text("OPERATOR_CONTACT", "operator@localhost" if IS_DEVEL
 
 SECRET_KEY_CHARACTERS = 32
 SECRET_KEY = env.text("SECRET_KEY")
-# `id:key` pairs, the first one seals, all of them open.
+# `id:key` pairs: the first one encrypts, all of them decrypt.
 FIELD_KEYS = env.sealing_keys("FIELD_KEYS")
 if len(SECRET_KEY) < SECRET_KEY_CHARACTERS:
     message = (
@@ -64,11 +64,11 @@ SECURE_PROXY_SSL_HEADER = (
 )
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Of pages only: the API answers at both forms itself, and never with a redirect.
+# For pages only: the API answers both forms itself, and never with a redirect.
 APPEND_SLASH = True
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
-# A proxy of the same machine reaches it there; a container has an address of its own, and its image says so.
+# A proxy on the same machine reaches it there; the container's image sets its own address.
 WEB_HOST = env.text("WEB_HOST", "127.0.0.1")
 WEB_THREADS = env.whole_number("WEB_THREADS", 8, least=1, most=64)
 WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, least=1, most=64)
@@ -105,7 +105,7 @@ MIDDLEWARE = [
     "config.core.middleware.LastResortMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # The API needs no session, no CSRF token and no messages: these pass its requests by.
+    # The API needs no session, CSRF token or messages: these skip its requests.
     "config.core.middleware.Csp",
     "accounts.pages.anonymous_sessions.Session",
     "config.core.middleware.Common",
@@ -136,7 +136,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
         "img-src": ["'self'", "data:"],
-        # A preview of a film is on its page alone.
+        # blob: for the preview of a video before it is uploaded.
         "media-src": ["'self'", "blob:"],
         "style-src": ["'self'"],
         "frame-ancestors": ["'none'"],
@@ -157,7 +157,7 @@ FILE_UPLOAD_HANDLERS = [
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
-# WhiteNoise warns at its start of a folder that isn't there.
+# WhiteNoise warns at start if the folder is missing.
 STATIC_ROOT.mkdir(exist_ok=True)
 if not IS_DEVELOPMENT:
     # Names that change with the content, so that browsers keep each file for good; `collectstatic` makes them.
@@ -173,10 +173,10 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 
 # --- Redis and workers -----------------------------------------------------------------------------------------------
 
-# The broker, and what processes count together; without it one process does everything.
+# The broker, and what processes share; without it one process does everything.
 REDIS_URL = env.redis("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
-# How many runs one worker with threads makes at a time, and how many posts it sends.
+# How many runs one worker with threads executes at a time, and how many posts it sends.
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, least=2, most=64)
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
 # An encoder takes two of the cores that we may use.
@@ -185,7 +185,7 @@ FILMS_AT_ONCE = max(1, len(os.sched_getaffinity(0)) // 2)
 QUEUE_SLOTS = {
     "ingest": 8,
     "generate": WORKER_THREADS,
-    # In threads only one computes at a time; another one may wait for PostgreSQL meanwhile.
+    # Only one thread computes at a time; a second one may wait for PostgreSQL meanwhile.
     "compute": 2 if REDIS_URL else 1,
     "render": min(FILMS_AT_ONCE, WORKER_THREADS // 2),
     "publish": PUBLISH_THREADS,
@@ -196,24 +196,24 @@ QUEUE_SLOTS = {
 }
 # The threads of a worker's pool: a slot for each of them, and two for the dispatcher.
 WORKER_SLOTS = sum(QUEUE_SLOTS.values()) + 2
-# How long a row is its task's alone; a killed task's row is due again after it. Longer than any one call.
+# How long a task has its row to itself; after it a killed task's row is due again. Longer than any one call.
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
 
 # --- Database --------------------------------------------------------------------------------------------------------
 
-# Connections to PostgreSQL of one web process: a thread's each, and some for what it does beside requests.
+# Connections to PostgreSQL of one web process: one per thread, and some for work beside requests.
 WEB_CONNECTIONS = WEB_THREADS + 4
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
     # The pool covers every thread of a process that may hold a connection; starving threads would raise PoolTimeout.
-    # This is web's size. Workers set theirs at their start: config/database_connections.py.
+    # This is the web process's size. Workers set theirs at their start: config/database_connections.py.
     _database["CONN_MAX_AGE"] = 0
-    # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
-    # would cost a request, whenever it happens to be taken.
+    # Each connection is tested before it is handed out: otherwise, after a restart of the database, each dead one would
+    # cost a request, whenever it happens to be used.
     _database["CONN_HEALTH_CHECKS"] = True
     _database["OPTIONS"] = {
-        # Of the statements of config/core/database/kept_plans.py: a connection that has sent one so often keeps its plan.
+        # For config/core/database/kept_plans.py: after so many executions a connection keeps a statement's plan.
         "prepare_threshold": 2,
         "pool": {
             "min_size": 2,
@@ -230,7 +230,7 @@ else:
     _database = {
         "ENGINE": "config.core.database.sqlite",
         "NAME": str(DATA_DIR / "db.sqlite3"),
-        # Opening the file and setting it up costs more than most requests ask of it.
+        # Opening the file and setting it up takes longer than most requests' queries.
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             # A write transaction takes its lock at its start: with Django's default, readers that turn into
@@ -238,7 +238,7 @@ else:
             "transaction_mode": "IMMEDIATE",
             # A starved writer under saturation has waited six seconds in trials.
             "timeout": 20,
-            # NORMAL, because our back end brings every commit to the disk by itself.
+            # NORMAL, because our backend writes every commit to the disk itself.
             "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA temp_store=MEMORY;"
             "PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=67108864;PRAGMA cache_size=-20000;",
         },
@@ -250,23 +250,23 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Caches ----------------------------------------------------------------------------------------------------------
 
-# What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
-# database of several processes, in the memory of a single one.
+# What guards log-ins ("default", because allauth uses that one) is stored where nothing can evict it: in the database
+# for several processes, in memory for a single one.
 _guards: dict[str, Any] = {
     "BACKEND": f"accounts.access.counter_caches.{'DatabaseCounterCache' if IS_POSTGRES else 'MemoryCounterCache'}"
 }
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
         "LOCATION": REDIS_URL,
-        # One short try: the client's own ten would hold a request up for seconds when Redis is away.
+        # No retries: the client's default of ten would hold a request up for seconds when Redis is unavailable.
         "OPTIONS": {"socket_connect_timeout": 0.3, "socket_timeout": 1, "retry": Retry(NoBackoff(), 0)},
     }
     CACHES = {
         "default": _guards,
-        # For those who count bad tokens and inbound calls: they decide by themselves what holds without it.
+        # For counts of bad tokens and inbound calls; the code that counts decides what to do without Redis.
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_redis_cache},
-        # Of forms that were sent: every person makes many.
-        "marks": {"BACKEND": "config.core.resilient_cache.ForgivingRedisCache", **_redis_cache},
+        # Marks of submitted forms: every person makes many.
+        "marks": {"BACKEND": "config.core.resilient_cache.ResilientRedisCache", **_redis_cache},
     }
 else:
     CACHES = {name: {**_guards, "LOCATION": name} for name in ("default", "counts", "marks")}
@@ -283,7 +283,7 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "front"
-# Anybody may sign up, and has a sandbox until an operator whitelists the workspace. Closed, only who was invited.
+# Anybody may sign up, with a sandbox until an operator whitelists the workspace. If False, only invited people may.
 SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)
 # The admin opens only to those with a second factor.
 ADMIN_REQUIRES_MFA = env.flag("ADMIN_REQUIRES_MFA", default=not IS_DEVELOPMENT)
@@ -310,7 +310,7 @@ ACCOUNT_SESSION_REMEMBER = True
 # What needs a fresh log-in: keys, the second factor, deleting a workspace.
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
-# By the hour too, because each of these mails somebody and keeps something: `ip` is who asks, `key` whom it is about.
+# By the hour too, because each of these sends mail and stores something: `ip` is the caller, `key` the account.
 ACCOUNT_RATE_LIMITS = {
     "login": "20/m/ip",
     "signup": "20/m/ip,60/h/ip",
@@ -334,10 +334,10 @@ TIME_ZONE = "UTC"
 
 # --- Mail ------------------------------------------------------------------------------------------------------------
 
-# On one person's machine each mail is a file: a sign-up's code is easier found there than between lines of a log.
+# In development each mail is a file: a sign-up code is found there more easily than between lines of a log.
 EMAIL_CONFIG = env.mail("EMAIL_URL", f"filemail://{DATA_DIR}/mails" if IS_DEVELOPMENT else "consolemail://")
 EMAIL_BACKEND = str(EMAIL_CONFIG["EMAIL_BACKEND"])
-# What reads the address leaves its first slash out, and a folder that depends on where one stands is found by nobody.
+# django-environ drops the path's first slash, and a folder relative to the current directory would be hard to find.
 EMAIL_FILE_PATH = (
     f"/{EMAIL_CONFIG['EMAIL_FILE_PATH']}" if EMAIL_BACKEND.endswith("filebased.EmailBackend") else None
 )
@@ -371,24 +371,24 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
     "YOUTUBE_API_KEY": env.text("YOUTUBE_API_KEY", ""),
     "TIKTOK_URL": env.web_address("TIKTOK_URL", "https://www.tiktok.com"),
     "TIKTOK_SHORT_URL": env.web_address("TIKTOK_SHORT_URL", "https://vm.tiktok.com"),
-    # The path of yt-dlp, which goes out by itself; empty, and nothing but our own client goes out.
+    # The path of yt-dlp, which makes requests of its own; if empty, only our own client does.
     "VIDEO_TOOL": env.text("VIDEO_TOOL", ""),
     # The browser that runs the JavaScript of scraped pages; empty for what is on the path.
     "CHROMIUM_PATH": env.text("CHROMIUM_PATH", ""),
 }
-"""What the operator sets for kinds of sources, by the names in their `environment`; where it is missing, theirs holds."""
+"""The operator's settings for kinds of sources, by the names in their `environment`; a missing one has the kind's default."""
 
 VOICE_ENVIRONMENT: dict[str, str] = {
-    # The path of a program that speaks; empty, and the system voice does.
+    # The path of a text-to-speech program; if empty, the system voice is used.
     "VOICE_TOOL": env.text("VOICE_TOOL", ""),
 }
-"""What the operator sets for voices, by the names in their `environment`."""
+"""The operator's settings for voices, by the names in their `environment`."""
 
-# Where a platform is asked, and in which version, instead of what its plug-in names: `x=https://…,linkedin=https://…`.
+# Address and API version of a platform, in place of those that its plug-in names: `x=https://…,linkedin=https://…`.
 PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
 PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
 
-# Hubs that are told when a workspace feed changes (WebSub), and that its readers can subscribe at.
+# WebSub hubs that are notified when a workspace feed changes, and at which its readers can subscribe.
 WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
 
 # How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
@@ -396,13 +396,13 @@ SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, most=60_000)
 
 # --- The model -------------------------------------------------------------------------------------------------------
 
-# The operator's key, for workspaces without one of their own; without any the words are taken from the source.
+# The operator's key, for workspaces without one of their own; without any, text is taken from the source.
 ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY", "")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL", "")
 MODEL_BRIEF = env.text("MODEL_BRIEF", "claude-haiku-5-5")
 MODEL_DRAFT = env.text("MODEL_DRAFT", "claude-haiku-5-5")
 MODEL_OTHER = env.text("MODEL_OTHER", "claude-sonnet-5-5")
-# Whole US dollars a day that the operator's key may cost, 0 for no cap.
+# Whole US dollars per day that the operator's key may cost; 0 for no cap.
 MODEL_DAILY_CAP_USD = env.whole_number("MODEL_DAILY_CAP_USD", 0)
 
 # --- API -------------------------------------------------------------------------------------------------------------
@@ -464,28 +464,27 @@ DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 
 # --- The wiring between apps -----------------------------------------------------------------------------------------
 
-# What a new workspace is given; each is called with the workspace and its language, inside the transaction that
-# creates it.
+# Set up a new workspace; each is called with the workspace and its language, inside the transaction that creates it.
 WORKSPACE_FURNISHERS = [
     "pipeline.workspace.provision.furnish",
     "accounts.notices.open_digest",
     "analytics.reports.send_monthly_summary.open_summary",
 ]
-# What its export holds; each is called with the workspace and gives names and rows.
+# Collect a workspace's export; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
     "accounts.export.collect_parts",
     "pipeline.workspace.export.collect_parts",
     "webhooks.export_and_erase.collect_parts",
     "analytics.export_and_erase.collect_parts",
 ]
-# What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
+# Erase a workspace, readers first; each is called with its id and a number of rows until it says that nothing is left.
 WORKSPACE_ERASERS = [
     "analytics.export_and_erase.erase",
     "webhooks.export_and_erase.erase",
     "pipeline.workspace.purge.erase",
     "accounts.workspace_deletion.erase",
 ]
-# What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
+# Remove a workspace's sample data, readers first, called as those above. The last one removes nothing itself.
 SAMPLE_REMOVERS = [
     "analytics.export_and_erase.remove_samples",
     "webhooks.export_and_erase.remove_samples",
@@ -504,7 +503,7 @@ JOB_MODULES = [
 
 # --- Monitoring ------------------------------------------------------------------------------------------------------
 
-# Lets a Prometheus in that has no session; without it /metrics is for staff alone.
+# The token with which Prometheus may read /metrics; without one only staff may.
 METRICS_TOKEN = env.text("METRICS_TOKEN", "")
 
 # --- Logs ------------------------------------------------------------------------------------------------------------
@@ -517,7 +516,7 @@ logs.configure(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 # --- System checks ---------------------------------------------------------------------------------------------------
 
 SILENCED_SYSTEM_CHECKS = [
-    # Of the back ends that processes share, django-ratelimit knows only some by name; memory is of one process alone.
+    # django-ratelimit knows only some shared cache backends by name; the memory cache is used by one process alone.
     "django_ratelimit.E003",
     "django_ratelimit.W001",
     # The admin's own checks look for the stock middleware by name; ours are subclasses of authentication (E408),
@@ -529,8 +528,8 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W004",
     "security.W012",
     "security.W016",
-    # The service speaks http; whether http leads to https is said by the proxy that speaks TLS.
+    # The service speaks http; the proxy that terminates TLS decides whether http redirects to https.
     "security.W008",
-    # Whether a domain goes onto the browsers' HSTS list is its owner's to say, and can't be taken back soon.
+    # Only a domain's owner can decide to put it onto the browsers' HSTS list, which can't be undone quickly.
     "security.W021",
 ]

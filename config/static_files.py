@@ -1,4 +1,4 @@
-"""Static files under names that change with their content, in scripts' own imports too."""
+"""Serves static files under names that change with their content, also in the imports of scripts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class StaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it ships no types
-    """A script that is made of several is the same release in all its parts, however long a browser keeps one of them.
+    """Rewrites the imports of our scripts, so that all their parts are of one release, however long browsers
+    cache one.
 
-    The scripts of packages are left as they are: some name files that they don't bring.
+    The scripts of packages are left as they are: some name files that they don't ship.
     """
 
     patterns: ClassVar = (

@@ -1,4 +1,6 @@
-"""What a worker's heartbeat looks after: tasks that outlast the lease of their row, and leases whose process was killed."""
+"""Watches a worker's tasks for its heartbeat: tasks that outlast their row's lease, and leases of killed
+processes.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 OVERDUE_SECONDS: Final = 30.0
-"""A task that still runs so long after the lease of its row is told to the operator."""
+"""How long after its row's lease a running task is reported to the operator."""
 
 
 @dataclass(frozen=True)
 class RunningTask:
-    """A task that Celery says is running in this worker."""
+    """A task that Celery reports as running in this worker."""
 
     name: str
     subject: UUID
@@ -31,31 +33,35 @@ class RunningTask:
 
 
 class TaskWatch:
-    """Of one worker; it is shown all that runs every few seconds."""
+    """The watch of one worker; it is given all running tasks every few seconds."""
 
     def __init__(self) -> None:
         self._without_lease: dict[tuple[UUID, int], float] = {}
-        """Since when, by the monotonic clock."""
-        self._told: set[tuple[UUID, int]] = set()
+        """Since when each task has had no lease, by the monotonic clock."""
+        self._reported: set[tuple[UUID, int]] = set()
 
     def look(self, running: Collection[RunningTask]) -> None:
-        work_leases.end_lost({(one.subject, one.token) for one in running}, now=work_queue.database_now())
-        for one in running:
-            self._look_at(one)
-        still = {(one.subject, one.token) for one in running}
-        self._told &= still
-        self._without_lease = {key: at for key, at in self._without_lease.items() if key in still}
+        """End leases without a task, and report tasks without a lease."""
+        work_leases.end_lost({(task.subject, task.token) for task in running}, now=work_queue.database_now())
+        for task in running:
+            self._check_lease(task)
+        running_keys = {(task.subject, task.token) for task in running}
+        self._reported &= running_keys
+        self._without_lease = {
+            key: since for key, since in self._without_lease.items() if key in running_keys
+        }
 
-    def _look_at(self, one: RunningTask) -> None:
-        job, key = jobs.jobs()[one.name], (one.subject, one.token)
-        if not isinstance(job, jobs.RowJob) or one.seconds < job.lease.total_seconds():
+    def _check_lease(self, task: RunningTask) -> None:
+        """Report the task if it has run without its lease for `OVERDUE_SECONDS`."""
+        job, key = jobs.jobs()[task.name], (task.subject, task.token)
+        if not isinstance(job, jobs.RowJob) or task.seconds < job.lease.total_seconds():
             return
-        held = job.model.everywhere.filter(pk=one.subject, lease_token=one.token)
-        if held.filter(wake_at__gt=work_queue.database_now()).exists():
+        leased_rows = job.model.everywhere.filter(pk=task.subject, lease_token=task.token)
+        if leased_rows.filter(wake_at__gt=work_queue.database_now()).exists():
             self._without_lease.pop(key, None)
             return
         since = self._without_lease.setdefault(key, time.monotonic())
-        if time.monotonic() - since >= OVERDUE_SECONDS and key not in self._told:
-            self._told.add(key)
-            counters.add("overdue", one.name)
-            log.warning("task_overdue", kind=one.name, row=str(one.subject), seconds=round(one.seconds))
+        if time.monotonic() - since >= OVERDUE_SECONDS and key not in self._reported:
+            self._reported.add(key)
+            counters.add("overdue", task.name)
+            log.warning("task_overdue", kind=task.name, row=str(task.subject), seconds=round(task.seconds))

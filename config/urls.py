@@ -1,4 +1,4 @@
-"""The root URLs: what each app serves is in its `pages/urls.py` and `api/urls.py`."""
+"""The root URLs; each app's `pages/urls.py` and `api/urls.py` lists what it serves."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -12,7 +12,7 @@ from accounts.pages.landing import operators_log_in
 from config.admin_site.failures import failing_page
 from config.admin_site.mail_previews import mail_as_html, mails_page
 from config.admin_site.running_tasks import work_page
-from config.admin_site.views import dead_rows, withhold_log_ins, workspace_overview
+from config.admin_site.views import dead_rows, unregister_log_in_models, workspace_overview
 from config.api_docs import guides
 from config.api_docs.views import OpenApiView, openapi_public, reference
 from config.demo import views as demo_views
@@ -25,13 +25,13 @@ from pipeline.pages.public_feed import feed, feed_page
 from pipeline.pages.short_links import short_link
 from pipeline.pages.websub import hub_calls
 
-# Only asked for when somebody wants it: in production its name is known after `collectstatic`.
-_mark = lazy(static, str)("brand/mark.svg")
+# Lazy: in production the file's name is known only after `collectstatic`.
+_brand_mark_url = lazy(static, str)("brand/mark.svg")
 # Here, because by now every app has registered its models with the site.
 admin.site.login = operators_log_in  # type: ignore[method-assign]
-withhold_log_ins()
+unregister_log_in_models()
 
-# What `secrets.token_urlsafe` makes of 16 bytes and of 24: nobody guesses it, so whoever has the address may come in.
+# `secrets.token_urlsafe` of 16 and of 24 bytes: unguessable, so whoever has the address is authorized.
 SECRET_22 = r"[A-Za-z0-9_-]{22}"
 TOKEN_32 = r"[A-Za-z0-9_-]{32}"
 # Digits and small letters, as `pipeline/outlets/short_links.py` draws them.
@@ -47,7 +47,7 @@ urlpatterns = [
     path("v1/", include("pipeline.api.urls")),
     path("v1/", include("analytics.api.urls")),
     re_path(r"^v1/openapi\.json/?$", OpenApiView.as_view({"get": "retrieve"}), name="document"),
-    # Line breaks too: every address under /v1 asks for a token before it says that there is nothing.
+    # Matches line breaks too: every address under /v1 requires a token before it answers 404.
     re_path(r"^v1(?:/(?P<path>[\s\S]*))?$", NoSuchAddress.as_view(ANY_METHOD)),
     re_path(rf"^hooks/(?P<token>{TOKEN_32})/?$", inbound, name="inbound"),
     re_path(rf"^hooks/websub/(?P<token>{TOKEN_32})$", hub_calls, name="websub"),
@@ -64,7 +64,7 @@ urlpatterns = [
     path("docs/reference", reference, name="reference"),
     re_path(r"^docs/examples/(?P<name>[a-z0-9._-]+)\.json$", guides.example, name="docs_example"),
     path("docs/<path:slug>", guides.guide, name="guide"),
-    # Before the admin's own addresses, which end with one that takes everything.
+    # Before the admin's own addresses, which end with a catch-all.
     path("admin/failing/", admin.site.admin_view(failing_page), name="admin_failing"),
     path("admin/tasks/", admin.site.admin_view(work_page), name="admin_tasks"),
     path("admin/dead/", admin.site.admin_view(dead_rows), name="admin_dead_rows"),
@@ -76,13 +76,13 @@ urlpatterns = [
     path("admin/mails/", admin.site.admin_view(mails_page), name="admin_mails"),
     path("admin/mails/<slug:name>.html", admin.site.admin_view(mail_as_html), name="admin_mail"),
     path("admin/", admin.site.urls),
-    path("favicon.ico", RedirectView.as_view(url=_mark)),
+    path("favicon.ico", RedirectView.as_view(url=_brand_mark_url)),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics_page.metrics),
 ]
 handler404 = "accounts.pages.landing.nothing_here"
-# Allauth's name; Django has none for it.
+# allauth's handler; Django has none for 429.
 handler429 = "accounts.pages.landing.too_often"
 handler500 = "accounts.pages.landing.broken"
 if settings.IS_DEVELOPMENT:

@@ -1,4 +1,4 @@
-"""When the newest of the web processes started: one number that all of them see, whichever is asked."""
+"""Keeps when the newest web process started, in memory that all web processes share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOMENT.pack_into(_shared, 0, time.time())
 
 
 def note(_arbiter: Any = None, _worker: Any = None) -> None:
-    """Gunicorn's arbiter calls it before each fork."""
+    """Note a start; gunicorn's arbiter calls it before each fork."""
     _MOMENT.pack_into(_shared, 0, time.time())
 
 
 def newest() -> float:
-    """Seconds since the epoch."""
+    """Return the start as seconds since the epoch."""
     (moment,) = _MOMENT.unpack_from(_shared, 0)
     return float(moment)

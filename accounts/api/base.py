@@ -39,7 +39,7 @@ class WorkspaceResource(Resource):
 
     def sent(self, request: Request) -> bytes:
         """What tells a request from another one with the same Idempotency-Key. Raises `PayloadTooLarge`."""
-        return raw_body(request, most=self.body_limit)
+        return raw_body(request, max_bytes=self.body_limit)
 
     @property
     def caller(self) -> Caller:

@@ -17,7 +17,7 @@ from accounts.notices.preferences import preferences_of, preferences_of_members
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.insert import insert_unless_there
+from config.core.database.insert import insert_or_ignore
 from config.core.ids import uuid7
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def record(
     if kind not in NoticeKind.values:
         raise LookupError(kind)
     now = now or utc_now()
-    is_new = insert_unless_there(
+    is_new = insert_or_ignore(
         Notice(
             id=uuid7(),
             workspace_id=workspace_id,

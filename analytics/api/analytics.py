@@ -23,13 +23,13 @@ from config.core.api.fields import unknown_names
 from config.core.api.jsonio import DumpedJson, JsonRenderer, dump
 from config.core.api.query_params import (
     DATE_OR_MOMENT,
-    LEAVES_DAY_OUT,
+    EXCLUSIVE_END_DESCRIPTION,
     Parameter,
     choice,
     choices,
+    explain_invalid_date,
     public_id,
     read_query,
-    why_no_date,
 )
 from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment
@@ -63,7 +63,7 @@ def _read_day_or_moment(text: str) -> date | datetime:
     else:
         found = read_moment(text)
     if found is None:
-        raise ValueError(why_no_date(text))
+        raise ValueError(explain_invalid_date(text))
     if found.year not in _YEARS:
         message = f"Give a date of the years {_YEARS.start} to {_YEARS.stop - 1}."
         raise ValueError(message)
@@ -107,7 +107,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     ),
     "to": Parameter(
         _read_day_or_moment,
-        description=f"{LEAVES_DAY_OUT} Default: the end of today in `tz`. At most "
+        description=f"{EXCLUSIVE_END_DESCRIPTION} Default: the end of today in `tz`. At most "
         f" {limits.ANALYTICS_DAYS} days after `from`.",
         schema=DATE_OR_MOMENT,
     ),

@@ -1,1 +1,1 @@
-"""The operators' pages besides Django's own."""
+"""The operators' pages beyond Django's own admin."""

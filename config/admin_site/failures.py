@@ -1,4 +1,4 @@
-"""The operators' page of what failed and what is late, over a stretch of time and on a platform, by workspace."""
+"""The operators' page of what failed or is late in a period, by cause and by workspace."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from pipeline.platforms.base import Platform
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-DAYS: Final = 7
-DAYS_MOST: Final = 366
-_HEADS: Final = {
+DEFAULT_DAYS: Final = 7
+MAX_DAYS: Final = 366
+_COLUMN_HEADINGS: Final = {
     failures.LATE: gettext_lazy("Late"),
     "publications": gettext_lazy("Publications"),
     "generated_items": gettext_lazy("Items"),
@@ -35,14 +35,14 @@ _HEADS: Final = {
     "persona_drafts": gettext_lazy("Drafts"),
     "deliveries": gettext_lazy("Deliveries"),
 }
-_STATUSES: Final = {
+_STATUS_LABELS: Final = {
     failures.LATE: gettext_lazy("Late"),
     **dict(PublicationStatus.choices),
 }
 
 
 class PeriodForm(forms.Form):
-    """Days of UTC; `until` is the last of them."""
+    """The period in days of UTC (`until` is the last of them) and a platform."""
 
     since = forms.DateField(
         label=gettext_lazy("From"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
@@ -54,72 +54,82 @@ class PeriodForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        kinds = sorted((str(one.label), one.kind) for one in plugins.every("platforms", Platform))
+        kinds = sorted(
+            (str(platform.label), platform.kind) for platform in plugins.every("platforms", Platform)
+        )
         fields: Any = self.fields
         fields["platform"].choices = [("", _("All platforms")), *((kind, label) for label, kind in kinds)]
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        since, until = given.get("since"), given.get("until")
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        since, until = values.get("since"), values.get("until")
         if since and until and since > until:
             self.add_error("until", _("The end is before the start."))
-        elif since and until and (until - since).days >= DAYS_MOST:
+        elif since and until and (until - since).days >= MAX_DAYS:
             self.add_error("until", _("Choose at most a year."))
         elif until == date.max:
-            # The calendar has no midnight that ends it.
+            # The period's end, the next midnight, is beyond what a date can be.
             self.add_error("until", _("Enter an earlier day."))
-        return given
+        return values
 
     @property
-    def stretch(self) -> FailurePeriod:
-        given = self.cleaned_data
+    def period(self) -> FailurePeriod:
+        """Return the period of a valid form."""
+        values = self.cleaned_data
         return FailurePeriod(
-            _midnight(given["since"]),
-            _midnight(given["until"]) + timedelta(days=1),
-            given["platform"],
+            _midnight(values["since"]),
+            _midnight(values["until"]) + timedelta(days=1),
+            values["platform"],
         )
 
 
 def read_period(request: HttpRequest) -> tuple[PeriodForm, FailurePeriod | None]:
-    """What the address asks for; None where it can't be understood, or nothing is asked."""
+    """Return the form of the query string and its period; None if it is invalid or empty."""
     form = PeriodForm(request.GET)
-    return form, form.stretch if form.is_valid() else None
+    return form, form.period if form.is_valid() else None
 
 
 @require_safe
 def failing_page(request: HttpRequest) -> HttpResponse:
-    """Behind `admin_view`; a person sees the kinds that their permissions show."""
+    """Show the failures; the page is behind `admin_view`, and shows the kinds that the person may view."""
     kinds = [name for name in queue_stats.DEAD if _may_view(request, name)]
     if "publications" not in kinds:
         raise PermissionDenied
     now = utc_now()
-    form, stretch = read_period(request)
+    form, period = read_period(request)
     if not request.GET:
-        starts_at, ends_at = failures.last_days(DAYS, now)
+        starts_at, ends_at = failures.last_days(DEFAULT_DAYS, now)
         last = ends_at - timedelta(days=1)
         form = PeriodForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
-        stretch = FailurePeriod(starts_at, ends_at)
-    shown = [one for one in _HEADS if one in {failures.LATE, *kinds}]
-    if stretch is not None and stretch.platform:
+        period = FailurePeriod(starts_at, ends_at)
+    shown = [kind_or_cause for kind_or_cause in _COLUMN_HEADINGS if kind_or_cause in {failures.LATE, *kinds}]
+    if period is not None and period.platform:
         shown = [failures.LATE, "publications"]
-    found = [] if stretch is None else failures.affected_workspaces(stretch, kinds, now)
+    affected = [] if period is None else failures.affected_workspaces(period, kinds, now)
     context = {
         **admin.site.each_context(request),
         "title": _("Failed and late"),
         "form": form,
         "query": urlencode({name: form.data.get(name, "") for name in form.fields}),
-        "heads": [_HEADS[one] for one in shown],
-        "causes": [(one, _STATUSES[one.status]) for one in failures.failure_causes(stretch, now)]
-        if stretch
+        "heads": [_COLUMN_HEADINGS[kind_or_cause] for kind_or_cause in shown],
+        "causes": [
+            (kind_or_cause, _STATUS_LABELS[kind_or_cause.status])
+            for kind_or_cause in failures.failure_causes(period, now)
+        ]
+        if period
         else [],
-        "affected": [(one, [one.counts.get(name, 0) for name in shown]) for one in found],
-        "shown_most": failures.SHOWN_MOST,
-        "is_understood": stretch is not None,
+        "affected": [
+            (kind_or_cause, [kind_or_cause.counts.get(name, 0) for name in shown])
+            for kind_or_cause in affected
+        ],
+        "shown_most": failures.MAX_ROWS,
+        "is_understood": period is not None,
     }
     return TemplateResponse(request, "admin/failing.html", context)
 
 
 def _may_view(request: HttpRequest, name: str) -> bool:
+    """Return whether the person may view rows of this kind."""
     options = queue_stats.DEAD[name].model._meta
     return request.user.has_perm(f"{options.app_label}.view_{options.model_name}")
 

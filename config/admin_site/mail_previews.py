@@ -78,7 +78,7 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
         "200 of 1000 credits are left; the next ones come at 1 Jan 2027, 00:00 UTC.",
     ),
 }
-OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+OUR_MAILS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     **{
         f"notice-{kind}": ("notice", {**_NOTICE, "title": title, "text": text})
         for kind, (title, text) in _NOTICES.items()
@@ -149,7 +149,7 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         },
     ),
 }
-"""By name: a template of `templates/mail` and what it is filled with."""
+"""By name: a template of `templates/mail` and its context."""
 _CHANGE: Final[Mapping[str, Any]] = {
     "timestamp": datetime(2026, 11, 20, 14, 5, tzinfo=UTC),
     "ip": "192.0.2.7",
@@ -159,7 +159,7 @@ _CHANGE: Final[Mapping[str, Any]] = {
     "deleted_email": "old@example.org",
 }
 _CODE: Final[Mapping[str, Any]] = {"code": "KX4T-9QWM"}
-ALLAUTHS: Final[Mapping[str, Mapping[str, Any]]] = {
+ALLAUTH_MAILS: Final[Mapping[str, Mapping[str, Any]]] = {
     "account/email/email_confirmation_signup": _CODE,
     "account/email/email_confirmation": _CODE,
     "account/email/login_code": _CODE,
@@ -187,7 +187,7 @@ ALLAUTHS: Final[Mapping[str, Mapping[str, Any]]] = {
         _CHANGE,
     ),
 }
-"""By the prefix of their templates."""
+"""The contexts of allauth's mails, by the prefix of their templates."""
 
 
 _LABELS: Final[Mapping[str, Any]] = {
@@ -219,19 +219,19 @@ _LABELS: Final[Mapping[str, Any]] = {
 
 
 def mail_names() -> dict[str, Any]:
-    """What the page offers, and how it is called there."""
-    told = {
+    """Return the labels of the mails by name."""
+    notice_labels = {
         f"notice-{kind}": _("Notification: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES
     }
-    return told | dict(_LABELS)
+    return notice_labels | dict(_LABELS)
 
 
 def sample_mail(name: str) -> EmailMessage:
-    """The mail as it would be sent; 404 for a name that there isn't."""
-    if name in OURS:
-        template, context = OURS[name]
+    """Return the mail as it would be sent. Raises `Http404` for an unknown name."""
+    if name in OUR_MAILS:
+        template, context = OUR_MAILS[name]
         return mail_sending.render(template, _TO, context)
-    for prefix, context in ALLAUTHS.items():
+    for prefix, context in ALLAUTH_MAILS.items():
         if prefix.rpartition("/")[2] == name:
             message: EmailMessage = get_adapter().render_mail(prefix, _TO, dict(context))
             return message
@@ -240,8 +240,8 @@ def sample_mail(name: str) -> EmailMessage:
 
 @require_safe
 def mails_page(request: HttpRequest) -> HttpResponse:
-    """Behind `admin_view`."""
-    chosen = request.GET.get("mail") or next(iter(OURS))
+    """Show one mail as text, beside its HTML in a frame; the page is behind `admin_view`."""
+    chosen = request.GET.get("mail") or next(iter(OUR_MAILS))
     message = sample_mail(chosen)
     context = {
         **admin.site.each_context(request),
@@ -254,10 +254,10 @@ def mails_page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/mails.html", context)
 
 
-# A mail brings its styles along, which no other page may; nothing else of it runs, and only our own page frames it.
+# A mail has inline styles, which no other page may have; nothing else in it is allowed, and only our own page frames it.
 @require_safe
 @xframe_options_sameorigin
-@csp_replace(  # type: ignore[arg-type]  # its types know of no view with arguments
+@csp_replace(  # type: ignore[arg-type]  # its types don't allow a view with arguments
     {
         "default-src": [NONE],
         "style-src": [UNSAFE_INLINE],
@@ -269,5 +269,5 @@ def mails_page(request: HttpRequest) -> HttpResponse:
 )
 def mail_as_html(request: HttpRequest, name: str) -> HttpResponse:
     del request
-    ((html, _kind),) = sample_mail(name).alternatives  # type: ignore[attr-defined]  # framed ones have one
+    ((html, _kind),) = sample_mail(name).alternatives  # type: ignore[attr-defined]  # the framed mails have one
     return HttpResponse(html)

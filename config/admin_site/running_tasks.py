@@ -1,4 +1,4 @@
-"""The operator's page of what is being done now, for whom and where, and what each queue has slots for."""
+"""The operators' page of the tasks that run or are queued, for whom and where, and of each queue's slots."""
 
 from __future__ import annotations
 
@@ -23,44 +23,47 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-SHOWN: Final = 100
+MAX_TASKS_SHOWN: Final = 100
 
 
 @dataclass(frozen=True)
 class TaskLine:
+    """A row of the table."""
+
     lease: Lease
     state: str
     row: str
-    """Its public id, where it has one."""
+    """The public id of the row that is worked on, if it has one."""
     workspace: Workspace | None
     worker: str
     seconds: float
-    """Since it began; of one that is queued since it was sent."""
+    """Seconds since it started or, while it is queued, since it was sent."""
 
 
 def list_tasks(now: datetime) -> list[TaskLine]:
-    """What runs and what is queued, the longest first, at most `SHOWN`."""
-    shown = sorted(
+    """Return the running tasks and then the queued ones, the oldest first, at most `MAX_TASKS_SHOWN`."""
+    leases = sorted(
         running_tasks.running_or_queued(now),
-        key=lambda one: (one.state != LeaseState.RUNNING, one.began_at or one.queued_at),
+        key=lambda entry: (entry.state != LeaseState.RUNNING, entry.began_at or entry.queued_at),
     )
-    shown = shown[:SHOWN]
-    workspaces = Workspace.everywhere.in_bulk({one.owner for one in shown if one.owner})
-    workers = {one.pk: one.name for one in Worker.everywhere.all()}
+    leases = leases[:MAX_TASKS_SHOWN]
+    workspaces = Workspace.everywhere.in_bulk({entry.owner for entry in leases if entry.owner})
+    workers = {entry.pk: entry.name for entry in Worker.everywhere.all()}
     return [
         TaskLine(
-            one,
-            str(LeaseState(one.state).label),
-            _row_of(one),
-            workspaces.get(one.owner) if one.owner else None,
-            workers.get(one.worker, "") if one.worker else "",
-            max((now - (one.began_at or one.queued_at)).total_seconds(), 0.0),
+            entry,
+            str(LeaseState(entry.state).label),
+            _row_of(entry),
+            workspaces.get(entry.owner) if entry.owner else None,
+            workers.get(entry.worker, "") if entry.worker else "",
+            max((now - (entry.began_at or entry.queued_at)).total_seconds(), 0.0),
         )
-        for one in shown
+        for entry in leases
     ]
 
 
 def _row_of(lease: Lease) -> str:
+    """Return the id of the row that the task works on; empty for a batch job."""
     job = jobs.jobs().get(lease.job)
     if job is None or isinstance(job, jobs.BatchJob):
         return ""
@@ -72,7 +75,7 @@ def _row_of(lease: Lease) -> str:
 
 @require_safe
 def work_page(request: HttpRequest) -> HttpResponse:
-    """Behind `admin_view`, for those who may see workspaces: it names them."""
+    """Show the tasks; behind `admin_view`, and for people who may view workspaces, as it names them."""
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
     now = due.database_now()
@@ -81,10 +84,10 @@ def work_page(request: HttpRequest) -> HttpResponse:
         "title": _("Work"),
         "queues": running_tasks.job_queues(now),
         "tasks": list_tasks(now),
-        "shown_most": SHOWN,
+        "shown_most": MAX_TASKS_SHOWN,
         "workers": [
-            (one, sorted(one.slots.items()), (now - one.seen_at).total_seconds())
-            for one in Worker.everywhere.order_by("name")
+            (worker, sorted(worker.slots.items()), (now - worker.seen_at).total_seconds())
+            for worker in Worker.everywhere.order_by("name")
         ],
     }
     return TemplateResponse(request, "admin/work.html", context)

@@ -1,4 +1,6 @@
-"""The operator's pages across apps: one workspace, and the dead rows of all with the button that requeues them."""
+"""The operators' pages across apps: one workspace, and the dead rows of all with the button that requeues
+them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ admin.site.site_header = gettext_lazy("Content pipeline · Operators")
 admin.site.site_title = gettext_lazy("Content pipeline · Operators")
 admin.site.index_title = gettext_lazy("Needs attention")
 
-SHOWN: Final = 50
+MAX_ROWS_SHOWN: Final = 50
 LABELS: Final[Mapping[str, Any]] = {
     "sources": gettext_lazy("Failing sources"),
     "raw_items": gettext_lazy("Failed raw items"),
@@ -48,58 +50,60 @@ LABELS: Final[Mapping[str, Any]] = {
 }
 
 
-def withhold_log_ins() -> None:
-    """Allauth's own pages would show second factors' secrets and sessions' keys, and change them unaudited.
+def unregister_log_in_models() -> None:
+    """Remove allauth's pages, which would show second factors' secrets and session keys, and change them
+    unaudited.
 
     Called once all apps have registered theirs, which they do after this module.
     """
     for model in (Authenticator, EmailAddress, UserSession):
-        # The addresses are imported again where a first time failed; that failure must not be hidden by a second.
+        # The URLs are imported again if the first import failed; a second error must not hide that failure.
         if admin.site.is_registered(model):
             admin.site.unregister(model)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def dead_rows(request: HttpRequest) -> HttpResponse:
-    """Behind `admin_view`; a person sees the kinds that their permissions show, and requeues what they may change."""
+    """Show the dead rows that the person may view, and requeue those they may change; behind `admin_view`."""
     if request.method == "POST":
         _requeue(request)
         return HttpResponseRedirect(request.get_full_path())
     workspace = overview.find_workspace(request.GET["workspace"]) if "workspace" in request.GET else None
     if workspace is None and "workspace" in request.GET:
         raise Http404
-    stretch = read_period(request)[1]
-    names = [name for name in rows.DEAD if _may(request, "view", name)]
+    period = read_period(request)[1]
+    names = [name for name in rows.DEAD if _has_permission(request, "view", name)]
     context = {
         **admin.site.each_context(request),
         "title": _("Dead letters"),
         "workspace": workspace,
-        "stretch": stretch,
-        "sections": [_section(request, name, workspace, stretch) for name in names],
-        "shown_most": SHOWN,
+        "stretch": period,
+        "sections": [_section(request, name, workspace, period) for name in names],
+        "shown_most": MAX_ROWS_SHOWN,
     }
     return TemplateResponse(request, "admin/dead_rows.html", context)
 
 
-def _may(request: HttpRequest, verb: str, name: str) -> bool:
+def _has_permission(request: HttpRequest, verb: str, name: str) -> bool:
     options = rows.DEAD[name].model._meta
     return request.user.has_perm(f"{options.app_label}.{verb}_{options.model_name}")
 
 
 def _section(
-    request: HttpRequest, name: str, workspace: Workspace | None, stretch: FailurePeriod | None
+    request: HttpRequest, name: str, workspace: Workspace | None, period: FailurePeriod | None
 ) -> dict[str, Any]:
+    """Return what the page shows of one kind of dead rows."""
     dead = rows.DEAD[name]
-    found = dead.rows().filter(workspace=workspace) if workspace else dead.rows()
-    if stretch is not None:
-        found = stretch.narrow(name, found)
-    newest = found.select_related("workspace").order_by("-pk")[:SHOWN]
+    dead_rows_of_kind = dead.rows().filter(workspace=workspace) if workspace else dead.rows()
+    if period is not None:
+        dead_rows_of_kind = period.narrow(name, dead_rows_of_kind)
+    newest = dead_rows_of_kind.select_related("workspace").order_by("-pk")[:MAX_ROWS_SHOWN]
     return {
         "name": name,
         "label": LABELS[name],
         "advice": dead.advice,
-        "count": found.count(),
-        "may_requeue": _may(request, "change", name),
+        "count": dead_rows_of_kind.count(),
+        "may_requeue": _has_permission(request, "change", name),
         "rows": [
             {
                 "id": failures.public_id(name, row),
@@ -114,20 +118,21 @@ def _section(
 
 
 def _requeue(request: HttpRequest) -> None:
+    """Requeue the chosen rows and report the outcome."""
     name = request.POST.get("kind", "")
-    if name not in rows.DEAD or not _may(request, "change", name):
+    if name not in rows.DEAD or not _has_permission(request, "change", name):
         messages.error(request, _("You don't have permission to requeue these."))
         return
-    done = 0
-    for public_id in request.POST.getlist("id")[:SHOWN]:
+    requeued = 0
+    for public_id in request.POST.getlist("id")[:MAX_ROWS_SHOWN]:
         try:
             failures.requeue(name, public_id, actor=request.user.get_username())
         except AppError as error:
             messages.error(request, f"{public_id}: {error}")
         else:
-            done += 1
-    if done:
-        messages.success(request, ngettext("%d row requeued.", "%d rows requeued.", done) % done)
+            requeued += 1
+    if requeued:
+        messages.success(request, ngettext("%d row requeued.", "%d rows requeued.", requeued) % requeued)
 
 
 # --- One workspace ---------------------------------------------------------------------------------------------------
@@ -135,78 +140,88 @@ def _requeue(request: HttpRequest) -> None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Behind `admin_view`; each part is shown, and read, only where the person may see its rows."""
+    """Show a workspace and run actions on it; behind `admin_view`, each part only for people who may view its
+    rows.
+    """
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
     workspace = overview.find_workspace(public_id)
     if workspace is None:
         raise Http404
     if request.method == "POST":
-        _act(request, workspace)
+        _run_action(request, workspace)
         return HttpResponseRedirect(request.path)
-    told = overview.WorkspaceOverview(workspace, utc_now())
+    read_overview = overview.WorkspaceOverview(workspace, utc_now())
     context = {
         **admin.site.each_context(request),
         "title": workspace.name,
         "subtitle": _("Overview"),
         "workspace": workspace,
-        "told": told,
-        # Callables: a part that isn't shown asks nothing.
-        "dead": [(LABELS[name], told.reader_of(name)) for name in rows.DEAD if _may(request, "view", name)],
+        "told": read_overview,
+        # Callables, so that a part that isn't shown runs no query.
+        "dead": [
+            (LABELS[name], read_overview.reader_of(name))
+            for name in rows.DEAD
+            if _has_permission(request, "view", name)
+        ],
     }
     return TemplateResponse(request, "admin/accounts/workspace/overview.html", context)
 
 
-def _act(request: HttpRequest, workspace: Workspace) -> None:
-    permission, act = _ACTS.get(request.POST.get("act", ""), ("", None))
-    if act is None or not request.user.has_perm(permission):
+def _run_action(request: HttpRequest, workspace: Workspace) -> None:
+    permission, action = _ACTIONS.get(request.POST.get("act", ""), ("", None))
+    if action is None or not request.user.has_perm(permission):
         messages.error(request, _("You don't have permission."))
         return
-    messages.success(request, act(workspace, request))
+    messages.success(request, action(workspace, request))
 
 
-def _by(request: HttpRequest) -> User:
-    by: Any = request.user
-    return by  # type: ignore[no-any-return]  # `admin_view` lets only people of ours pass
+def _user(request: HttpRequest) -> User:
+    user: Any = request.user
+    return user  # type: ignore[no-any-return]  # `admin_view` lets only users pass
 
 
 def _revoke_token(workspace: Workspace, request: HttpRequest) -> str:
     token = overview.token_of(workspace, decode("tok", request.POST.get("token", "")))
     if token is None:
         raise Http404
-    tokens.revoke(token, _by(request))
+    tokens.revoke(token, _user(request))
     return _("%s no longer works.") % token
 
 
 def _revoke_all(workspace: Workspace, request: HttpRequest) -> str:
-    revoked = tokens.revoke_all(workspace, _by(request))
+    revoked = tokens.revoke_all(workspace, _user(request))
     return ngettext("%d key was revoked.", "%d keys were revoked.", revoked) % revoked
 
 
-def _set(act: Callable[[Workspace, str], bool], done: Any) -> Callable[[Workspace, HttpRequest], str]:
-    def acted(workspace: Workspace, request: HttpRequest) -> str:
-        return str(done if act(workspace, request.user.get_username()) else _("No change."))
+def _action_with_messages(
+    change: Callable[[Workspace, str], bool], done: Any
+) -> Callable[[Workspace, HttpRequest], str]:
+    """Return an action that reports `done`, or that nothing changed."""
 
-    return acted
+    def run(workspace: Workspace, request: HttpRequest) -> str:
+        return str(done if change(workspace, request.user.get_username()) else _("No change."))
+
+    return run
 
 
-_ACTS: Final[Mapping[str, tuple[str, Callable[[Workspace, HttpRequest], str]]]] = {
+_ACTIONS: Final[Mapping[str, tuple[str, Callable[[Workspace, HttpRequest], str]]]] = {
     "revoke_token": ("accounts.change_apitoken", _revoke_token),
     "revoke_all": ("accounts.change_apitoken", _revoke_all),
     "whitelist": (
         "accounts.change_workspace",
-        _set(whitelist_requests.grant, gettext_lazy("Access approved.")),
+        _action_with_messages(whitelist_requests.grant, gettext_lazy("Access approved.")),
     ),
     "delist": (
         "accounts.change_workspace",
-        _set(whitelist_requests.revoke, gettext_lazy("Access revoked.")),
+        _action_with_messages(whitelist_requests.revoke, gettext_lazy("Access revoked.")),
     ),
     "lift_limits": (
         "accounts.change_workspace",
-        _set(workspaces.lift_limits, gettext_lazy("Limits lifted.")),
+        _action_with_messages(workspaces.lift_limits, gettext_lazy("Limits lifted.")),
     ),
     "restore_limits": (
         "accounts.change_workspace",
-        _set(workspaces.restore_limits, gettext_lazy("Limits restored.")),
+        _action_with_messages(workspaces.restore_limits, gettext_lazy("Limits restored.")),
     ),
 }

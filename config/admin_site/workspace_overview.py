@@ -1,4 +1,6 @@
-"""What every app knows of one workspace, for the operator's page; each part is read when the page shows it."""
+"""Reads what every app knows of one workspace, for the operators' page; each part is read when the page shows
+it.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,16 @@ if TYPE_CHECKING:
 
     from pipeline.models import Switch
 
-SHOWN: Final = 20
-"""Rows of each table; the lists of the admin have the others."""
-FAILURES_SHOWN: Final = 5
-"""Of each kind."""
-_BOTH: Final = (False, True)
-"""`test__in`, because the indexes name `test` between the workspace and the id."""
+MAX_ROWS_SHOWN: Final = 20
+"""The most rows of each table; the admin's lists have the others."""
+MAX_FAILURES_SHOWN: Final = 5
+"""The most failures shown of each kind."""
+_LIVE_AND_TEST: Final = (False, True)
+"""The values of `test__in`: filtered by, because the indexes have `test` between the workspace and the id."""
 
 
 def find_workspace(public_id: str) -> Workspace | None:
+    """Return the workspace with this public id, or None."""
     pk = decode("ws", public_id)
     found = Workspace.everywhere.select_related("plan").filter(pk=pk) if pk else Workspace.everywhere.none()
     workspace: Workspace | None = found.first()
@@ -41,6 +44,7 @@ def find_workspace(public_id: str) -> Workspace | None:
 
 
 def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
+    """Return the workspace's token with this id, or None."""
     return (
         ApiToken.objects.of(workspace).filter(pk__in=[pk] if pk else []).select_related("workspace").first()
     )
@@ -48,7 +52,9 @@ def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
 
 @dataclass(frozen=True)
 class ModelSpending:
-    """Calls of one model for one engine since the month began; `today` is part of `month`, in millionths of a dollar."""
+    """Calls of one model for one engine this month; `today` is part of `month`, both in millionths of a
+    dollar.
+    """
 
     model: str
     engine: str
@@ -60,6 +66,8 @@ class ModelSpending:
 
 @dataclass(frozen=True)
 class SpendingSummary:
+    """What model calls cost this month, in millionths of a dollar."""
+
     rows: Sequence[ModelSpending]
     calls: int
     today: int
@@ -68,7 +76,7 @@ class SpendingSummary:
 
     @property
     def percent(self) -> int | None:
-        """Of the cap; None where there is none. A cap of nothing is used up."""
+        """Return how much of the cap is used; None without a cap. A cap of 0 is used up."""
         if self.cap is None:
             return None
         return 100 * self.month // self.cap if self.cap else 100
@@ -80,12 +88,12 @@ class ValueCounts:
 
     figures: Sequence[tuple[str, int]]
     of_test: int
-    """Rows that test tokens made, which are not in the figures."""
+    """The number of rows made by test tokens, which the figures leave out."""
 
 
 @dataclass(frozen=True)
 class FailedRow:
-    """A row that nothing takes up again by itself, or a call that failed."""
+    """A row that nothing retries by itself, or a call that failed."""
 
     kind: str
     id: str
@@ -97,6 +105,8 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class DeadKind:
+    """One kind of dead rows: how many, and the newest."""
+
     name: str
     count: int
     newest: Sequence[FailedRow]
@@ -104,6 +114,8 @@ class DeadKind:
 
 @dataclass(frozen=True)
 class EndpointLine:
+    """A webhook endpoint with its backlog."""
+
     endpoint: Endpoint
     waiting: int
     held: int
@@ -111,14 +123,14 @@ class EndpointLine:
 
 
 class WorkspaceOverview:
-    """A constant number of queries, whatever the workspace holds."""
+    """Reads the parts with a constant number of queries, whatever the workspace holds."""
 
     def __init__(self, workspace: Workspace, now: datetime) -> None:
         self.workspace = workspace
         self.now = now
         self.today = now.replace(hour=0, minute=0, second=0, microsecond=0)
         self.month = self.today.replace(day=1)
-        self._of_month = {"pk__gte": first_of(self.month), "test__in": _BOTH}
+        self._of_month = {"pk__gte": first_of(self.month), "test__in": _LIVE_AND_TEST}
 
     @cached_property
     def usage(self) -> reports.UsageReport:
@@ -126,7 +138,8 @@ class WorkspaceOverview:
 
     @cached_property
     def money(self) -> SpendingSummary:
-        found = (
+        """Return what model calls cost this month."""
+        groups = (
             ModelCall.objects.of(self.workspace)
             .filter(created_at__gte=self.month)
             .values("asked_model", "generation__engine", "is_own_key")
@@ -139,14 +152,14 @@ class WorkspaceOverview:
         )
         lines = [
             ModelSpending(
-                model=one["asked_model"],
-                engine=one["generation__engine"] or "",
-                is_own_key=one["is_own_key"],
-                calls=one["calls"],
-                today=one["of_today"],
-                month=one["of_month"],
+                model=group["asked_model"],
+                engine=group["generation__engine"] or "",
+                is_own_key=group["is_own_key"],
+                calls=group["calls"],
+                today=group["of_today"],
+                month=group["of_month"],
             )
-            for one in found
+            for group in groups
         ]
         return SpendingSummary(
             rows=lines,
@@ -158,8 +171,10 @@ class WorkspaceOverview:
 
     @cached_property
     def raw_items(self) -> ValueCounts:
-        found = RawItem.objects.of(self.workspace).filter(**self._of_month)
-        return _table(found.values_list("test", "status").annotate(count=Count("pk")).order_by())
+        rows_of_month = RawItem.objects.of(self.workspace).filter(**self._of_month)
+        return _count_values(
+            rows_of_month.values_list("test", "status").annotate(count=Count("pk")).order_by()
+        )
 
     @cached_property
     def items_by_status(self) -> ValueCounts:
@@ -170,21 +185,21 @@ class WorkspaceOverview:
         return self._items("bucket")
 
     def _items(self, column: str) -> ValueCounts:
-        """By one thing at a time: each has an index that answers by itself, however many items there are."""
-        found = GeneratedItem.objects.of(self.workspace).filter(**self._of_month)
-        return _table(found.values_list("test", column).annotate(count=Count("pk")).order_by())
+        """Count items by one column at a time: each has an index that suffices, however many items there are."""
+        rows_of_month = GeneratedItem.objects.of(self.workspace).filter(**self._of_month)
+        return _count_values(rows_of_month.values_list("test", column).annotate(count=Count("pk")).order_by())
 
     @cached_property
     def publications(self) -> ValueCounts:
-        """How those ended that ended this month, and those that still wait for something."""
+        """Count the publications that ended this month, and those that still wait for something."""
         ended = (
             Outcome.objects.of(self.workspace)
-            .filter(test__in=_BOTH, at__gte=self.month)
+            .filter(test__in=_LIVE_AND_TEST, at__gte=self.month)
             .values_list("test", "is_published")
             .annotate(count=Count("pk"))
             .order_by()
         )
-        # By the index of rows that wait.
+        # The index of waiting rows serves this.
         waiting = (
             Publication.objects.of(self.workspace)
             .filter(wake_at__isnull=False)
@@ -192,7 +207,7 @@ class WorkspaceOverview:
             .annotate(count=Count("pk"))
             .order_by()
         )
-        return _table(
+        return _count_values(
             [
                 *((test, "published" if is_published else "failed", n) for test, is_published, n in ended),
                 *((test, f"waiting: {status}", n) for test, status, n in waiting),
@@ -201,33 +216,41 @@ class WorkspaceOverview:
 
     @cached_property
     def sources(self) -> list[Source]:
-        """Those that fail first, then the newest."""
-        found = Source.objects.of(self.workspace).filter(deleted_at=None).defer("config", "fetch_state")
-        return list(found.order_by("-failures", "-pk")[:SHOWN])
+        """Return the failing sources first, then the newest."""
+        rows_of_workspace = (
+            Source.objects.of(self.workspace).filter(deleted_at=None).defer("config", "fetch_state")
+        )
+        return list(rows_of_workspace.order_by("-failures", "-pk")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def outlets(self) -> list[Outlet]:
-        found = Outlet.objects.of(self.workspace).filter(deleted_at=None)
-        # An outlet's credentials are nobody's to read here.
-        return list(found.defer("credentials", "secret").order_by("-status", "-pk")[:SHOWN])
+        rows_of_workspace = Outlet.objects.of(self.workspace).filter(deleted_at=None)
+        # An outlet's credentials must not be read here.
+        return list(
+            rows_of_workspace.defer("credentials", "secret").order_by("-status", "-pk")[:MAX_ROWS_SHOWN]
+        )
 
     @cached_property
     def endpoints(self) -> list[EndpointLine]:
-        found = list(
+        listed = list(
             Endpoint.objects.of(self.workspace)
             .filter(deleted_at=None)
             .defer("secret", "previous_secret")
-            .order_by("-failures", "-pk")[:SHOWN]
+            .order_by("-failures", "-pk")[:MAX_ROWS_SHOWN]
         )
         waiting = (
             Delivery.objects.of(self.workspace)
-            .filter(endpoint__in=found, wake_at__isnull=False)
+            .filter(endpoint__in=listed, wake_at__isnull=False)
             .values_list("endpoint")
             .annotate(count=Count("pk"), oldest=Min("created_at"))
             .order_by()
         )
-        # Only what is switched off or disabled holds; the others' long logs need not be counted.
-        closed = [one for one in found if not one.is_on or one.status == EndpointStatus.DISABLED]
+        # Only endpoints that are off or disabled hold deliveries; the others' long logs needn't be counted.
+        closed = [
+            endpoint
+            for endpoint in listed
+            if not endpoint.is_on or endpoint.status == EndpointStatus.DISABLED
+        ]
         held = (
             Delivery.objects.of(self.workspace)
             .held()
@@ -237,54 +260,61 @@ class WorkspaceOverview:
             .order_by()
         )
         backlog = {pk: (count, oldest) for pk, count, oldest in waiting}
-        kept: dict[UUID, int] = dict(held)
+        held_by_endpoint: dict[UUID, int] = dict(held)
         lines = []
-        for one in found:
-            count, oldest = backlog.get(one.pk, (0, None))
-            lines.append(EndpointLine(one, count, kept.get(one.pk, 0), oldest))
+        for endpoint in listed:
+            count, oldest = backlog.get(endpoint.pk, (0, None))
+            lines.append(EndpointLine(endpoint, count, held_by_endpoint.get(endpoint.pk, 0), oldest))
         return lines
 
     @cached_property
     def tokens(self) -> list[ApiToken]:
-        """Those that aren't revoked first."""
-        found = ApiToken.objects.of(self.workspace).defer("digest")
-        return list(found.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:SHOWN])
+        """Return the tokens, revoked ones last."""
+        rows_of_workspace = ApiToken.objects.of(self.workspace).defer("digest")
+        return list(
+            rows_of_workspace.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:MAX_ROWS_SHOWN]
+        )
 
     @cached_property
     def members(self) -> list[Membership]:
-        found = Membership.objects.of(self.workspace).select_related("user")
-        return list(found.order_by("role", "created_at")[:SHOWN])
+        rows_of_workspace = Membership.objects.of(self.workspace).select_related("user")
+        return list(rows_of_workspace.order_by("role", "created_at")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def open_request(self) -> WhitelistRequest | None:
-        """The wish to be let in that waits for an answer."""
+        """Return the access request that waits for an answer, or None."""
         return (
             WhitelistRequest.objects.of(self.workspace).filter(status=WhitelistRequest.Status.PENDING).first()
         )
 
     @cached_property
     def switches(self) -> list[Switch]:
-        """Those of the whole instance hold this workspace back too."""
-        return [one for one in kill_switch.standing() if one.workspace_id in {None, self.workspace.pk}]
+        """Return the switches that stop this workspace, those of the whole instance included."""
+        return [
+            switch for switch in kill_switch.standing() if switch.workspace_id in {None, self.workspace.pk}
+        ]
 
     @cached_property
     def audit(self) -> list[AuditEntry]:
-        return list(AuditEntry.objects.of(self.workspace).order_by("-created_at")[:SHOWN])
+        return list(AuditEntry.objects.of(self.workspace).order_by("-created_at")[:MAX_ROWS_SHOWN])
 
     def reader_of(self, name: str) -> Callable[[], DeadKind]:
+        """Return a callable that reads one kind of dead rows."""
         return partial(self.read_dead, name)
 
     def read_dead(self, name: str) -> DeadKind:
-        """Of one kind of `rows.DEAD`: how many, and the newest with what went wrong."""
-        found = rows.DEAD[name].rows().filter(workspace=self.workspace)
+        """Return how many dead rows of one kind (from `rows.DEAD`) there are, and the newest with their
+        errors.
+        """
+        dead_rows = rows.DEAD[name].rows().filter(workspace=self.workspace)
         if name not in {"deliveries", "persona_drafts"}:
-            found = found.filter(test__in=_BOTH)
-        error, moment = _TOLD_BY[name]
-        # Counted by the same look that finds the newest.
+            dead_rows = dead_rows.filter(test__in=_LIVE_AND_TEST)
+        error, failed_at = _ERROR_FIELDS[name]
+        # The window function counts in the same query that finds the newest.
         newest = list(
-            found.only("pk", "workspace_id", "status", error, moment)
+            dead_rows.only("pk", "workspace_id", "status", error, failed_at)
             .annotate(count=Window(Count("pk")))
-            .order_by("-pk")[:FAILURES_SHOWN]
+            .order_by("-pk")[:MAX_FAILURES_SHOWN]
         )
         return DeadKind(
             name,
@@ -296,7 +326,7 @@ class WorkspaceOverview:
                     row=row,
                     status=row.status,
                     why=why_of(name, row),
-                    at=getattr(row, moment),
+                    at=getattr(row, failed_at),
                 )
                 for row in newest
             ],
@@ -304,12 +334,14 @@ class WorkspaceOverview:
 
     @cached_property
     def failed_calls(self) -> list[ModelCall]:
-        """Calls to a model that brought no usable answer this month."""
-        found = ModelCall.objects.of(self.workspace).filter(created_at__gte=self.month)
-        return list(found.exclude(outcome=ModelCallOutcome.ANSWERED).order_by("-created_at")[:FAILURES_SHOWN])
+        """Return calls to a model that brought no usable answer this month."""
+        calls = ModelCall.objects.of(self.workspace).filter(created_at__gte=self.month)
+        return list(
+            calls.exclude(outcome=ModelCallOutcome.ANSWERED).order_by("-created_at")[:MAX_FAILURES_SHOWN]
+        )
 
 
-_TOLD_BY: Final = {
+_ERROR_FIELDS: Final = {
     "sources": ("last_error", "updated_at"),
     "raw_items": ("reason", "updated_at"),
     "generated_items": ("error", "updated_at"),
@@ -317,17 +349,17 @@ _TOLD_BY: Final = {
     "publications": ("error", "updated_at"),
     "deliveries": ("last_error", "created_at"),
 }
-"""Where a kind keeps what went wrong, and when it did or was asked for."""
+"""The fields of each kind that hold the error, and when it happened or the row was requested."""
 
 
 def why_of(name: str, row: Any) -> str:
-    """The plain words of what went wrong with a row of this kind."""
-    kept = getattr(row, _TOLD_BY[name][0])
-    return str(kept.get("message", "")) if isinstance(kept, dict) else str(kept or "")
+    """Return the error message of a row of this kind."""
+    error = getattr(row, _ERROR_FIELDS[name][0])
+    return str(error.get("message", "")) if isinstance(error, dict) else str(error or "")
 
 
-def _table(counted: Iterable[tuple[bool, str, int]]) -> ValueCounts:
-    """Of whether a test token made them, what they are counted by, and how many there are."""
-    rows_of = list(counted)
-    figures = sorted((value, count) for test, value, count in rows_of if not test)
-    return ValueCounts(figures, sum(count for test, _, count in rows_of if test))
+def _count_values(groups: Iterable[tuple[bool, str, int]]) -> ValueCounts:
+    """Return the counts by value; each group is whether a test token made it, its value and its count."""
+    group_list = list(groups)
+    figures = sorted((value, count) for test, value, count in group_list if not test)
+    return ValueCounts(figures, sum(count for test, _, count in group_list if test))

@@ -1,4 +1,4 @@
-"""The documents as pages: guides, the API in words, the reference; readable without an account where the operator says so."""
+"""Shows the documents as pages: guides, the API in words, the reference; public if the operator allows it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ _EXAMPLE_HOST: Final = "https://pipeline.example"
 
 @dataclass(frozen=True)
 class Guide:
+    """A document that has a page; `file` is relative to `docs`."""
+
     slug: str
     file: str
     title: _StrPromise
@@ -90,7 +92,7 @@ GUIDES: Final = (
         gettext_lazy("YouTube and TikTok: what they give, and what they don't."),
     ),
 )
-IN_WORDS: Final = (
+API_DOCUMENTS: Final = (
     Guide(
         "api",
         "api/README.md",
@@ -166,33 +168,35 @@ IN_WORDS: Final = (
         "all-limits", "limits.md", gettext_lazy("All limits"), gettext_lazy("Every number, with its reason.")
     ),
 )
-_BY_SLUG: Final = {guide.slug: guide for guide in (*GUIDES, *IN_WORDS)}
+_BY_SLUG: Final = {guide.slug: guide for guide in (*GUIDES, *API_DOCUMENTS)}
 _BY_FILE: Final = {guide.file: guide for guide in _BY_SLUG.values()}
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
+    """List the guides and the documents of the API."""
     refuse_if_closed(request)
-    return render(request, "docs/index.html", {"guides": GUIDES, "in_words": IN_WORDS})
+    return render(request, "docs/index.html", {"guides": GUIDES, "in_words": API_DOCUMENTS})
 
 
 @require_safe
 def guide(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show one document."""
     refuse_if_closed(request)
-    found = _BY_SLUG.get(slug)
-    if found is None:
+    document = _BY_SLUG.get(slug)
+    if document is None:
         raise Http404
-    html, headings = render_document(found.file, settings.PUBLIC_URL)
+    html, headings = render_document(document.file, settings.PUBLIC_URL)
     return render(
         request,
         "docs/guide.html",
-        {"guide": found, "guides": GUIDES, "in_words": IN_WORDS, "html": html, "headings": headings},
+        {"guide": document, "guides": GUIDES, "in_words": API_DOCUMENTS, "html": html, "headings": headings},
     )
 
 
 @require_safe
 def example(request: HttpRequest, name: str) -> HttpResponse:
-    """An example body that a document links to."""
+    """Return an example body that a document links to."""
     refuse_if_closed(request)
     path = DOCS / "examples" / f"{name}.json"
     if not path.is_file():
@@ -201,21 +205,21 @@ def example(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def refuse_if_closed(request: HttpRequest) -> None:
-    """An operator may keep the documents for those who have an account."""
+    """Raise `Http404` for people without an account if the operator has closed the documents."""
     if not settings.DOCS_ARE_PUBLIC and not request.user.is_authenticated:
         raise Http404
 
 
 @cache
 def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
-    """The HTML of one of our own documents, and the anchor and words of each heading of its second level."""
+    """Return the HTML of one of our documents, and the anchor and text of each second-level heading."""
     text = (DOCS / file).read_text().replace(_EXAMPLE_HOST, public_url)
-    # The page has the title in its own heading; marks for the tests aren't for people.
+    # The page shows the title in its own heading; comments are marks for the tests.
     text = re.sub(r"^<!-- .*? -->\n", "", text.partition("\n")[2], flags=re.MULTILINE)
     tokens = _markdown.parse(text)
     headings = tuple(
-        (_anchor(tokens[number + 1].content), tokens[number + 1].content.replace("`", ""))
-        for number, token in enumerate(tokens)
+        (_anchor(tokens[position + 1].content), tokens[index_ + 1].content.replace("`", ""))
+        for position, token in enumerate(tokens)
         if token.type == "heading_open" and token.tag == "h2"
     )
     html = _markdown.renderer.render(tokens, _markdown.options, {"file": file})
@@ -223,7 +227,7 @@ def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple
 
 
 def _anchor(heading: str) -> str:
-    """As GitHub makes them, which the links inside of the documents are written for."""
+    """Return the anchor as GitHub makes it, which the links inside the documents use."""
     return re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
 
 
@@ -266,12 +270,12 @@ def _link_open(
     renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: EnvType
 ) -> str:
     token = tokens[number]
-    token.attrSet("href", _address(str(token.attrGet("href") or ""), str(env["file"])))
+    token.attrSet("href", _page_link(str(token.attrGet("href") or ""), str(env["file"])))
     return renderer.renderToken(tokens, number, options, env)
 
 
-def _address(target: str, file: str) -> str:
-    """A link between the documents' files becomes one between their pages."""
+def _page_link(target: str, file: str) -> str:
+    """Return the link to the page of a file that a document links to."""
     path, mark, anchor = target.partition("#")
     if not path or path.startswith(("/", "http:", "https:", "mailto:")):
         return target
@@ -281,23 +285,23 @@ def _address(target: str, file: str) -> str:
             parts.pop()
         elif part != ".":
             parts.append(part)
-    named = "/".join(parts)
-    if named in _BY_FILE:
-        return f"/docs/{_BY_FILE[named].slug}{mark}{anchor}"
-    if named.startswith("examples/"):
-        return f"/docs/{named}"
-    # Documents for operators lie beside the code; there is no page to lead to.
+    joined_path = "/".join(parts)
+    if joined_path in _BY_FILE:
+        return f"/docs/{_BY_FILE[joined_path].slug}{mark}{anchor}"
+    if joined_path.startswith("examples/"):
+        return f"/docs/{joined_path}"
+    # Documents for operators are beside the code and have no page.
     return "/docs"
 
 
-def _make_markdown() -> Any:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table"])
-    made.add_render_rule("heading_open", _heading_open)
-    made.add_render_rule("fence", _fence)
-    made.add_render_rule("link_open", _link_open)
-    made.add_render_rule("table_open", _table_open)
-    made.add_render_rule("table_close", _table_close)
-    return made
+def _create_markdown() -> Any:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table"])
+    markdown.add_render_rule("heading_open", _heading_open)
+    markdown.add_render_rule("fence", _fence)
+    markdown.add_render_rule("link_open", _link_open)
+    markdown.add_render_rule("table_open", _table_open)
+    markdown.add_render_rule("table_close", _table_close)
+    return markdown
 
 
-_markdown: Final = _make_markdown()
+_markdown: Final = _create_markdown()

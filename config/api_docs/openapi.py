@@ -1,6 +1,6 @@
-"""Finishing touches on the OpenAPI document: addresses as people write them, strict input, headers, links.
+"""Completes the OpenAPI document: paths without trailing slashes, strict input, headers, links, webhooks.
 
-The settings name its hooks, and importing it for them registers its extensions.
+The settings name its hooks; importing it for them registers its extensions.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def only_v1(endpoints: Endpoints, **_kwargs: Any) -> list[tuple[str, str, str, Any]]:
-    """The API and nothing else: pages have no place in its document."""
+    """Keep only the API's endpoints: pages aren't documented."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/v1/")]
 
 
 def without_trailing_slashes(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Both forms answer the same; the document shows the one without."""
+    """Show each path without its trailing slash; both forms answer the same."""
     result["paths"] = {path.rstrip("/"): item for path, item in result["paths"].items()}
     return result
 
 
 class OperationSchema(AutoSchema):
-    """An operation's description is its action's docstring; those of classes speak to the people who maintain them."""
+    """Describes an operation by its action's docstring; the docstrings of classes are for maintainers."""
 
-    def get_description(self) -> str:  # type: ignore[override]  # as its base class has it
+    def get_description(self) -> str:  # type: ignore[override]  # as in the base class
         action = getattr(self.view, getattr(self.view, "action", "") or "", None)
         return (action.__doc__ or "").strip() if action is not None else ""
 
@@ -45,16 +45,18 @@ class OperationSchema(AutoSchema):
 
 
 class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Unknown fields are refused; `schema_rules` of a serializer are what its `validate` asks for."""
+    """Documents that unknown fields are refused; a serializer's `schema_rules` are what its `validate`
+    requires.
+    """
 
     target_class = "config.core.api.fields.StrictSerializer"
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
-        # The way that the extension's own documentation shows.
+        # As the documentation of drf-spectacular's extensions shows.
         schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)  # type: ignore[no-untyped-call]  # noqa: SLF001
-        own = type(self.target).__dict__.get("__doc__")
-        if own is None:
+        own_docstring = type(self.target).__dict__.get("__doc__")
+        if own_docstring is None:
             schema.pop("description", None)
         for name, field in self.target.fields.items():
             if isinstance(field, serializers.ListField) and not field.allow_empty:
@@ -87,10 +89,10 @@ class StrictText(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
 
 
 def with_required_bodies(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """An empty body counts as `{}`, so a body may be left out wherever `{}` would do."""
+    """Mark a body as optional wherever `{}` would do, as an empty body counts as `{}`."""
     for _, _, operation in _operations(result):
         for content in operation.get("requestBody", {}).get("content", {}).values():
-            schema = _resolved(result, content["schema"])
+            schema = _resolve(result, content["schema"])
             operation["requestBody"]["required"] = any(
                 rule in schema for rule in ("required", "anyOf", "oneOf")
             )
@@ -113,36 +115,36 @@ _HEADERS: Final[dict[str, tuple[str, str]]] = {
     "Link": ("The next page, where there is one.", '^<.+>; rel="next"$'),
     "Idempotency-Replayed": ("The answer is the first one to this Idempotency-Key.", "^true$"),
 }
-# Before the limiter has counted a request there is nothing to tell of it.
-_BEFORE_THE_LIMITER: Final = frozenset({"401", "403", "503"})
+# These are answered before the limiter has counted the request.
+_STATUSES_BEFORE_LIMITER: Final = frozenset({"401", "403", "503"})
 
 
 def with_headers(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Every answer with the headers that it has; required are those that it always has."""
+    """Document the headers of every response; those it always has are required."""
     for method, _, operation in _operations(result):
         is_list = "next_cursor" in _properties(result, operation, "200")
         for status, answer in operation["responses"].items():
             headers = _headers_of(method, status, is_list=is_list)
             name = operation["operationId"]
-            # An upload can't be read again: its id is all that is needed of it.
-            is_made = status == "201" and name != "uploads_create"
-            if is_made or (status == "202" and name == "raw_push"):
+            # An upload can't be read again, so it has no address.
+            is_created = status == "201" and name != "uploads_create"
+            if is_created or (status == "202" and name == "raw_push"):
                 headers["Location"] = True
             answer["headers"] = {
                 name: {
                     "description": _HEADERS[name][0],
-                    "required": is_always_there,
+                    "required": is_required,
                     "schema": {"type": "string", "pattern": _HEADERS[name][1]},
                 }
-                for name, is_always_there in headers.items()
+                for name, is_required in headers.items()
             }
     return result
 
 
 def _headers_of(method: str, status: str, *, is_list: bool) -> dict[str, bool]:
     headers = {"X-Request-Id": True}
-    if status not in _BEFORE_THE_LIMITER:
-        # An address that sends many bad tokens gets its 429 before any workspace is known.
+    if status not in _STATUSES_BEFORE_LIMITER:
+        # An IP address that sends many bad tokens gets its 429 before any workspace is known.
         headers |= dict.fromkeys(("RateLimit-Policy", "RateLimit"), status != "429")
     if status == "401":
         headers["WWW-Authenticate"] = True
@@ -161,7 +163,7 @@ def _headers_of(method: str, status: str, *, is_list: bool) -> dict[str, bool]:
 
 
 def with_links(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """From an answer that holds an object's id to every operation on that object."""
+    """Link from each response that holds an object's id to every operation on that object."""
     by_id: dict[str, list[str]] = {}
     for _, path, operation in _operations(result):
         if "{id}" in path:
@@ -182,7 +184,7 @@ def _links(
     properties = _properties(result, operation, status)
     pointer, holder = "/id", properties
     if "next_cursor" in properties:
-        pointer, holder = "/data/0/id", _resolved(result, properties["data"]["items"]).get("properties", {})
+        pointer, holder = "/data/0/id", _resolve(result, properties["data"]["items"]).get("properties", {})
     prefix = _prefix(holder.get("id", {}))
     for target in by_id.get(prefix, ()):
         yield target, {"operationId": target, "parameters": {"id": f"$response.body#{pointer}"}}
@@ -191,7 +193,7 @@ def _links(
 # --- Webhooks --------------------------------------------------------------------------------------------------------
 
 _EXAMPLES: Final = settings.BASE_DIR / "docs" / "examples"
-_CUT: Final = {
+_TRUNCATED_OBJECT: Final = {
     "type": "object",
     "description": "An object that was too long for its event: read it by its id.",
     "properties": {
@@ -207,7 +209,7 @@ _CUT: Final = {
 
 
 def with_events(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Each webhook with the headers that it comes with, an example, and what an object looks like that was too long."""
+    """Give each webhook its headers, an example, and the form of an object that was too long."""
     schemas = result["components"]["schemas"]
     for event_type, item in result.get("webhooks", {}).items():
         operation = item["post"]
@@ -216,23 +218,23 @@ def with_events(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
                 "in": "header",
                 "name": name,
                 "required": True,
-                "description": said,
+                "description": description,
                 "schema": {"type": "string", "pattern": pattern},
             }
-            for name, said, pattern in _SIGNED
+            for name, description, pattern in _SIGNATURE_HEADERS
         ]
         content = operation["requestBody"]["content"]["application/json"]
         content["example"] = json.loads((_EXAMPLES / f"event-{event_type}.json").read_text())
-        members = _resolved(result, _resolved(result, content["schema"])["properties"]["data"])["properties"]
+        members = _resolve(result, _resolve(result, content["schema"])["properties"]["data"])["properties"]
         for name, schema in members.items():
             if "$ref" in schema:
                 members[name] = {"anyOf": [schema, {"$ref": "#/components/schemas/TruncatedObject"}]}
-    schemas["TruncatedObject"] = _CUT
+    schemas["TruncatedObject"] = _TRUNCATED_OBJECT
     result["components"]["schemas"] = dict(sorted(schemas.items()))
     return result
 
 
-_SIGNED: Final = (
+_SIGNATURE_HEADERS: Final = (
     ("webhook-id", "The event's id: the same for every attempt and every endpoint.", "^evt_"),
     ("webhook-timestamp", "The moment of this attempt, in seconds since 1970.", "^[0-9]+$"),
     (
@@ -253,25 +255,29 @@ def _operations(result: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
 
 
 def _properties(result: dict[str, Any], operation: dict[str, Any], status: str) -> dict[str, Any]:
-    """Of the JSON object that an operation answers with; empty where it doesn't answer with one."""
+    """Return the properties of the JSON object that an operation answers; empty if it answers none."""
     content = operation["responses"].get(status, {}).get("content", {})
-    found: dict[str, Any] = _resolved(result, content.get("application/json", {}).get("schema", {})).get(
+    properties: dict[str, Any] = _resolve(result, content.get("application/json", {}).get("schema", {})).get(
         "properties", {}
     )
-    return found
+    return properties
 
 
-def _resolved(result: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _resolve(result: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Follow the schema's reference, if it is one."""
     name = schema.get("$ref", "").rpartition("/")[2]
-    found: dict[str, Any] = result["components"]["schemas"][name] if name else schema
-    return found
+    schema_or_target: dict[str, Any] = result["components"]["schemas"][name] if name else schema
+    return schema_or_target
 
 
 def _prefix_of(operation: dict[str, Any]) -> str:
-    return next(_prefix(each["schema"]) for each in operation["parameters"] if each["name"] == "id")
+    """Return the id prefix of the operation's path parameter."""
+    return next(
+        _prefix(parameter["schema"]) for parameter in operation["parameters"] if parameter["name"] == "id"
+    )
 
 
 def _prefix(schema: dict[str, Any]) -> str:
-    """The kind of object that an id is of."""
+    """Return the prefix that an id's pattern begins with."""
     match = re.match(r"\^([a-z]+)_", schema.get("pattern", ""))
     return match[1] if match else ""

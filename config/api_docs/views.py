@@ -1,4 +1,4 @@
-"""The OpenAPI document is served publicly and to every token, and its reference page shows it to people.
+"""Serves the OpenAPI document publicly and to every token, and its reference page to people.
 
 The operator can close what is public.
 """
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 def build_openapi() -> Any:
-    """The document as a tree of dicts; made anew at each call."""
+    """Return the document as a tree of dicts, generated at each call."""
     return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 @cache
 def openapi_json() -> bytes:
-    """The document as JSON; made once in the life of a process."""
+    """Return the document as JSON, generated once per process."""
     return dump(build_openapi())
 
 
 @require_safe
 def openapi_public(request: HttpRequest) -> HttpResponse:
-    """The document for everybody; 404 where the operator has closed it."""
+    """Return the document to everybody; 404 if the operator has closed it."""
     del request
     if not settings.DOCS_ARE_PUBLIC:
         raise NotFound
@@ -49,7 +49,7 @@ def openapi_public(request: HttpRequest) -> HttpResponse:
 
 
 class OpenApiView(WorkspaceResource):
-    """The same document for every token, also where the public one is closed."""
+    """Returns the same document to every token, also if the public one is closed."""
 
     scopes: ClassVar[Mapping[str, str | None]] = {"retrieve": None}
     schema = None
@@ -60,7 +60,7 @@ class OpenApiView(WorkspaceResource):
 
 
 class _Reference(SpectacularSwaggerSplitView):
-    """Swagger UI with its script at an address of its own, because pages may run no script of their own text (CSP)."""
+    """Swagger UI with its script at a URL of its own, because pages may run no inline script (CSP)."""
 
     template_name = "docs/reference.html"
     url = "/openapi.json"
@@ -73,7 +73,7 @@ _reference = _Reference.as_view()
 
 @require_safe
 def reference(request: HttpRequest) -> HttpResponseBase:
-    """Every operation, to read and to try."""
+    """Show every operation, to read and to try."""
     guides.refuse_if_closed(request)
-    answer: HttpResponseBase = _reference(request)
-    return answer
+    response: HttpResponseBase = _reference(request)
+    return response

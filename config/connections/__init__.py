@@ -1,1 +1,1 @@
-"""How the web processes take requests and send answers, so that no thread waits for a client."""
+"""How the web processes take requests and send responses, so that no thread waits for a client."""

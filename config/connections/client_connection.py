@@ -1,4 +1,4 @@
-"""One client's connection: its request, its time, and its end."""
+"""One client's connection: its request, its deadlines, and its end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from config.connections.worker import ConnectionsWorker
 
-BENEFIT_OF_DOUBT: Final = 4096
-"""Bytes that each connection is taken to have moved in a second before it was there: a new one isn't the slowest."""
+NEW_CONNECTION_BYTES: Final = 4096
+"""Bytes that each connection is credited with for one second before it existed, so that a new one isn't the slowest."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ClientConnection(TConn):
+    """A connection whose request the worker's loop reads, and whose response it sends."""
+
     def __init__(
         self, worker: ConnectionsWorker, sock: socket.socket, network: str, client: Any, server: Any
     ) -> None:
@@ -31,7 +33,7 @@ class ClientConnection(TConn):
         self.sock = ResponseSocket(self, sock)
         self.parser = RequestParser(worker.cfg, (), client)
         self.parser.unreader = ArrivedRequest()
-        # Else gunicorn would make a parser that reads from the socket.
+        # Otherwise gunicorn would create a parser that reads from the socket.
         self.initialized = True
         self.incoming = IncomingRequest()
         self.deadline = 0.0
@@ -42,7 +44,9 @@ class ClientConnection(TConn):
         self._mark = self._moved_before = 0
 
     def hold(self, count: int) -> None:
-        """Count bytes that are kept in a file."""
+        """Count bytes that are stored in a file. Raises `RefusedError` if all connections together have too
+        many.
+        """
         with self._worker.holding:
             if self._worker.held + count > limits.BODIES_KEPT_BYTES:
                 raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE)
@@ -50,6 +54,7 @@ class ClientConnection(TConn):
         self._held += count
 
     def let_go(self, count: int) -> None:
+        """Stop counting bytes whose file is closed."""
         with self._worker.holding:
             self._worker.held -= count
         self._held -= count
@@ -57,38 +62,39 @@ class ClientConnection(TConn):
     # --- The request --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        """Wait for the next request's head."""
         if self.incoming.has_head:
             self.incoming = IncomingRequest()
         self.allow(limits.HEAD_SECONDS, limits.HEAD_SECONDS)
 
     def take(self, data: bytes) -> bool:
-        """Whether the request is whole."""
+        """Add received bytes; return whether the request is complete."""
         incoming = self.incoming
         had_head = incoming.has_head
         if incoming.bytes + len(data) > limits.BODY_MEMORY_BYTES:
             self.hold(len(data))
         self.sock.moved += len(data)
         try:
-            is_whole = incoming.take(data)
+            is_complete = incoming.take(data)
         except OSError as error:
-            # The disk is full.
+            # Most likely the disk is full.
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE) from error
-        if is_whole:
+        if is_complete:
             incoming.kept.seek(0)
             self.parser.unreader.kept = incoming.kept
         elif incoming.has_head and not had_head:
             self.allow(limits.PACE_SECONDS, limits.BODY_SECONDS)
             if incoming.expects_continue:
                 self.sock.sendall(_CONTINUE)
-        return is_whole
+        return is_complete
 
     def rest(self) -> bytes:
-        """What came of the next request together with the one that is answered now."""
+        """Return what arrived of the next request together with the one that is answered now."""
         buffered: bytes = self.parser.unreader.take_buffered()
         if self.incoming.has_certain_end:
             self.incoming.kept.seek(self.incoming.end)
             buffered = b""
-            # Else the parser would look for the end of its body.
+            # Otherwise the parser would look for the end of its body.
             self.parser.mesg = None
         rest = buffered + self.incoming.kept.read()
         self._forget_request()
@@ -101,27 +107,30 @@ class ClientConnection(TConn):
     # --- Time ---------------------------------------------------------------------------------------------------------
 
     def hurry(self, seconds: float) -> None:
+        """Move the deadline to at most that many seconds from now."""
         self.deadline = min(self.deadline, monotonic() + seconds)
 
     def allow(self, seconds: float, most: float) -> None:
-        """From now on the client has so many seconds, and as many again with each `_PACE_BYTES`, up to the most."""
+        """Give the client that many seconds, and as many again with each `PACE_BYTES`, up to `most` in all."""
         self._since = monotonic()
         self._mark = self._moved_before = self.sock.moved
         self._last_moment = self._since + most
         self.deadline = self._since + seconds
 
     def note_pace(self, seconds: float) -> None:
+        """Extend the deadline if the client has moved another `PACE_BYTES`."""
         if self.sock.moved - self._mark >= PACE_BYTES:
             self._mark = self.sock.moved
             self.deadline = min(monotonic() + seconds, self._last_moment)
 
     def pace(self, now: float) -> float:
-        return (self.sock.moved - self._moved_before + BENEFIT_OF_DOUBT) / (now - self._since + 1)
+        """Return the bytes per second since `allow` was called."""
+        return (self.sock.moved - self._moved_before + NEW_CONNECTION_BYTES) / (now - self._since + 1)
 
     # --- The end ------------------------------------------------------------------------------------------------------
 
     def close(self, graceful: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  gunicorn's signature
-        """Never gracefully in gunicorn's way: its loop would wait for this client, and all others with it."""
+        """Close the socket at once; gunicorn's graceful way would have its loop wait for this client."""
         self.sock.close()
         self._forget_request()
         self._worker.by_address[self._network] -= 1

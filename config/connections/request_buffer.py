@@ -1,6 +1,6 @@
-"""Collects one HTTP request until it is whole, within bounds; gunicorn then parses the same bytes.
+"""Collects one HTTP request until it is complete, within bounds; gunicorn then parses the same bytes.
 
-It finds where head and body end, and answers a request that can't become whole.
+It finds where head and body end, and answers a request that can't be completed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from pipeline import limits as pipeline_limits
 if TYPE_CHECKING:
     from typing import IO
 
-PIECE: Final = 256 * 1024
-"""Bytes that the loop reads or sends before it looks after the other connections."""
-_SMALL_PIECE: Final = 8192
+CHUNK_BYTES: Final = 256 * 1024
+"""Bytes that the loop reads or sends before it serves the other connections."""
+_MIN_CHUNK_BYTES: Final = 8192
 _CHUNK_LINE_BYTES: Final = 8190
 _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
 _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
 _HEAD_END: Final = b"\r\n\r\n"
-_REFUSED: Final = (
+_REFUSAL_RESPONSE: Final = (
     "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
-    "{more}Connection: close\r\n\r\n{body}"
+    "{extra_headers}Connection: close\r\n\r\n{body}"
 )
-_SAID: Final = {
+_REFUSALS: Final = {
     HTTPStatus.TOO_MANY_REQUESTS: (
         "rate_limited",
         "too_many_connections",
@@ -49,19 +49,21 @@ _SAID: Final = {
         "The request did not come in time; send it again.",
     ),
 }
-_NO_HTTP: Final = ("invalid_request", "malformed_request", "This is no HTTP request that can be read.")
+_MALFORMED: Final = ("invalid_request", "malformed_request", "This is no HTTP request that can be read.")
 
 
 def refusal_bytes(status: HTTPStatus) -> bytes:
-    """An answer of the form that every error has, written without a thread."""
-    error, code, message = _SAID.get(status, _NO_HTTP)
+    """Return an error response of the usual form, which needs no thread."""
+    error, code, message = _REFUSALS.get(status, _MALFORMED)
     body = json.dumps(errors.error_body(error, [Detail(None, code, message)]))
-    more = "Retry-After: 1\r\n" if status in _SAID else ""
-    return _REFUSED.format(status=status, length=len(body), more=more, body=body).encode()
+    extra_headers = "Retry-After: 1\r\n" if status in _REFUSALS else ""
+    return _REFUSAL_RESPONSE.format(
+        status=status, length=len(body), extra_headers=extra_headers, body=body
+    ).encode()
 
 
 class RefusedError(Exception):
-    """The request comes to nothing, and no thread hears of it."""
+    """Raised for a request that is answered without a thread."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status)
@@ -69,7 +71,7 @@ class RefusedError(Exception):
 
 
 class Chunks:
-    """Finds the end of a body that comes in chunks; whether they are well formed, gunicorn says."""
+    """Finds the end of a chunked body; gunicorn checks whether the chunks are well formed."""
 
     def __init__(self) -> None:
         self._line = b""
@@ -77,29 +79,29 @@ class Chunks:
         self._is_trailer = False
 
     def end(self, data: bytes) -> int | None:
-        """How many bytes of these are the body's, where it ends in them."""
-        at = 0
-        while at < len(data):
+        """Return how many of these bytes belong to the body if it ends in them, else None."""
+        position = 0
+        while position < len(data):
             if self._skip:
-                step = min(self._skip, len(data) - at)
+                step = min(self._skip, len(data) - position)
                 self._skip -= step
-                at += step
+                position += step
                 continue
-            stop = data.find(b"\n", at) + 1
-            self._line += data[at : stop or len(data)]
+            line_end = data.find(b"\n", position) + 1
+            self._line += data[position : line_end or len(data)]
             if len(self._line) > _CHUNK_LINE_BYTES:
                 return len(data)
-            if not stop:
+            if not line_end:
                 return None
-            at = stop
+            position = line_end
             line, self._line = self._line.strip(), b""
             if self._is_trailer:
                 if not line:
-                    return at
+                    return position
                 continue
             size = _CHUNK_SIZE.match(line)
             if size is None:
-                return at
+                return position
             if int(size[0], 16) == 0:
                 self._is_trailer = True
             else:
@@ -108,7 +110,7 @@ class Chunks:
 
 
 class IncomingRequest:
-    """A request on its way. `kept` has its bytes, and after its end those of the next one."""
+    """A request that is being received. `kept` has its bytes and, after its end, those of the next one."""
 
     def __init__(self) -> None:
         self.kept: IO[bytes] = SpooledTemporaryFile(  # noqa: SIM115  open until the answer is there
@@ -118,9 +120,9 @@ class IncomingRequest:
         self.has_head = False
         self.expects_continue = False
         self.is_cut = False
-        """The body isn't read, or not to its end: the connection can't be used again."""
+        """True if the body isn't read to its end, so that the connection can't be used again."""
         self.length: int | None = 0
-        """Bytes of the body, where they are announced."""
+        """The announced length of the body; None if it is chunked."""
         self.has_certain_end = False
         self.end = 0
         """Where the bytes of the next request begin in `kept`, if the end is certain."""
@@ -129,7 +131,9 @@ class IncomingRequest:
         self._chunks: Chunks | None = None
 
     def take(self, data: bytes) -> bool:
-        """Whether the request is whole now, or has something that gunicorn or the application will refuse."""
+        """Add bytes; return whether the request is complete, or has something that gunicorn or the
+        application will refuse.
+        """
         self.kept.write(data)
         self.bytes += len(data)
         if not self.has_head:
@@ -158,10 +162,13 @@ class IncomingRequest:
 
     @property
     def is_half_a_head(self) -> bool:
+        """Return whether only a part of the head has arrived."""
         return bool(self.bytes) and not self.has_head
 
     def _frame(self, head: bytes) -> None:
-        """How long the body is. Where that is in doubt gunicorn refuses it; it reads the same head afterwards."""
+        """Find out how long the body is. gunicorn parses the same head afterwards and refuses one where that
+        is in doubt.
+        """
         lengths: list[bytes] = []
         codings: list[bytes] = []
         for line in head.split(b"\r\n")[1:]:
@@ -180,16 +187,16 @@ class IncomingRequest:
         elif lengths:
             is_number = len(lengths) == 1 and len(lengths[0]) <= 18 and lengths[0].isdigit()
             self.length = self._missing = int(lengths[0]) if is_number else 0
-            # One that is announced as too large is refused by the application, which reads nothing of it.
+            # The application refuses a body that is announced as too large without reading it.
             self.is_cut = not is_number or self._missing > pipeline_limits.UPLOAD_BODY_BYTES
 
 
 class ArrivedRequest(Unreader):
-    """Hands gunicorn's parser the bytes of one whole request; there are no others to wait for."""
+    """Gives gunicorn's parser the bytes of one complete request; there are no others to wait for."""
 
     kept: IO[bytes] | None = None
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         if self.kept is None:
             return b""
-        return self.kept.read(min(max(size_hint or 0, _SMALL_PIECE), PIECE))
+        return self.kept.read(min(max(size_hint or 0, _MIN_CHUNK_BYTES), CHUNK_BYTES))

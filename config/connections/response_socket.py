@@ -1,4 +1,6 @@
-"""What gunicorn takes for the socket: writing never waits, what the client doesn't take yet is kept."""
+"""A substitute for the socket that gunicorn writes to: writing never waits, and what the client doesn't take
+yet is stored.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from config.connections.request_buffer import PIECE, RefusedError
+from config.connections.request_buffer import CHUNK_BYTES, RefusedError
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 PACE_BYTES: Final = limits.SLOWEST_BYTES_PER_SECOND * limits.PACE_SECONDS
 
 
-class _Span:
-    """Bytes of a file that are to be sent."""
+class _FileSpan:
+    """A range of a file that is to be sent; `number` is the file descriptor."""
 
     def __init__(self, number: int, offset: int, count: int) -> None:
         self.number = number
@@ -35,25 +37,25 @@ class _Span:
 
 
 class ResponseSocket:
-    """What gunicorn takes for the socket: writing to it never waits, what the client doesn't take yet is kept."""
+    """Acts as the socket for gunicorn: writing never waits, and what the client doesn't take yet is stored."""
 
     def __init__(self, connection: ClientConnection, sock: socket.socket) -> None:
         sock.setblocking(False)  # noqa: FBT003  its only form
         self._connection = connection
         self._socket = sock
-        self._left: deque[memoryview | _Span] = deque()
+        self._unsent: deque[memoryview | _FileSpan] = deque()
         self._in_memory = 0
         self._file: IO[bytes] | None = None
         self._file_bytes = 0
         self.moved = 0
-        """Bytes in either direction."""
+        """Bytes sent and received."""
         self.recv = sock.recv
         self.fileno = sock.fileno
         self.getsockname = sock.getsockname
         self.shutdown = sock.shutdown
 
     def setblocking(self, _flag: object) -> None:
-        """It never blocks, whatever gunicorn wishes."""
+        """Do nothing: the socket never blocks, whatever gunicorn asks for."""
 
     settimeout = setblocking
 
@@ -62,18 +64,22 @@ class ResponseSocket:
 
     @property
     def has_left(self) -> bool:
-        return bool(self._left)
+        """Return whether something is still to be sent."""
+        return bool(self._unsent)
 
     def send(self, data: bytes) -> int:
         self.sendall(data)
         return len(data)
 
     def sendall(self, data: bytes) -> None:
+        """Send the data, storing what the client doesn't take. Raises `OSError` if the client is gone or too
+        slow.
+        """
         self.flush()
         if self._file_bytes > limits.ANSWER_AHEAD_BYTES:
-            self._wait()
+            self._wait_for_client()
         view = memoryview(data)
-        while view and not self._left:
+        while view and not self._unsent:
             try:
                 sent = self._socket.send(view)
             except BlockingIOError:
@@ -81,16 +87,18 @@ class ResponseSocket:
             self.moved += sent
             view = view[sent:]
         if view:
-            self._keep(view)
+            self._store(view)
 
     def sendfile(self, file: IO[bytes], offset: int = 0, count: int = 0) -> None:
-        self._left.append(_Span(os.dup(file.fileno()), offset, count))
+        """Send a range of the file, whose descriptor is duplicated."""
+        self._unsent.append(_FileSpan(os.dup(file.fileno()), offset, count))
         self.flush()
 
-    def _keep(self, view: memoryview) -> None:
+    def _store(self, view: memoryview) -> None:
+        """Store data in memory, or beyond a limit in a file."""
         if self._file is None and self._in_memory + len(view) <= limits.BODY_MEMORY_BYTES:
             self._in_memory += len(view)
-            self._left.append(memoryview(bytes(view)))
+            self._unsent.append(memoryview(bytes(view)))
             return
         if self._file is None:
             self._file = TemporaryFile(dir=settings.DATA_DIR)  # noqa: SIM115  open until all is sent
@@ -98,56 +106,66 @@ class ResponseSocket:
             self._connection.hold(len(view))
         except RefusedError as error:
             raise ConnectionResetError(errno.ECONNRESET, "Too much waits for slow clients.") from error
-        at = self._file.seek(0, os.SEEK_END)
+        offset = self._file.seek(0, os.SEEK_END)
         self._file.write(view)
         self._file.flush()
         self._file_bytes += len(view)
-        last = self._left[-1] if self._left else None
-        if isinstance(last, _Span) and last.offset + last.count == at and last.number == self._file.fileno():
+        last = self._unsent[-1] if self._unsent else None
+        if (
+            isinstance(last, _FileSpan)
+            and last.offset + last.count == offset
+            and last.number == self._file.fileno()
+        ):
             last.count += len(view)
         else:
-            self._left.append(_Span(self._file.fileno(), at, len(view)))
+            self._unsent.append(_FileSpan(self._file.fileno(), offset, len(view)))
 
     def flush(self, most: int | None = None) -> None:
-        """Send what is left, as far as the client takes it; `OSError` where it is gone."""
-        until = None if most is None else self.moved + most
+        """Send what is stored, as far as the client takes it, at most about `most` bytes. Raises `OSError` if
+        it is gone.
+        """
+        stop_at = None if most is None else self.moved + most
         with suppress(BlockingIOError):
-            while self._left and (until is None or self.moved < until):
-                piece = self._left[0]
-                if isinstance(piece, _Span):
-                    sent = os.sendfile(self.fileno(), piece.number, piece.offset, min(piece.count, PIECE))
+            while self._unsent and (stop_at is None or self.moved < stop_at):
+                part = self._unsent[0]
+                if isinstance(part, _FileSpan):
+                    sent = os.sendfile(self.fileno(), part.number, part.offset, min(part.count, CHUNK_BYTES))
                     if not sent:
                         raise ConnectionResetError(errno.ECONNRESET, "The file is shorter than it was.")
-                    piece.offset += sent
-                    piece.count -= sent
-                    if not piece.count:
-                        self._left.popleft()
-                        self._let_go(piece)
+                    part.offset += sent
+                    part.count -= sent
+                    if not part.count:
+                        self._unsent.popleft()
+                        self._close_span(part)
                 else:
-                    sent = self._socket.send(piece)
-                    self._left[0] = piece[sent:]
-                    if sent == len(piece):
-                        self._left.popleft()
+                    sent = self._socket.send(part)
+                    self._unsent[0] = part[sent:]
+                    if sent == len(part):
+                        self._unsent.popleft()
                 self.moved += sent
-        if not self._left:
+        if not self._unsent:
             self._in_memory = 0
             self._drop_file()
 
-    def _wait(self) -> None:
-        """The one wait for a client: somebody with a session is sent far more than is kept for anybody."""
+    def _wait_for_client(self) -> None:
+        """Wait until the client has taken everything: the only wait for a client.
+
+        Without it, a slow client of a very long answer would have all of it stored.
+        """
         ready = selectors.DefaultSelector()
         with ready:
             ready.register(self._socket, selectors.EVENT_WRITE)
-            until, mark = monotonic() + limits.PACE_SECONDS, self.moved
-            while self._left:
-                if monotonic() > until:
+            deadline, mark = monotonic() + limits.PACE_SECONDS, self.moved
+            while self._unsent:
+                if monotonic() > deadline:
                     raise ConnectionResetError(errno.ECONNRESET, "The answer is taken too slowly.")
                 ready.select(1.0)
                 self.flush()
                 if self.moved - mark >= PACE_BYTES:
-                    until, mark = monotonic() + limits.PACE_SECONDS, self.moved
+                    deadline, mark = monotonic() + limits.PACE_SECONDS, self.moved
 
-    def _let_go(self, span: _Span) -> None:
+    def _close_span(self, span: _FileSpan) -> None:
+        """Close the span's descriptor unless it is our own file's."""
         if self._file is None or span.number != self._file.fileno():
             os.close(span.number)
 
@@ -158,9 +176,9 @@ class ResponseSocket:
             self._file, self._file_bytes = None, 0
 
     def close(self) -> None:
-        for piece in self._left:
-            if isinstance(piece, _Span):
-                self._let_go(piece)
-        self._left.clear()
+        for part in self._unsent:
+            if isinstance(part, _FileSpan):
+                self._close_span(part)
+        self._unsent.clear()
         self._drop_file()
         self._socket.close()

@@ -1,8 +1,10 @@
-"""Connections of the web processes: a thread is for a whole request, and never waits for a client.
+"""Serves connections so that a thread handles a complete request and never waits for a client.
 
-gunicorn's own worker gives a thread to each new connection, which then waits for the request's bytes, and later until
-the answer is taken; as many slow clients as there are threads stop it. Here the worker's loop reads each request, its
-body too, and sends what of an answer the client doesn't take at once.
+gunicorn's own worker gives a thread to each new connection, which then waits for the request's bytes, and
+later until
+the answer is taken; as many slow clients as there are threads stop it. Here the worker's loop reads each
+request with
+its body, and sends what of an answer the client doesn't take at once.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from django.conf import settings
 from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-from config.connections.client_connection import BENEFIT_OF_DOUBT, ClientConnection
-from config.connections.request_buffer import PIECE, RefusedError, refusal_bytes
+from config.connections.client_connection import NEW_CONNECTION_BYTES, ClientConnection
+from config.connections.request_buffer import CHUNK_BYTES, RefusedError, refusal_bytes
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -33,14 +35,16 @@ if TYPE_CHECKING:
 
     from config.connections.response_socket import ResponseSocket
 
-_WARNED_EVERY: Final = 60.0
-_NO_MORE_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
-_NOBODY_THERE: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED})
+_WARNING_INTERVAL_SECONDS: Final = 60.0
+_FILE_LIMIT_ERRORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_CLIENT_ERRORS: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED})
 
 
 @lru_cache(maxsize=1024)
 def _network(client: Any) -> str:
-    """Whose connections are counted together; empty for a proxy of the operator's own, where everybody comes through."""
+    """Return the network whose connections are counted together; empty for the operator's own proxy, which
+    everybody uses.
+    """
     if not isinstance(client, tuple):
         return ""
     address = ip_address(client[0].partition("%")[0])
@@ -48,22 +52,22 @@ def _network(client: Any) -> str:
         address = address.ipv4_mapped or address
     if settings.TRUSTED_PROXIES and not address.is_global:
         return ""
-    # Whoever has one address of the sixth version has a network of them.
+    # A client with one IPv6 address has a whole /64 network of them.
     return str(ip_network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
 
 
 class ConnectionsWorker(ThreadWorker):
-    """gunicorn's `gthread`, with its own way from the connection to the thread, and from the thread to the client."""
+    """gunicorn's `gthread`, with its own way from connection to thread, and from thread to client."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.by_address: Counter[str] = Counter()
         self.holding = Lock()
         self.held = 0
-        """Bytes that are kept in files."""
-        # Those that the loop reads from or sends to; a connection whose request is in a thread isn't among them.
+        """Bytes that all connections have stored in files."""
+        # The connections that the loop reads from or sends to; one whose request is in a thread isn't among them.
         self._waiting: dict[ClientConnection, Callable[[ClientConnection], None]] = {}
-        self._warned_at = -_WARNED_EVERY
+        self._warned_at = -_WARNING_INTERVAL_SECONDS
 
     # --- In the loop: the request -------------------------------------------------------------------------------------
 
@@ -71,9 +75,9 @@ class ConnectionsWorker(ThreadWorker):
         try:
             sock, client = listener.accept()
         except OSError as error:
-            if error.errno in _NO_MORE_FILES:
-                self._drop_the_slowest()
-            elif error.errno not in _NOBODY_THERE:
+            if error.errno in _FILE_LIMIT_ERRORS:
+                self._drop_slowest()
+            elif error.errno not in _NO_CLIENT_ERRORS:
                 raise
             return
         network = _network(client[:1] if isinstance(client, tuple) else client)
@@ -85,37 +89,39 @@ class ConnectionsWorker(ThreadWorker):
         self.nr_conns += 1
         self._begin(connection)
         if self.nr_conns >= self.worker_connections:
-            self._drop_the_slowest()
+            self._drop_slowest()
 
     def _refuse_address(self, sock: socket.socket, network: str) -> None:
+        """Answer 429 to a client with too many connections, and log it now and then."""
         with suppress(OSError), sock:
             sock.setblocking(False)  # noqa: FBT003  its only form
             sock.send(refusal_bytes(HTTPStatus.TOO_MANY_REQUESTS))
-        if monotonic() - self._warned_at > _WARNED_EVERY:
+        if monotonic() - self._warned_at > _WARNING_INTERVAL_SECONDS:
             self._warned_at = monotonic()
-            most = limits.CONNECTIONS_PER_ADDRESS
-            self.log.warning("%s has %s connections open. Further ones are refused.", network, most)
+            limit = limits.CONNECTIONS_PER_ADDRESS
+            self.log.warning("%s has %s connections open. Further ones are refused.", network, limit)
 
     def on_client_socket_readable(self, conn: ClientConnection, client: ResponseSocket) -> None:
-        """The next request of a connection that was kept."""
+        """Begin the next request of an idle connection."""
         if conn in self.keepalived_conns:
             self.poller.unregister(client)
             self.keepalived_conns.remove(conn)
             self._begin(conn)
 
     def _begin(self, connection: ClientConnection, rest: bytes = b"") -> None:
+        """Start reading a request, of which `rest` has arrived already."""
         connection.begin()
         if not self.alive:
             connection.hurry(STOP_KEEPALIVE_LINGER)
         self._watch(connection, selectors.EVENT_READ, self._read)
         if rest:
-            self._safely(connection, lambda one: self._take(one, rest))
+            self._run_step(connection, lambda current: self._take(current, rest))
         else:
-            # Mostly it's there already.
-            self._safely(connection, self._read)
+            # Mostly the request is there already.
+            self._run_step(connection, self._read)
 
     def _read(self, connection: ClientConnection) -> None:
-        data = connection.sock.recv(PIECE)
+        data = connection.sock.recv(CHUNK_BYTES)
         if data:
             self._take(connection, data)
         else:
@@ -126,12 +132,12 @@ class ConnectionsWorker(ThreadWorker):
             self._unwatch(connection)
             self.enqueue_req(connection)
         else:
-            connection.note_pace(self._patience)
+            connection.note_pace(self._pace_seconds)
 
     # --- In a thread --------------------------------------------------------------------------------------------------
 
     def handle_request(self, req: Any, conn: ClientConnection) -> Any:
-        # The loop has told it already.
+        # The loop has answered "100 Continue" already.
         req._expected_100_continue = False  # noqa: SLF001
         incoming, reader = conn.incoming, req.body.reader
         if incoming.is_cut:
@@ -140,8 +146,11 @@ class ConnectionsWorker(ThreadWorker):
         return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
-        """A body that nobody read is passed over: gunicorn reads a little of it and then closes a connection of which the
-        answer has said that it is kept. A proxy would send its next request there, and answer it with 502.
+        """Keep a connection whose body nobody read: gunicorn would read a little of it and then close the
+        connection.
+
+        The response has said that it is kept, so a proxy would send its next request there, and answer it
+        with 502.
         """
         if conn.incoming.has_certain_end:
             return bool(keepalive)
@@ -151,12 +160,12 @@ class ConnectionsWorker(ThreadWorker):
 
     def finish_request(self, conn: ClientConnection, fs: Future[Any]) -> None:
         if conn.sock.has_left:
-            conn.allow(self._patience, limits.BODY_SECONDS)
-            self._watch(conn, selectors.EVENT_WRITE, lambda one: self._send(one, fs))
+            conn.allow(self._pace_seconds, limits.BODY_SECONDS)
+            self._watch(conn, selectors.EVENT_WRITE, lambda current: self._send(current, fs))
             return
-        is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
-        if not is_kept:
-            self._part(conn)
+        keeps_alive = not fs.cancelled() and fs.exception() is None and fs.result()
+        if not keeps_alive:
+            self._await_close(conn)
             return
         rest = conn.rest()
         if rest:
@@ -165,15 +174,15 @@ class ConnectionsWorker(ThreadWorker):
             super().finish_request(conn, fs)
 
     def _send(self, connection: ClientConnection, finished: Future[Any]) -> None:
-        connection.sock.flush(PIECE)
+        connection.sock.flush(CHUNK_BYTES)
         if not connection.sock.has_left:
             self._unwatch(connection)
             self.finish_request(connection, finished)
         else:
-            connection.note_pace(self._patience)
+            connection.note_pace(self._pace_seconds)
 
-    def _part(self, connection: ClientConnection) -> None:
-        """Let the client close: what it still sends would else tear off the end of the answer."""
+    def _await_close(self, connection: ClientConnection) -> None:
+        """Let the client close first: otherwise what it still sends would cut off the end of the response."""
         try:
             connection.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -183,30 +192,30 @@ class ConnectionsWorker(ThreadWorker):
         self._watch(connection, selectors.EVENT_READ, self._discard)
 
     def _discard(self, connection: ClientConnection) -> None:
-        if not connection.sock.recv(PIECE):
+        if not connection.sock.recv(CHUNK_BYTES):
             self._drop(connection)
 
     # --- Watching -----------------------------------------------------------------------------------------------------
 
     @property
-    def _patience(self) -> float:
-        """Seconds for `PACE_SECONDS` worth of bytes; a worker that stops has less."""
+    def _pace_seconds(self) -> float:
+        """Return the seconds for `PACE_SECONDS` worth of bytes; a worker that stops allows fewer."""
         return limits.PACE_SECONDS if self.alive else STOP_KEEPALIVE_LINGER
 
     def _watch(
         self, connection: ClientConnection, event: int, step: Callable[[ClientConnection], None]
     ) -> None:
         self._waiting[connection] = step
-        self.poller.register(connection.sock, event, lambda _: self._safely(connection, step))
+        self.poller.register(connection.sock, event, lambda _: self._run_step(connection, step))
 
     def _unwatch(self, connection: ClientConnection) -> None:
         if self._waiting.pop(connection, None) is not None:
             self.poller.unregister(connection.sock)
 
-    def _safely(self, connection: ClientConnection, step: Callable[[ClientConnection], None]) -> None:
-        """One connection's fault is no other's."""
+    def _run_step(self, connection: ClientConnection, step: Callable[[ClientConnection], None]) -> None:
+        """Run a step so that one connection's failure doesn't affect the others."""
         if connection not in self._waiting:
-            # It was dropped after the poller told of it.
+            # It was dropped after the poller reported it.
             return
         try:
             step(connection)
@@ -217,7 +226,7 @@ class ConnectionsWorker(ThreadWorker):
         except OSError:
             self._drop(connection)
         except Exception:
-            # Out of here it would end the loop, and with it the worker.
+            # Uncaught, it would end the loop, and with it the worker.
             self.log.exception("A connection failed.")
             self._drop(connection)
 
@@ -228,37 +237,39 @@ class ConnectionsWorker(ThreadWorker):
         except OSError:
             self._drop(connection)
         else:
-            self._part(connection)
+            self._await_close(connection)
 
     def _drop(self, connection: ClientConnection) -> None:
         self._unwatch(connection)
         self.nr_conns -= 1
         connection.close()
 
-    def _drop_the_slowest(self) -> None:
-        """Make room for one more."""
+    def _drop_slowest(self) -> None:
+        """Make room for one more connection."""
         now = monotonic()
-        slowest = min(self._waiting, key=lambda one: one.pace(now), default=None)
-        is_slow = slowest is not None and slowest.pace(now) < BENEFIT_OF_DOUBT / 2
+        slowest = min(self._waiting, key=lambda connection: connection.pace(now), default=None)
+        is_slow = slowest is not None and slowest.pace(now) < NEW_CONNECTION_BYTES / 2
         if self.keepalived_conns and not is_slow:
-            kept = self.keepalived_conns.popleft()
-            self.poller.unregister(kept.sock)
-            self._drop(kept)
+            idle = self.keepalived_conns.popleft()
+            self.poller.unregister(idle.sock)
+            self._drop(idle)
         elif slowest is not None:
             self._drop(slowest)
 
     def murder_pending(self) -> None:
-        """Called by gunicorn once in each turn of its loop, also while it stops."""
+        """Close connections past their deadline; gunicorn calls this in each round of its loop, also while it
+        stops.
+        """
         now = monotonic()
-        for connection in [one for one in self._waiting if one.deadline <= now]:
-            # Whoever sent a part of a request is told; the others have nothing to be told.
+        for connection in [waiting for waiting in self._waiting if waiting.deadline <= now]:
+            # A client that sent a part of a request gets an answer; the others asked nothing.
             if self._waiting[connection] == self._read and connection.incoming.bytes:
                 self._refuse(connection, HTTPStatus.REQUEST_TIMEOUT)
             else:
                 self._drop(connection)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Called by gunicorn when it begins to stop. A half-open connection ends at once."""
+        """Called by gunicorn when it begins to stop: end half-open connections at once, and the others soon."""
         super()._cap_keepalive(deadline)
         for connection in list(self._waiting):
             if connection.incoming.is_half_a_head:

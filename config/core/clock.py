@@ -1,4 +1,4 @@
-"""The present moment, for everything that is stored; `frozen_at()` sets another, for what builds a history."""
+"""The present moment for everything that is stored; `frozen_at()` sets another one, to build histories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _frozen_moment: Final[ContextVar[datetime | None]] = ContextVar("clock", default
 
 
 def utc_now() -> datetime:
+    """Return the present moment in UTC, or the one that `frozen_at()` has set."""
     return _frozen_moment.get() or datetime.now(UTC)
 
 
 @contextmanager
 def frozen_at(moment: datetime) -> Iterator[None]:
-    """It is `moment` for this thread until the block ends; ids that are made meanwhile sort there too."""
+    """Make `utc_now()` return `moment` in this thread until the block ends; new ids get that time too."""
     token = _frozen_moment.set(moment)
     try:
         yield
@@ -28,4 +29,5 @@ def frozen_at(moment: datetime) -> Iterator[None]:
 
 
 def frozen_moment() -> datetime | None:
+    """Return the moment that `frozen_at()` has set, or None."""
     return _frozen_moment.get()

@@ -1,6 +1,7 @@
-"""What the tasks of this process did, counted until it is written down: sums that only rise.
+"""Counts what the tasks of this process did until it is stored; the totals only rise.
 
-A tally has a name and says of what it is (`kind`). `config/operations/metric_counters.py` adds them to the table that /metrics reads.
+A counter has a name and a `kind`. `config/operations/metric_counters.py` adds them to the table that /metrics
+reads.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ _kind: Final[ContextVar[str]] = ContextVar("kind", default="")
 
 
 def add(name: str, kind: str, value: float = 1) -> None:
+    """Add to a counter of this process."""
     with _lock:
         _counts[name, kind] += value  # type: ignore[assignment]  # seconds are counted too
 
 
 def note_lost_lease() -> None:
-    """A write under a lease that isn't ours any more; counted for the kind whose row is in hand."""
+    """Count a write under a lease that was lost meanwhile, for the job whose row is being worked on."""
     add("claims_lost", _kind.get() or "none")
 
 
 @contextmanager
 def count_for_kind(kind: str) -> Iterator[None]:
+    """Count lost leases under this kind until the block ends."""
     token = _kind.set(kind)
     try:
         yield
@@ -39,14 +42,14 @@ def count_for_kind(kind: str) -> Iterator[None]:
 
 
 def drain() -> dict[tuple[str, str], float]:
-    """What was counted since the last time; from now on it counts from nothing."""
+    """Return what was counted since the last call, and start again from zero."""
     with _lock:
-        taken: dict[tuple[str, str], float] = dict(_counts)
+        counts: dict[tuple[str, str], float] = dict(_counts)
         _counts.clear()
-    return taken
+    return counts
 
 
 def give_back(taken: Mapping[tuple[str, str], float]) -> None:
-    """They could not be written down."""
+    """Add counts back that could not be stored."""
     for (name, kind), value in taken.items():
         add(name, kind, value)

@@ -1,7 +1,8 @@
-"""Named crash points: places where a test kills the process to see that nothing is lost or done twice.
+"""Named crash points, at which a test kills the process to check that nothing is lost or done twice.
 
-Set `CRASH_AT=<name>` to die there as kill -9 would (`CRASH_AT=<name>#3`: at the third passing). Without it a crash
-point costs one comparison and an empty loop.
+Set `CRASH_AT=<name>` to die there as kill -9 would (`CRASH_AT=<name>#3`: when passing it the third time).
+Without it
+a crash point costs one comparison and an empty loop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _AT, _, _NTH = os.environ.get("CRASH_AT", "").partition("#")
 _passed: Final = {"times": 0}
 listeners: Final[list[Callable[[str], None]]] = []
-"""Called at each point, with its name: for a simulation, whose processes are none of the system's."""
+"""Called with the name of each point passed: for a simulation, which runs its "processes" within one."""
 
 POINTS: Final[frozenset[str]] = frozenset(
     {
@@ -125,9 +126,10 @@ POINTS: Final[frozenset[str]] = frozenset(
 
 
 def crash_point(name: str) -> None:
+    """Kill this process if `CRASH_AT` names the point, and call the listeners."""
     if name == _AT:
         _passed["times"] += 1
         if _passed["times"] >= int(_NTH or 1):
             os.kill(os.getpid(), signal.SIGKILL)
-    for passed in listeners:
-        passed(name)
+    for listener in listeners:
+        listener(name)

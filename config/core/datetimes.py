@@ -1,4 +1,4 @@
-"""Moments as the API reads and writes them: RFC 3339 with an offset in, UTC with `Z` out."""
+"""Reads and writes moments as the API does: RFC 3339 with an offset in, UTC with `Z` out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from django.utils.dateparse import parse_date, parse_datetime
 
-# ASCII, because to Python the digits of every script are digits.
+# ASCII, because for Python the digits of every script match \\d.
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
@@ -20,6 +20,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_moment(text: str) -> datetime | None:
+    """Return the moment in UTC, or None if the text isn't RFC 3339 with an offset."""
     if not _RFC_3339.fullmatch(text):
         return None
     try:
@@ -29,8 +30,8 @@ def read_moment(text: str) -> datetime | None:
         return None
 
 
-def why_no_moment(text: str) -> str | None:
-    """What is wrong with a text that is written as a date or a moment and is none; None where that is not the fault."""
+def explain_invalid_moment(text: str) -> str | None:
+    """Return what is wrong with a well-formed text that names no existing date or time; None otherwise."""
     if not (_DATE.fullmatch(text) or _RFC_3339.fullmatch(text)):
         return None
     try:
@@ -46,7 +47,7 @@ def why_no_moment(text: str) -> str | None:
 
 
 def read_date_or_moment(text: str) -> datetime | None:
-    """A date means its first moment in UTC."""
+    """Return the moment, for a date its first moment in UTC; None if the text is neither."""
     if _DATE.fullmatch(text):
         try:
             day: date | None = parse_date(text)
@@ -57,7 +58,7 @@ def read_date_or_moment(text: str) -> datetime | None:
 
 
 def as_z(moment: datetime) -> str:
-    """RFC 3339 in UTC with `Z`, milliseconds."""
+    """Return the moment as RFC 3339 in UTC with `Z` and milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

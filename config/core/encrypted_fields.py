@@ -1,7 +1,8 @@
 """Encrypted fields: MultiFernet with key ids, for every secret that must be readable again.
 
-A sealed value is `<key id>:<token>`. The first key of `FIELD_KEYS` seals; every key opens, so a new key is put first
-and the old one stays until everything has been sealed anew.
+A sealed (encrypted) value is `<key id>:<token>`. The first key of `FIELD_KEYS` encrypts; every key decrypts,
+so a new
+key is put first and the old one stays until everything has been encrypted again.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ else:
 
 
 class CannotDecrypt(AppError):
-    """The key that sealed this is not among `FIELD_KEYS`."""
+    """Raised when the key that encrypted a value isn't among `FIELD_KEYS`, or the value is damaged."""
 
 
 @cache
 def _keys(pairs: tuple[str, ...]) -> dict[str, Fernet]:
+    """Return the ciphers by key id."""
     keys = {}
     for pair in pairs:
         key_id, _, key = pair.partition(":")
@@ -39,12 +41,14 @@ def _keys(pairs: tuple[str, ...]) -> dict[str, Fernet]:
 
 
 def seal(value: str) -> str:
+    """Return the value encrypted with the first key."""
     keys = _keys(tuple(settings.FIELD_KEYS))
     key_id, key = next(iter(keys.items()))
     return f"{key_id}:{key.encrypt(value.encode()).decode()}"
 
 
 def unseal(sealed: str) -> str:
+    """Return the decrypted value. Raises `CannotDecrypt`."""
     key_id, _, token = sealed.partition(":")
     key = _keys(tuple(settings.FIELD_KEYS)).get(key_id)
     if key is None:
@@ -57,7 +61,7 @@ def unseal(sealed: str) -> str:
 
 
 class SealedTextField(TextField):
-    """Text that is sealed in the database and open in memory; it can't be searched."""
+    """Text that is encrypted in the database and plain in memory; it can't be searched."""
 
     def get_prep_value(self, value: Any) -> Any:
         return None if value is None else seal(str(value))
@@ -70,7 +74,7 @@ class SealedTextField(TextField):
 
 
 class Sealed:
-    """A sealed value as its row holds it: whoever reads the row does not hold the secret, until `open()`."""
+    """A value that stays encrypted in memory: reading a row doesn't decrypt its secret, `open()` does."""
 
     __slots__ = ("_stored",)
 
@@ -81,22 +85,24 @@ class Sealed:
         return "Sealed()"
 
     def open(self) -> str:
+        """Return the decrypted value. Raises `CannotDecrypt`."""
         return unseal(self._stored)
 
     def as_stored(self) -> str:
+        """Return the encrypted value."""
         return self._stored
 
 
 class ClosedTextField(SealedTextField):
-    """Text that stays sealed in memory too: what drags the row along, such as a join, brings no secret with it.
+    """Text that stays encrypted in memory too, so that rows loaded along, as by a join, bring no secret.
 
-    A row gives a `Sealed`, or None; a text that is assigned is sealed when it is written.
+    A row gives a `Sealed`, or None; plain text that is assigned is encrypted when it is saved.
     """
 
     def get_prep_value(self, value: Any) -> Any:
         return value.as_stored() if isinstance(value, Sealed) else super().get_prep_value(value)
 
-    def from_db_value(  # type: ignore[override]  # the same value, still closed
+    def from_db_value(  # type: ignore[override]  # the same value, still encrypted
         self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
     ) -> Sealed | None:
         del expression, connection
@@ -107,7 +113,7 @@ class ClosedTextField(SealedTextField):
 
 
 class SealedJSON(Sealed):
-    """A sealed JSON object as its row holds it."""
+    """A JSON object that stays encrypted in memory."""
 
     __slots__ = ()
 
@@ -115,13 +121,15 @@ class SealedJSON(Sealed):
         return "SealedJSON()"
 
     def open_object(self) -> dict[str, Any]:
+        """Return the decrypted object. Raises `CannotDecrypt`."""
         opened: dict[str, Any] = json.loads(self.open())
         return opened
 
 
 class ClosedJSONField(ClosedTextField):
-    """A JSON object that stays sealed in memory too: a row gives a `SealedJSON`, or None; an object is sealed when it is
-    written.
+    """A JSON object that stays encrypted in memory too.
+
+    A row gives a `SealedJSON`, or None; an object that is assigned is encrypted when it is saved.
     """
 
     def get_prep_value(self, value: Any) -> Any:
@@ -129,7 +137,7 @@ class ClosedJSONField(ClosedTextField):
             return None
         return value.as_stored() if isinstance(value, Sealed) else seal(json.dumps(value))
 
-    def from_db_value(  # type: ignore[override]  # the same value, still closed
+    def from_db_value(  # type: ignore[override]  # the same value, still encrypted
         self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
     ) -> SealedJSON | None:
         del expression, connection

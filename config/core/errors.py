@@ -1,4 +1,4 @@
-"""Every error code of the API: its status and its sentence; and the base of every anticipated error."""
+"""Every error code of the API with its status and message, and the base of every anticipated error."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ErrorCode:
+    """The HTTP status and the default message of an error code."""
+
     status: int
     message: str
 
@@ -47,14 +49,14 @@ CODES: Final[Mapping[str, ErrorCode]] = {
 
 
 QUOTA_FIELDS: Final = ("limit", "used", "resets_at")
-"""What an entry of `detail` may hold beside field, code and message."""
+"""What an entry of `detail` may hold in addition to field, code and message."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """One entry of `detail`: `field` is dotted (`a.b[0]`), None for the whole request.
+    """One entry of `detail`: `field` is a dotted path (`a.b[0]`), None for the whole request.
 
-    Of `extra` only a quota's numbers are shown; the message says everything else in words.
+    Of `extra` only the numbers of a quota are shown; the message says everything else.
     """
 
     field: str | None
@@ -63,12 +65,12 @@ class Detail:
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        shown = {name: self.extra[name] for name in QUOTA_FIELDS if name in self.extra}
-        return {"field": self.field, "code": self.code, "message": self.message, **shown}
+        quota = {name: self.extra[name] for name in QUOTA_FIELDS if name in self.extra}
+        return {"field": self.field, "code": self.code, "message": self.message, **quota}
 
 
 class AppError(Exception):
-    """An anticipated error; it becomes the contract's answer at the door, with `headers` beside it."""
+    """An anticipated error, which views answer in the API's form, with `headers` added."""
 
     code: str = "internal_error"
 
@@ -82,10 +84,11 @@ class AppError(Exception):
             self.code = code
         self.detail: tuple[Detail, ...] = detail
         self.headers: Mapping[str, str] = headers or {}
-        super().__init__("; ".join(one.message for one in detail) or CODES[self.code].message)
+        super().__init__("; ".join(entry.message for entry in detail) or CODES[self.code].message)
 
     @property
     def status(self) -> int:
+        """Return the HTTP status."""
         return CODES[self.code].status
 
 
@@ -94,6 +97,7 @@ class Invalid(AppError):
 
     @classmethod
     def one(cls, field: str | None, code: str, message: str) -> Invalid:
+        """Return the error with a single detail."""
         return cls(Detail(field, code, message))
 
 
@@ -102,22 +106,23 @@ class NotFound(AppError):
 
 
 class Conflict(AppError):
-    """The state doesn't allow it; say which state it is and which moves there are."""
+    """The object's state doesn't allow it; the message names the state and what is possible."""
 
     code = "conflict"
 
     @classmethod
     def because(cls, code: str, message: str, *, field: str | None = "status") -> Conflict:
+        """Return the error with a single detail."""
         return cls(Detail(field, code, message))
 
 
 DETAILS_TOLD: Final = 100
-"""More of them help nobody, and an answer must not be larger than its question."""
+"""The most details in an answer: more don't help, and an answer must not be larger than its request."""
 
 
 def error_body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
-    """The contract's shape: `detail` always holds at least the code's own sentence."""
-    entries = [one.as_json() for one in detail[:DETAILS_TOLD]] or [
+    """Return the body of an error answer; `detail` always holds at least the code's default message."""
+    entries = [entry.as_json() for entry in detail[:DETAILS_TOLD]] or [
         Detail(None, code, CODES[code].message).as_json()
     ]
     return {"error": code, "detail": entries}

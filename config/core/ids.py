@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
-# Two letters at a time: ids are written hundreds of times in a list.
+# Encoding two letters at a time is faster: a list encodes hundreds of ids.
 _PAIRS: Final = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _LENGTH: Final = 26
 
@@ -54,17 +54,18 @@ PREFIXES: Final = {
 
 
 def uuid7() -> UUID:
-    """A new id; its time is the one that `clock.frozen_at()` sets, else the present."""
+    """Return a new id; its time is the one that `clock.frozen_at()` sets, else the present."""
     moment = clock.frozen_moment()
     return compat.uuid7() if moment is None else compat.uuid7(nanoseconds=int(moment.timestamp() * 10**9))
 
 
 def first_of(moment: datetime) -> UUID:
-    """No UUIDv7 that was made at that millisecond or later is less than this."""
+    """Return a lower bound: no UUIDv7 made at that millisecond or later is less."""
     return UUID(int=int(moment.timestamp() * 1000) << 80 | 7 << 76 | 2 << 62)
 
 
 def encode(prefix: str, value: UUID) -> str:
+    """Return the public id."""
     number = value.int
     pairs = _PAIRS
     return (
@@ -78,7 +79,7 @@ def encode(prefix: str, value: UUID) -> str:
 
 
 def decode(prefix: str, text: str) -> UUID | None:
-    """The UUID behind a public id; None for everything that isn't exactly one of this prefix."""
+    """Return the UUID of a public id, or None if the text isn't exactly an id of this prefix."""
     head, _, tail = text.rpartition("_")
     if head != prefix or len(tail) != _LENGTH or tail[0] > "7":
         return None

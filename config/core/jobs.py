@@ -1,4 +1,4 @@
-"""Jobs: what kinds of due work there are, and how each is queued and worked."""
+"""Jobs: the kinds of due work, and how each is queued and run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from config.core.database.prepared_queries import Prepared
 
 LONGEST: Final = timedelta(minutes=10)
-"""A task may take so long where its job says nothing else."""
+"""The default time limit of a task."""
 LEASES_MOST: Final = 10
-"""Of a row that is worked: so many leases, one after another."""
+"""How many leases in a row a task may take for one row."""
 QUEUES: Final = (
     "dispatch",
     "ingest",
@@ -38,17 +38,19 @@ QUEUES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
+    """What all jobs have."""
+
     name: str
-    """Of the Celery task too: the queue, a dot, and what is done."""
+    """The name of the Celery task too: the queue, a dot, and what is done."""
     ahead: int = 4
-    """How many are queued beyond the free slots, so that a worker that ends one finds the next."""
+    """How many tasks are queued beyond the free slots, so that a worker that ends one finds the next."""
     late_after: timedelta = timedelta(minutes=1)
-    """Operators are told of what is due for longer."""
+    """Rows that are due for longer are reported to the operator."""
     longest: timedelta | None = None
     is_promised: bool = False
-    """Its rows are due at a moment that somebody was told."""
+    """True if its rows are due at a moment that people were told."""
     can_wait: bool = False
-    """While more of a promised job is due than there are slots for, none of this one is queued, for a few seconds."""
+    """True if it isn't queued, for a few seconds, while more of a promised job is due than there are slots for."""
 
     @property
     def queue(self) -> str:
@@ -56,18 +58,21 @@ class _Job:
 
     @property
     def time_limit(self) -> timedelta:
-        """A task that takes longer is stopped, where its pool can: processes can be killed, threads can't."""
+        """Return when a task is stopped, where its pool can: processes can be killed, threads can't."""
         return self.longest or LONGEST
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(_Job):
-    """Works one due row in each task.
+    """Works on one due row per task.
 
-    An exception of `work` leaves the row due again when its `lease` runs out. `give_up` gets a row that was begun
-    `max_attempts` times without success, and must end it in a status that a person sees. At most `per_workspace` run
-    for one workspace; None: three quarters of the slots. Rows of one table may be of several jobs: `where` narrows
-    them to the job's own.
+    An exception of `work` leaves the row due again when its `lease` runs out. `give_up` gets a row that was
+    begun
+    `max_attempts` times without success, and must end it in a status that a person sees. At most
+    `per_workspace` tasks run
+    for one workspace; None means three quarters of the slots. Rows of one table may belong to several jobs:
+    `where`
+    selects this job's.
     """
 
     model: type[work_queue.DueModel]
@@ -77,13 +82,13 @@ class RowJob(_Job):
     max_attempts: int = 5
     per_workspace: int | None = None
     computes: bool = False
-    """Its tasks don't wait for others, so that one workspace may have all slots, and those ahead, while it is alone."""
+    """True if its tasks only compute, so that a workspace that is alone may have all slots, and those ahead."""
     where: Mapping[str, str] = field(default_factory=dict)
-    """Columns and their values."""
+    """The columns and values of the job's rows."""
     read: Prepared[Any] | None = None
-    """Asks for the row of a task by its `pk`; None: the row, and what its model begins with."""
+    """The query for a task's row by `pk`; None loads the row with its model's `begins_with` relations."""
     turns: work_queue.Turns | None = None
-    """Which workspaces come first; None: those with the fewest rows queued and running."""
+    """The order of workspaces; None for those with the fewest rows queued and running first."""
 
     @property
     def time_limit(self) -> timedelta:
@@ -92,25 +97,26 @@ class RowJob(_Job):
 
 @dataclass(frozen=True)
 class HolderSlots:
-    """Of one holder: whose it is, and how many of its tasks may run at once."""
+    """One holder's workspace, and how many of its tasks may run at once."""
 
     workspace_id: UUID
     most: int
 
 
 class HolderPace(Protocol):
-    """How many rows of each holder may be taken within a second."""
+    """Limits how many rows of each holder may be taken within a second."""
 
     def left(self, holders: Collection[UUID]) -> Mapping[UUID, int]:
-        """How many more of each may be taken now; a holder that it leaves out has no such limit."""
+        """Return how many more rows of each may be taken now; a holder that is left out has no such limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HolderJob(_Job):
-    """Works the due rows of one holder, the row that `column` names, some after another in each task.
+    """Works on the due rows of one holder (the row that `column` names), one after another in each task.
 
-    `slots` says how many of its tasks each of the given holders may have; one that it leaves out is passed by. At most
-    `share` of the queue's slots is the job's.
+    `slots` returns how many tasks each of the given holders may have; a holder that it leaves out is skipped.
+    The job may
+    use at most `share` of the queue's slots.
     """
 
     model: type[work_queue.DueModel]
@@ -123,10 +129,11 @@ class HolderJob(_Job):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchJob(_Job):
-    """Marks many rows in one transaction: `work` returns how many it did, 0 when none are left.
+    """Works on many rows in one transaction: `work` returns how many it did, 0 when none are left.
 
-    It is queued while `waits`, a statement, finds a row, and without one always; at most once in `every_seconds`. One
-    task of it runs at a time.
+    It is queued while the statement `waits` finds a row (always, if it is empty), at most once in
+    `every_seconds`. One task
+    of it runs at a time.
     """
 
     work: Callable[[], int]
@@ -135,6 +142,7 @@ class BatchJob(_Job):
 
     @property
     def subject(self) -> UUID:
+        """Return the id of its lease, which has no row of its own."""
         return uuid5(NAMESPACE_OID, self.name)
 
 
@@ -143,22 +151,24 @@ _jobs: Final[dict[str, Job]] = {}
 
 
 def register(job: Job) -> None:
+    """Register a job; the modules in `JOB_MODULES` do so on import."""
     _jobs[job.name] = job
 
 
 def jobs() -> dict[str, Job]:
-    """Every job of every app, in the order of `JOB_MODULES`."""
-    _load()
+    """Return every job of every app, in the order of `JOB_MODULES`."""
+    _import_job_modules()
     return _jobs
 
 
 @cache
-def _load() -> None:
+def _import_job_modules() -> None:
     for module in settings.JOB_MODULES:
         importlib.import_module(module)
 
 
 def release_claim(job: Job, subject: UUID, token: int) -> None:
+    """Return a claimed row to the queue and delete its lease."""
     work_leases.end(subject, token)
     if isinstance(job, RowJob):
         work_queue.give_back(job.model, subject, token)

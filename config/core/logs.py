@@ -1,4 +1,4 @@
-"""Structured logs: one line per fact, with the request id, and with secrets redacted."""
+"""Structured logs: one line per event, with the request id, and with secrets redacted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import structlog
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
-# Names whose values are never written, and forms of secrets that are cut out wherever they stand: our own tokens,
-# webhook secrets, bearer headers, and credentials or tokens inside addresses.
+# Names whose values are never logged, and patterns of secrets that are cut out anywhere: our own tokens, webhook
+# secrets, bearer headers, and credentials or tokens inside addresses.
 _SECRET_NAMES = re.compile(
     r"(?i)^(authorization|cookie|set-cookie|passwd|x-api-key|x-goog-api-key|model_key"
     r"|(?:(?!lease).*_)?(?:password|secret|token|api_?key|credentials))$"
 )
-_SECRET_FORMS = (
+_SECRET_PATTERNS = (
     (re.compile(r"cpk_(live|test)_[0-9A-Za-z]{4,}"), r"cpk_\1_[redacted]"),
     # Whoever knows one of these addresses may push, read, join or leave; a test compares them with `config/urls.py`.
     (
@@ -27,9 +27,9 @@ _SECRET_FORMS = (
         ),
         r"\1[redacted]",
     ),
-    # The page of a workspace's feed; of that length alone, because others have posts too.
+    # The page of a workspace's feed; of exactly that length, because other sites have /posts/ too.
     (re.compile(r"(/posts/)[0-9A-Za-z_-]{22}(?![0-9A-Za-z_-])"), r"\1[redacted]"),
-    # Addresses of others that work for whoever knows them, with their host or without it: Telegram's, Discord's, Slack's,
+    # Other services' addresses that work for whoever knows them, with or without the host: Telegram's, Discord's, Slack's,
     # Zapier's, Make's, IFTTT's, those of Microsoft Teams, and LinkedIn's for the bytes of a file.
     (re.compile(r"(?i)(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
     (re.compile(r"(/api/(?:v\d+/)?webhooks/)[^\s\"'<>?]+"), r"\1[redacted]"),
@@ -48,7 +48,7 @@ _SECRET_FORMS = (
     (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), "://[redacted]@"),
     # Slack's tokens.
     (re.compile(r"\bx(?:ox[a-z]|app)-[0-9A-Za-z-]{8,}"), "xox-[redacted]"),
-    # What proves in an address that its bearer may do it: keys, tokens, and signatures of files at Amazon's, Google's and
+    # Query parameters that authorize the caller: keys, tokens, and signatures of files at Amazon's, Google's and
     # Microsoft's stores. `;` ends an `&` that is escaped in HTML.
     (
         re.compile(
@@ -57,22 +57,22 @@ _SECRET_FORMS = (
         ),
         r"\1[redacted]",
     ),
-    # The first of a form's body, which no sign precedes.
+    # The first field of a form's body, which no separator precedes.
     (re.compile(r"(?i)\b((?:access_token|refresh_token|client_secret)=)[^&\s\"'<>]+"), r"\1[redacted]"),
 )
-# What every one of them holds: most strings have nothing of it, and are looked at once.
+# Every pattern needs one of these: most strings have none, and are searched only once.
 _MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|xox|xapp|(?i:bearer)")
 
 
 def redact(value: Any) -> Any:
-    """The same value with every secret in it replaced; containers are walked.
+    """Return the value with every secret in it replaced; containers are walked.
 
     An object whose representation holds a secret becomes that representation without it.
     """
     if isinstance(value, str):
         if _MAY_BE_SECRET.search(value):
-            for form, instead in _SECRET_FORMS:
-                value = form.sub(instead, value)
+            for pattern, replacement in _SECRET_PATTERNS:
+                value = pattern.sub(replacement, value)
         return value
     if isinstance(value, dict):
         return {
@@ -83,18 +83,19 @@ def redact(value: Any) -> Any:
         return type(value)(redact(member) for member in value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    # Any other object is written by its representation: a request names the address that it came to.
-    shown = repr(value)
-    cleaned = redact(shown)
-    return value if cleaned == shown else cleaned
+    # Any other object is logged by its representation: that of a request names its address.
+    representation = repr(value)
+    cleaned = redact(representation)
+    return value if cleaned == representation else cleaned
 
 
-def _redact(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+def _redact_event(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
     cleaned: EventDict = redact(dict(event))
     return cleaned
 
 
 def configure(*, level: str, as_json: bool) -> None:
+    """Set up structlog and the standard library's logging with the same processors."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -103,13 +104,13 @@ def configure(*, level: str, as_json: bool) -> None:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        _redact,
+        _redact_event,
     ]
     renderer: Processor = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     )
     structlog.configure(
-        # What nobody will read is dropped before it is cleaned, which costs most.
+        # Lines below the level are dropped before redaction, which costs most.
         processors=[
             structlog.stdlib.filter_by_level,
             *shared,
@@ -133,7 +134,7 @@ def configure(*, level: str, as_json: bool) -> None:
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                # Every claim and every connection would be a line.
+                # Otherwise every claim and every connection would be a line.
                 "urllib3": {"level": "WARNING"},
                 "celery": {"level": "WARNING"},
                 "kombu": {"level": "WARNING"},

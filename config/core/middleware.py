@@ -1,4 +1,6 @@
-"""What every request passes: its id, the pages' own middleware, and the last resort when something fails."""
+"""Middleware of every request: the request id, the pages' own middleware, and the answer when something
+fails.
+"""
 
 from __future__ import annotations
 
@@ -37,72 +39,75 @@ if TYPE_CHECKING:
     View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 log = structlog.get_logger(__name__)
-_SANE_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS}}}")
-_WITHOUT_BODY: Final = (204, 304)
+_VALID_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS}}}")
+_STATUSES_WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
 _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
-_READ_ONLY: Final = "25006"
-"""PostgreSQL's SQLSTATE for a write that it doesn't take."""
-_PATH_LOGGED: Final = 200
-"""Characters of an address that its line in the log shows; its query isn't shown."""
+_READ_ONLY_SQLSTATE: Final = "25006"
+"""PostgreSQL's SQLSTATE for a write in a read-only transaction."""
+_MAX_LOGGED_PATH: Final = 200
+"""How many characters of a path are logged; the query isn't logged."""
 
 
 def request_id() -> str:
-    """The id of the request, or of the work, that this thread is busy with; empty where there is none."""
+    """Return the id of the request or task that this thread works on; empty if there is none."""
     return str(structlog.contextvars.get_contextvars().get("request_id") or "")
 
 
 class RequestIdMiddleware:
-    """Keeps a sane `X-Request-Id`, or makes one; puts it on every log line and on the answer."""
+    """Accepts a valid `X-Request-Id` or makes one, and puts it on every log line and on the response."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        given = request.META.get("HTTP_X_REQUEST_ID", "")
-        chosen = given if _SANE_ID.fullmatch(given) else f"req_{uuid7().hex}"
+        client_id = request.META.get("HTTP_X_REQUEST_ID", "")
+        request_id_used = client_id if _VALID_ID.fullmatch(client_id) else f"req_{uuid7().hex}"
         structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(request_id=chosen)
-        began = monotonic()
+        structlog.contextvars.bind_contextvars(request_id=request_id_used)
+        started = monotonic()
         try:
             response = self.get_response(request)
             if request.path.startswith(_LOGGED_PREFIXES):
                 log.info(
                     "answered",
                     method=request.method,
-                    path=request.path[:_PATH_LOGGED],
+                    path=request.path[:_MAX_LOGGED_PATH],
                     status=response.status_code,
-                    seconds=round(monotonic() - began, 3),
+                    seconds=round(monotonic() - started, 3),
                 )
             if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and is_api(request):
-                _read_what_is_left(request)
-            response["X-Request-Id"] = chosen
-            _tell_length(response)
+                _read_remaining_body(request)
+            response["X-Request-Id"] = request_id_used
+            _set_content_length(response)
             return response
         finally:
             structlog.contextvars.clear_contextvars()
 
 
-def _read_what_is_left(request: HttpRequest) -> None:
-    """Of a body that is refused by its length: where it is still on its way when the connection ends, a proxy gives its
-    own 502 in place of our answer. One that is announced as far too long is left alone.
+def _read_remaining_body(request: HttpRequest) -> None:
+    """Read the rest of a body that was refused by its length.
+
+    If it is still being sent when the connection ends, a proxy answers its own 502 in place of our response.
+    A body that
+    is announced as far too long isn't read.
     """
-    announced = request.META.get("CONTENT_LENGTH") or ""
-    if not announced.isdecimal() or int(announced) > limits.REFUSED_BODY_READ_BYTES:
+    content_length = request.META.get("CONTENT_LENGTH") or ""
+    if not content_length.isdecimal() or int(content_length) > limits.REFUSED_BODY_READ_BYTES:
         return
     with suppress(OSError):
         while request.read(65_536):
             pass
 
 
-def _tell_length(response: HttpResponseBase) -> None:
-    """Without its length the server would send an answer in chunks."""
-    if isinstance(response, HttpResponse) and response.status_code not in _WITHOUT_BODY:
+def _set_content_length(response: HttpResponseBase) -> None:
+    """Set the length, without which the server would send the response in chunks."""
+    if isinstance(response, HttpResponse) and response.status_code not in _STATUSES_WITHOUT_BODY:
         response.headers.setdefault("Content-Length", str(len(response.content)))
 
 
 class LastResortMiddleware:
-    """Every error of the API's addresses has the contract's shape, those from outside our views too."""
+    """Gives every error at the API's addresses the contract's form, also errors from outside our views."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -114,7 +119,7 @@ class LastResortMiddleware:
             and is_api(request)
             and not response.get("Content-Type", "").startswith("application/json")
         ):
-            # A 405 keeps its Allow.
+            # A 405 keeps its Allow header.
             allow = {"Allow": response["Allow"]} if "Allow" in response else None
             return error_response(_code_for(response.status_code), headers=allow)
         return response
@@ -126,23 +131,25 @@ class LastResortMiddleware:
 
 
 def pages_only(middleware: type[Any]) -> type[Any]:
-    """The same middleware, passed by on the API's addresses: they have no use for sessions, CSRF or messages."""
+    """Return the middleware in a form that skips the API's addresses, which need no sessions, CSRF or
+    messages.
+    """
 
     class PagesOnly(middleware):  # type: ignore[misc]  # the parent is an argument
         def __call__(self, request: HttpRequest) -> HttpResponseBase:
             if is_api(request):
-                passed_on: HttpResponseBase = self.get_response(request)
-                return passed_on
-            answer: HttpResponseBase = super().__call__(request)
-            return answer
+                unchanged: HttpResponseBase = self.get_response(request)
+                return unchanged
+            response: HttpResponseBase = super().__call__(request)
+            return response
 
         if hasattr(middleware, "process_view"):
 
             def process_view(self, request: HttpRequest, *rest: Any) -> HttpResponseBase | None:
                 if is_api(request):
                     return None
-                answer: HttpResponseBase | None = super().process_view(request, *rest)
-                return answer
+                response: HttpResponseBase | None = super().process_view(request, *rest)
+                return response
 
     PagesOnly.__name__ = PagesOnly.__qualname__ = f"PagesOnly{middleware.__name__}"
     return PagesOnly
@@ -157,7 +164,7 @@ XFrameOptions = pages_only(XFrameOptionsMiddleware)
 
 
 def body_limit(most: int) -> Callable[[View], View]:
-    """Marks a page whose form may have more than `RAW_BODY_BYTES`: so many bytes, files and all."""
+    """Mark a view whose form may have `most` bytes with all files, rather than `RAW_BODY_BYTES`."""
 
     def mark(view: View) -> View:
         vars(view)["body_limit"] = most
@@ -167,7 +174,7 @@ def body_limit(most: int) -> Callable[[View], View]:
 
 
 class BodyLimit:
-    """Refuses a page's body that is announced as too large (413), or not announced (411), before anybody reads it.
+    """Refuses a page's body that is announced as too large (413) or not announced (411), before it is read.
 
     The check of the CSRF token reads a form with all its files, whoever sent it.
     """
@@ -184,26 +191,27 @@ class BodyLimit:
         if is_api(request):
             return None
         length = request.META.get("CONTENT_LENGTH") or ""
-        most = getattr(view, "body_limit", limits.RAW_BODY_BYTES)
-        if length.isdecimal() and limits.RAW_BODY_BYTES < int(length[:20]) <= most:
-            # A file of that size is written to the disk while it comes in.
+        max_bytes = getattr(view, "body_limit", limits.RAW_BODY_BYTES)
+        if length.isdecimal() and limits.RAW_BODY_BYTES < int(length[:20]) <= max_bytes:
+            # A body of that size is written to the disk while it arrives, so only people with a login may send one.
             user = getattr(request, "user", None)
             if user is None or not user.is_authenticated:
-                said = "Log in first, then send the file again."
-                return HttpResponse(f"{said}\n", status=413, content_type="text/plain")
-        if length.isdecimal() and int(length[:20]) > most:
-            said = f"This form may have {most / 2**20:.0f} MiB at most; choose a smaller file, or send less."
-            return HttpResponse(f"{said}\n", status=413, content_type="text/plain")
+                message = "Log in first, then send the file again."
+                return HttpResponse(f"{message}\n", status=413, content_type="text/plain")
+        if length.isdecimal() and int(length[:20]) > max_bytes:
+            message = f"This form may have {max_bytes / 2**20:.0f} MiB at most; choose a smaller file, or send less."
+            return HttpResponse(f"{message}\n", status=413, content_type="text/plain")
         if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
-            said = "Send the form with its Content-Length."
-            return HttpResponse(f"{said}\n", status=411, content_type="text/plain")
+            message = "Send the form with its Content-Length."
+            return HttpResponse(f"{message}\n", status=411, content_type="text/plain")
         return None
 
 
 class UnnamedFiles(FileUploadHandler):
-    """Large files of a form, on disk without a name: a process that is killed in the middle of one leaves nothing.
+    """Stores large files of a form on disk without a name, so that a process killed meanwhile leaves nothing
+    behind.
 
-    Django's own have names in the system's folder for temporary files, where nobody would look for what was left.
+    Django's own have names in the system's folder for temporary files, where nobody would look for leftovers.
     """
 
     file: UploadedFile[Any]
@@ -234,25 +242,30 @@ class UnnamedFiles(FileUploadHandler):
 
 
 def is_api(request: HttpRequest) -> bool:
+    """Return whether the request is for an address that answers JSON or files, not pages."""
     return request.path_info.startswith(_API_PREFIXES) or request.path_info == "/v1"
 
 
 def _code_for(status: int) -> str:
-    for code, known in errors.CODES.items():
-        if known.status == status:
+    """Return the error code of a status that Django itself answered."""
+    for code, error_code in errors.CODES.items():
+        if error_code.status == status:
             return code
     return "invalid_request" if status < 500 else "internal_error"
 
 
 def _is_read_only(exception: Exception) -> bool:
-    """PostgreSQL's word for a standby, or a database that was made read-only, is an internal error to its driver."""
+    """Return whether a write was refused by a standby or read-only database, which the driver calls an
+    internal error.
+    """
     return (
-        isinstance(exception, InternalError) and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY
+        isinstance(exception, InternalError)
+        and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY_SQLSTATE
     )
 
 
 def exception_response(exception: Exception) -> HttpResponse:
-    """The contract's answer to an exception that no view foresaw."""
+    """Return the API's answer to an exception that no view anticipated."""
     if isinstance(exception, errors.AppError):
         return error_response(exception.code, exception.detail, headers=dict(exception.headers))
     if isinstance(exception, OperationalError | InterfaceError) or _is_read_only(exception):
@@ -269,6 +282,7 @@ def exception_response(exception: Exception) -> HttpResponse:
 def error_response(
     code: str, detail: tuple[errors.Detail, ...] = (), *, headers: dict[str, str] | None = None
 ) -> HttpResponse:
+    """Return the API's answer for an error code."""
     response = HttpResponse(
         json.dumps(errors.error_body(code, detail), ensure_ascii=False),
         status=errors.CODES[code].status,

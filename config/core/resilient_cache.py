@@ -1,4 +1,4 @@
-"""The marks of forms on Redis: while Redis is away it holds nothing, and nobody's page fails for it."""
+"""A cache on Redis that acts as if it were empty while Redis is unavailable, so that no page fails."""
 
 from __future__ import annotations
 
@@ -16,36 +16,40 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 Answer = TypeVar("Answer")
 SKIPPED_SECONDS: Final = 5.0
-"""After a failure Redis isn't asked for this long: a dead one must not cost every page its time-outs."""
+"""How long Redis isn't asked after a failure: a dead one must not cost every page a time-out."""
 
 
-class ForgivingRedisCache(RedisCache):
-    """What is kept here only tells second clicks; who may do what never depends on it."""
+class ResilientRedisCache(RedisCache):
+    """A cache for marks that only detect repeated clicks; permissions never depend on it."""
 
     _skipped_until = 0.0
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """True where nothing can be kept: whoever asks is the first."""
-        return self._ask(
-            lambda: super(ForgivingRedisCache, self).add(key, value, timeout, version), instead=True
+        """Store the value if the key is new; True if Redis is unavailable, so that the caller counts as the
+        first.
+        """
+        return self._call(
+            lambda: super(ResilientRedisCache, self).add(key, value, timeout, version), fallback=True
         )
 
     def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
-        return self._ask(lambda: super(ForgivingRedisCache, self).get(key, default, version), instead=default)
+        return self._call(
+            lambda: super(ResilientRedisCache, self).get(key, default, version), fallback=default
+        )
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
-        self._ask(lambda: super(ForgivingRedisCache, self).set(key, value, timeout, version), instead=None)
+        self._call(lambda: super(ResilientRedisCache, self).set(key, value, timeout, version), fallback=None)
 
     def delete(self, key: Any, version: int | None = None) -> bool:
-        return self._ask(lambda: super(ForgivingRedisCache, self).delete(key, version), instead=False)
+        return self._call(lambda: super(ResilientRedisCache, self).delete(key, version), fallback=False)
 
-    def _ask(self, question: Callable[[], Answer], *, instead: Answer) -> Answer:
+    def _call(self, operation: Callable[[], Answer], *, fallback: Answer) -> Answer:
         if time.monotonic() < self._skipped_until:
-            return instead
+            return fallback
         try:
-            return question()
+            return operation()
         except (RedisError, OSError) as error:
-            # Of the class: Django makes one of these for each thread.
+            # On the class: Django makes one instance per thread.
             type(self)._skipped_until = time.monotonic() + SKIPPED_SECONDS  # noqa: SLF001  its own
             log.warning("cache_away", error=str(error), seconds=SKIPPED_SECONDS)
-            return instead
+            return fallback

@@ -1,4 +1,4 @@
-"""System checks: settings that contradict each other, each with what to do."""
+"""System checks for settings that contradict each other, each with what to do."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_CALL_SECONDS = 50
-"""Fetching a feed may take 20 s and reading it 30 more; a call that publishes is broken off after as long."""
+"""Fetching a feed may take 20 s and reading it 30 more; a publishing call is ended after the same time."""
 
 
 @register(Tags.security)
 def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Return the contradictions as system check messages."""
     del app_configs
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     if not settings.IS_DEVELOPMENT and settings.LEASE_SECONDS <= LONGEST_CALL_SECONDS:
-        found.append(
+        messages.append(
             Error(
                 f"LEASE_SECONDS is {settings.LEASE_SECONDS}: a worker would lose its row in the middle of a call.",
                 hint=f"Set it above {LONGEST_CALL_SECONDS}, or leave it out for 60.",
@@ -27,7 +28,7 @@ def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Ch
             )
         )
     if not settings.IS_DEVELOPMENT and settings.OUTBOUND_ALLOW_LOOPBACK:
-        found.append(
+        messages.append(
             Warning(
                 "OUTBOUND_ALLOW_LOOPBACK is on in production: a user's source can reach this machine's own services.",
                 hint="Leave it out.",
@@ -35,7 +36,7 @@ def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Ch
             )
         )
     if not settings.IS_DEVELOPMENT and not settings.PUBLIC_URL.startswith("https://"):
-        found.append(
+        messages.append(
             Warning(
                 "PUBLIC_URL is not https: tokens travel in clear, and platforms refuse its media.",
                 hint="Put a TLS proxy in front and set PUBLIC_URL to its https address.",
@@ -43,11 +44,11 @@ def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Ch
             )
         )
     if settings.REDIS_URL and not settings.IS_POSTGRES:
-        found.append(
+        messages.append(
             Warning(
                 "REDIS_URL is set without DATABASE_URL: several processes would share one SQLite file.",
                 hint="Set DATABASE_URL to a PostgreSQL database, or leave REDIS_URL out.",
                 id="ground.W003",
             )
         )
-    return found
+    return messages

@@ -1,6 +1,7 @@
-"""move(): the compare-and-set that every table of moves goes through.
+"""Writes every status by compare-and-set, along the tables of allowed moves that each app's `states.py`
+registers.
 
-Each app's `states.py` registers its tables as data. Nothing else writes a status.
+Nothing else writes a status.
 """
 
 from __future__ import annotations
@@ -22,39 +23,46 @@ _tables: Final[dict[str, Mapping[str, frozenset[str]]]] = {}
 
 
 class MoveRefused(Conflict):
-    """The table has no such move; names the state and the moves that there are."""
+    """Raised for a move that the table doesn't have; names the status and the allowed moves."""
 
 
 class Overtaken(Conflict):
-    """Somebody was there first: the row is no longer in the state, or under the lease, that was read.
+    """Raised when the row no longer has the status, or the lease, that it was read with.
 
-    Its code is `conflict` (409), and `version_conflict` (412) where a version was named: by `refuse_other_version`, or by
+    Its code is `conflict` (409), or `version_conflict` (412) if a version was named: by
+    `refuse_other_version`, or by
     `If-Match` (`config/core/api/etags.py`).
     """
 
 
 def refuse_other_version(version: int, expected: int | None) -> None:
-    """Raises `Overtaken` as a `version_conflict` where a row has moved on since `expected` was read; None: any."""
+    """Raise `Overtaken` as a `version_conflict` if a row has changed since `expected` was read; None allows
+    any.
+    """
     if expected is not None and version != expected:
         changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
         raise Overtaken(changed, code="version_conflict")
 
 
 def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
-    """`model` as Django labels it (`pipeline.Source`); `table` maps each status to those it may move to."""
+    """Register a table of moves: `model` is Django's label (`pipeline.Source`), `table` maps each status to
+    its next ones.
+    """
     _tables[model] = {status: frozenset(targets) for status, targets in table.items()}
 
 
 def table_of(thing: Model | type[Model]) -> Mapping[str, frozenset[str]]:
+    """Return the allowed moves of a model."""
     return _tables[thing._meta.label]
 
 
 def tables() -> Mapping[str, Mapping[str, frozenset[str]]]:
+    """Return the allowed moves of every model, by label."""
     return _tables
 
 
 def begin(thing: Model, status: str) -> None:
-    """Give a row that isn't stored yet a first status other than its model's default."""
+    """Give a row that isn't stored yet another first status than its model's default."""
     if not thing._state.adding or status not in table_of(thing):
         message = f"{thing._meta.label} can't begin as {status}."
         raise RuntimeError(message)
@@ -62,6 +70,7 @@ def begin(thing: Model, status: str) -> None:
 
 
 def refuse_unless_allowed(thing: Model, to: str) -> None:
+    """Raise `MoveRefused` unless the table allows the move."""
     status: str = thing.status  # type: ignore[attr-defined]
     allowed = table_of(thing)[status]
     if to not in allowed:
@@ -76,79 +85,89 @@ def refuse_unless_allowed(thing: Model, to: str) -> None:
 
 
 def move(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
-    """Write `to` and `changes` in one statement, if the row still has the status that `thing` was read with.
+    """Write the status `to` and `changes` in one statement, if the row still has the status that `thing` was
+    read with.
 
-    With `under_lease` the row must also still carry the lease token that `thing` was claimed with. Raises
-    `MoveRefused` for a move that the table doesn't have, `Overtaken` where the row has changed since. On success the
-    instance in memory is as the row is. A model with a `version` gets the next one.
+    With `under_lease` the row must also still have the lease token that `thing` was claimed with. Raises
+    `MoveRefused` for
+    a move that the table doesn't have, and `Overtaken` if the row has changed since. On success the instance
+    in memory is
+    updated too. The `version` of a model that has one is incremented.
     """
     refuse_unless_allowed(thing, to)
     write_as(thing, to, under_lease=under_lease, **changes)
 
 
 @cache
-def _names(model: type[Model]) -> frozenset[str]:
+def _field_names(model: type[Model]) -> frozenset[str]:
     return frozenset(field.name for field in model._meta.get_fields())
 
 
 def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
-    """The compare-and-set itself, for a status that is derived rather than moved."""
-    expected, values = _change(thing, to, changes, under_lease=under_lease)
-    raised = _raised(type(thing), values)
-    if not _update(type(thing), expected, values, raised):
+    """Write a status by compare-and-set without asking the table, for one that is derived rather than moved."""
+    expected, values = _expected_and_new(thing, to, changes, under_lease=under_lease)
+    incremented = _incremented_columns(type(thing), values)
+    if not _update(type(thing), expected, values, incremented):
         if under_lease:
             counters.note_lost_lease()
-        was = expected["status"]
+        expected_status = expected["status"]
         detail = Detail(
-            "status", "changed_meanwhile", f"It is no longer {was}; read it again.", {"status": was}
+            "status",
+            "changed_meanwhile",
+            f"It is no longer {expected_status}; read it again.",
+            {"status": expected_status},
         )
         raise Overtaken(detail)
-    _take_over(thing, values, raised)
+    _update_instance(thing, values, incremented)
 
 
 def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bool:
-    """`move(…, under_lease=True)` of several rows of one model, each with plain values under the same names.
+    """Do `move(…, under_lease=True)` for several rows of one model, each with plain values under the same
+    names.
 
-    False where one of them was overtaken: which one isn't known, and the caller must roll back. The instances in memory
-    stay as they were.
+    Returns False if one of them was overtaken: which one isn't known, and the caller must roll back. The
+    instances in
+    memory stay as they were.
     """
     for thing, _ in changes:
         refuse_unless_allowed(thing, to)
     model = type(changes[0][0])
-    written = [_change(thing, to, values, under_lease=True) for thing, values in changes]
-    return update_each(model, written, raised=_raised(model, written[0][1])) == len(written)
+    updates = [_expected_and_new(thing, to, values, under_lease=True) for thing, values in changes]
+    return update_each(model, updates, raised=_incremented_columns(model, updates[0][1])) == len(updates)
 
 
-def _change(
+def _expected_and_new(
     thing: Model, to: str, changes: Mapping[str, Any], *, under_lease: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the row must still be, and what is written."""
+    """Return what the row must still be, and what is written."""
     expected: dict[str, Any] = {"pk": thing.pk, "status": thing.status}  # type: ignore[attr-defined]
     if under_lease:
         expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
     values: dict[str, Any] = {"status": to, **changes}
-    if "updated_at" in _names(type(thing)):
+    if "updated_at" in _field_names(type(thing)):
         values.setdefault("updated_at", utc_now())
     return expected, values
 
 
 def _update(
-    model: type[Model], expected: Mapping[str, Any], values: Mapping[str, Any], raised: Sequence[str]
+    model: type[Model], expected: Mapping[str, Any], values: Mapping[str, Any], incremented: Sequence[str]
 ) -> bool:
+    """Write the values if the row is as expected; return whether it was."""
     if not any(isinstance(value, Model) or hasattr(value, "resolve_expression") for value in values.values()):
         # Django builds such an update for longer than it takes to run: `benchmarks/generation.py`.
-        return bool(update_each(model, [(expected, values)], raised=raised))
+        return bool(update_each(model, [(expected, values)], raised=incremented))
     rows = model._base_manager.filter(**expected)  # noqa: SLF001  Django documents it
-    return bool(rows.update(**values, **{name: F(name) + 1 for name in raised}))
+    return bool(rows.update(**values, **{name: F(name) + 1 for name in incremented}))
 
 
-def _raised(model: type[Model], values: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("version",) if "version" in _names(model) and "version" not in values else ()
+def _incremented_columns(model: type[Model], values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that the write increments."""
+    return ("version",) if "version" in _field_names(model) and "version" not in values else ()
 
 
-def _take_over(thing: Model, values: Mapping[str, Any], raised: Sequence[str]) -> None:
-    """Into the instance in memory, what was written."""
-    for name in raised:
+def _update_instance(thing: Model, values: Mapping[str, Any], incremented: Sequence[str]) -> None:
+    """Set what was written on the instance in memory."""
+    for name in incremented:
         setattr(thing, name, getattr(thing, name) + 1)
     for name, value in values.items():
         if not hasattr(value, "resolve_expression"):

@@ -1,1 +1,3 @@
-"""The sample data of a development instance: four weeks of an invented town's newsroom, made as users make theirs."""
+"""Sample data of a development instance: four weeks of an invented town's newsroom, made by the functions
+users use.
+"""

@@ -1,7 +1,9 @@
-"""Fills the Demo workspace with sample data: four weeks lived through day by day, by the functions that users' acts call.
+"""Fills the Demo workspace with sample data: four weeks simulated day by day, through the functions behind
+users' actions.
 
-The clock is handed in (`config.core.clock`), nothing leaves the process, and every step looks first at what is there:
-whoever was killed in the middle goes on.
+The clock is set (`config.core.clock`), nothing leaves the process, and every step first checks what exists:
+if the
+process is killed in between, the next run goes on.
 """
 
 from __future__ import annotations
@@ -47,14 +49,14 @@ if TYPE_CHECKING:
 ACTOR: Final = "manage.py demo"
 DAYS: Final = 28
 AGE: Final = timedelta(days=DAYS, hours=12)
-"""Of the workspace."""
+"""The age of the workspace."""
 AHEAD: Final = 6
-"""Stories of which something is still to come, on as many days."""
+"""How many stories have publications still to come, on as many days."""
 SOURCE: Final = "Town newsroom"
 CHANNEL: Final = "Brentwick channel"
 SERIES: Final = "The week in Brentwick"
 EVERGREEN: Final = 2
-"""The number of the story whose post comes back."""
+"""The number of the story whose post recurs."""
 STUBBORN: Final = "Stubborn channel"
 SILENT: Final = "Silent channel"
 BOARD: Final = "Village notice board"
@@ -67,15 +69,15 @@ _OUTLETS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         {"place": "Notice board", "instructions": "Print it and pin it beside the door of the library."},
     ),
 }
-"""Their platforms and settings: simulated ones, with how each answers, and one where a person posts."""
+"""The outlets' platforms and settings: simulated ones, with how each answers, and one where a person posts."""
 EDITOR: Final = "edda@demo.example"
 _PEOPLE: Final = (
     ("Edda Quinn", EDITOR, Membership.Role.EDITOR),
     ("Vito Lang", "vito@demo.example", Membership.Role.VIEWER),
 )
-_BESIDE: Final = ("Newsletter Issue", "Quote Graphic", "Blog Article", "Thread", "Carousel")
-"""What is made of the stories in turn, beside a Short Post."""
-_REVIEWED: Final = (
+_FURTHER_OUTPUTS: Final = ("Newsletter Issue", "Quote Graphic", "Blog Article", "Thread", "Carousel")
+"""The engine outputs made from the stories in turn, beside a Short Post."""
+_OUTPUTS_TO_REVIEW: Final = (
     "Short Post",
     "Thread",
     "Quote Graphic",
@@ -84,7 +86,7 @@ _REVIEWED: Final = (
     "Blog Article",
     "Persona Short",
 )
-_WORK: Final = (
+_JOBS: Final = (
     "generate.run_item",
     "publish.send_publication",
     "webhooks.fan_out",
@@ -94,23 +96,25 @@ _WORK: Final = (
 
 
 def begin(workspace: Workspace) -> None:
-    """Call it in the transaction that makes the workspace; `fill` does the rest."""
+    """Mark the workspace as being filled, in the transaction that creates it; `fill` does the rest."""
     workspace.samples = Workspace.Samples.FILLING
     workspace.save(update_fields=["samples"])
 
 
 def fill(workspace: Workspace, *, webhook_url: str) -> None:
-    """Everything up to the present moment, and what is promised for the week ahead; nothing where it is there already."""
+    """Create everything up to now and what is scheduled for the week ahead; what exists already is left
+    alone.
+    """
     now = utc_now()
     start = (now - timedelta(days=DAYS)).replace(hour=8, minute=30, second=0, microsecond=0)
     try:
         with clock.frozen_at(start):
-            _roots(workspace)
+            _create_base(workspace)
         for number, story in enumerate(STORIES):
-            _tell(workspace, story, number, start, now)
-        _odd_ones(workspace, now)
-        _from_now_on(workspace, webhook_url)
-        _to_review(workspace)
+            _publish_story(workspace, story, number, start, now)
+        _create_mishaps(workspace, now)
+        _create_recurring(workspace, webhook_url)
+        _create_items_to_review(workspace)
         samples.mark_samples_complete(workspace)
     except samples.Stopped:
         return
@@ -119,18 +123,19 @@ def fill(workspace: Workspace, *, webhook_url: str) -> None:
 # --- What everything hangs on ----------------------------------------------------------------------------------------
 
 
-def _roots(workspace: Workspace) -> None:
+def _create_base(workspace: Workspace) -> None:
+    """Create personas, topics, outlets, the source and the members."""
     now = utc_now()
     with samples.fill_samples(workspace):
-        for given in PERSONAS:
-            if not Persona.objects.of(workspace).filter(name=given["name"]).exists():
-                _mark(crud.create(workspace, given, by=ACTOR, now=now))
-        for given in TOPICS:
-            if not Topic.objects.of(workspace).filter(title=given["title"]).exists():
-                _mark(topics.create(workspace, given, now=now))
+        for fields in PERSONAS:
+            if not Persona.objects.of(workspace).filter(name=fields["name"]).exists():
+                _mark_sample(crud.create(workspace, fields, by=ACTOR, now=now))
+        for fields in TOPICS:
+            if not Topic.objects.of(workspace).filter(title=fields["title"]).exists():
+                _mark_sample(topics.create(workspace, fields, now=now))
         for name, (platform, config) in _OUTLETS.items():
             if not Outlet.objects.of(workspace).filter(name=name).exists():
-                # As the outlets that a workspace has from the start: nobody connects one.
+                # Created like the outlets that a workspace has from the start, without connecting.
                 Outlet.everywhere.create(
                     workspace=workspace,
                     platform=platform,
@@ -143,33 +148,37 @@ def _roots(workspace: Workspace) -> None:
                 )
         if _source(workspace) is None:
             persona = Persona.objects.of(workspace).get(name=PERSONAS[0]["name"])
-            asked = collect.SourceSettings(type="webhook", name=SOURCE, persona_id=persona.pk)
-            _mark(collect.register(workspace, asked, now=now))
+            source_settings = collect.SourceSettings(type="webhook", name=SOURCE, persona_id=persona.pk)
+            _mark_sample(collect.register(workspace, source_settings, now=now))
         for name, email, role in _PEOPLE:
-            _person(workspace, name, email, role)
+            _create_member(workspace, name, email, role)
 
 
-def _from_now_on(workspace: Workspace, url: str) -> None:
-    """A digest of each week, an item that comes back, and a webhook endpoint, whose log begins when somebody answers."""
+def _create_recurring(workspace: Workspace, url: str) -> None:
+    """Create a weekly digest, a recurring item and a webhook endpoint, whose log begins when it is first
+    called.
+    """
     with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
         evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN].slug).first()
         if evergreen is not None and not Recurrence.everywhere.filter(item=evergreen).exists():
             keeping.begin(evergreen, every_days=30, by=EDITOR, now=utc_now())
         if not Series.everywhere.filter(workspace=workspace, name=SERIES).exists():
-            given = {"name": SERIES, "slots": [{"weekday": 4, "time": "16:00"}]}
-            _mark(series.create(workspace, given, test=False, now=utc_now(), by=ACTOR))
+            series_settings = {"name": SERIES, "slots": [{"weekday": 4, "time": "16:00"}]}
+            _mark_sample(series.create(workspace, series_settings, test=False, now=utc_now(), by=ACTOR))
         if not Endpoint.everywhere.filter(workspace=workspace, is_sample=True).exists():
-            added = endpoints.add(workspace, url, description="Sample receiver of this instance", actor=ACTOR)
-            _mark(added.endpoint)
+            new_endpoint = endpoints.add(
+                workspace, url, description="Sample receiver of this instance", actor=ACTOR
+            )
+            _mark_sample(new_endpoint.endpoint)
 
 
-def _mark(row: Any) -> None:
+def _mark_sample(row: Any) -> None:
     type(row).everywhere.filter(pk=row.pk).update(is_sample=True)
 
 
-def _person(workspace: Workspace, name: str, email: str, role: str) -> None:
-    """Nobody can log in as them: they have no password."""
+def _create_member(workspace: Workspace, name: str, email: str, role: str) -> None:
+    """Add a member as whom nobody can log in: they have no password."""
     user = User.objects.filter(email=email).first()
     if user is None:
         user = User(email=email, name=name)
@@ -181,40 +190,45 @@ def _person(workspace: Workspace, name: str, email: str, role: str) -> None:
 
 
 def _source(workspace: Workspace) -> Source | None:
-    found: Source | None = Source.objects.of(workspace).filter(name=SOURCE, is_sample=True).first()
-    return found
+    source: Source | None = Source.objects.of(workspace).filter(name=SOURCE, is_sample=True).first()
+    return source
 
 
 # --- Four weeks ------------------------------------------------------------------------------------------------------
 
 
-def _tell(workspace: Workspace, story: DemoStory, number: int, start: datetime, now: datetime) -> None:
-    """Push a story, publish what is made of it within two days, and look at its numbers up to now."""
-    at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
+def _publish_story(
+    workspace: Workspace, story: DemoStory, number: int, start: datetime, now: datetime
+) -> None:
+    """Push a story, publish its items within two days, and measure them up to now."""
+    pushed_at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
     is_late = len(STORIES) - number <= AHEAD
-    beside = [_BESIDE[(number + place) % len(_BESIDE)] for place in range(2 if is_late or not number else 1)]
-    with clock.frozen_at(at):
-        items = _made(workspace, story, ["Short Post", *beside])
+    outputs = [
+        _FURTHER_OUTPUTS[(number + index) % len(_FURTHER_OUTPUTS)]
+        for index in range(2 if is_late or not number else 1)
+    ]
+    with clock.frozen_at(pushed_at):
+        items = _generate_items(workspace, story, ["Short Post", *outputs])
     for item in items[2:]:
-        # The first story's waits for its day when the source changes.
+        # The first story has one too, which still waits when its source changes.
         day = now.replace(hour=9, minute=15 * (number % 4), second=0, microsecond=0)
         with clock.frozen_at(now - timedelta(hours=1)):
             _publish(workspace, item, CHANNEL, at=day + timedelta(days=1 + number % (AHEAD + 1)))
-    for place, item in enumerate(items[:2]):
-        sent = at + timedelta(hours=2 + 7 * place, minutes=11 * number % 60)
-        with clock.frozen_at(min(sent, now)):
-            _publish(workspace, item, CHANNEL if place or number % 3 else "", at=None)
-    with clock.frozen_at(min(at + timedelta(days=1, hours=6), now)):
-        task_runner.work_all_due("analytics.measure_publication", *_WORK)
+    for index, item in enumerate(items[:2]):
+        published_at = pushed_at + timedelta(hours=2 + 7 * index, minutes=11 * number % 60)
+        with clock.frozen_at(min(published_at, now)):
+            _publish(workspace, item, CHANNEL if index or number % 3 else "", at=None)
+    with clock.frozen_at(min(pushed_at + timedelta(days=1, hours=6), now)):
+        task_runner.work_all_due("analytics.measure_publication", *_JOBS)
 
 
-def _made(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
-    """The items of a story, made now where they aren't there."""
+def _generate_items(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
+    """Return the story's items; they are generated now if they don't exist."""
     with samples.fill_samples(workspace):
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()
         if raw is None:
             raw = _push(workspace, story.slug, story.title, story.body, engines)
-    task_runner.work_all_due(*_WORK)
+    task_runner.work_all_due(*_JOBS)
     return list(GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None).order_by("id"))
 
 
@@ -237,12 +251,12 @@ def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[
 
 
 def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: datetime | None) -> None:
-    """Approve it and send it, once; an empty `channel` is the workspace's own feed."""
+    """Approve an item and publish it once; an empty `channel` means the workspace's own feed."""
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     if row.status != GeneratedItemStatus.READY or Publication.everywhere.filter(item=row).exists():
         return
-    wanted = {"name": channel} if channel else {"platform": "feed"}
-    outlet = Outlet.objects.of(workspace).filter(deleted_at=None, **wanted).first()
+    outlet_filter = {"name": channel} if channel else {"platform": "feed"}
+    outlet = Outlet.objects.of(workspace).filter(deleted_at=None, **outlet_filter).first()
     if outlet is None:
         raise samples.Stopped
     with samples.fill_samples(workspace):
@@ -250,26 +264,28 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
         wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:
-        task_runner.work_all_due(*_WORK)
+        task_runner.work_all_due(*_JOBS)
 
 
 # --- What a stranger should see once ---------------------------------------------------------------------------------
 
 
-def _odd_ones(workspace: Workspace, now: datetime) -> None:
-    """Posts that are refused, not known to be out, or to be made by hand; one on hold, one whose source changed."""
+def _create_mishaps(workspace: Workspace, now: datetime) -> None:
+    """Create posts that are refused, of unknown outcome or to be posted by hand, and an item whose source
+    changed.
+    """
     for number, channel in enumerate((STUBBORN, SILENT, BOARD)):
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
-            for item in _made(workspace, MISHAPS[number], ["Short Post"]):
+            for item in _generate_items(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)
     with clock.frozen_at(now - timedelta(minutes=20)), samples.fill_samples(workspace):
-        # What of it is published is flagged, what still waits is held.
+        # Its published items are flagged, those still waiting are put on hold.
         _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED_FERRY_LINE, None)
 
 
-def _to_review(workspace: Workspace) -> None:
-    """Items of all five buckets, which the service makes while one looks."""
+def _create_items_to_review(workspace: Workspace) -> None:
+    """Push stories whose items, of all five buckets, the service makes while one watches."""
     for story in TO_REVIEW:
         with samples.fill_samples(workspace):
             if not RawItem.objects.of(workspace).filter(external_id=story.slug).exists():
-                _push(workspace, story.slug, story.title, story.body, list(_REVIEWED))
+                _push(workspace, story.slug, story.title, story.body, list(_OUTPUTS_TO_REVIEW))

@@ -1,4 +1,4 @@
-"""What the sample newsroom writes about: an invented harbour town. Nobody in it exists."""
+"""The stories of the sample newsroom, in an invented harbour town. Nobody in it exists."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ STORIES: Final = (
         "A camera shows the nest in the window of the tourist office. On the first evening 200 people stood in the street.",
     ),
 )
-"""The four weeks: told in this order, published, and measured up to now."""
+"""The stories of the four weeks, in order; their items are published, and measured up to now."""
 TO_REVIEW: Final = (
     DemoStory(
         "tram-depot",
@@ -248,7 +248,7 @@ TO_REVIEW: Final = (
         "week what the mussels have done.",
     ),
 )
-"""Pushed last: what is made of them waits for a person's approval."""
+"""The stories pushed last, whose items wait for a person's approval."""
 MISHAPS: Final = (
     DemoStory(
         "snow-plough",
@@ -269,7 +269,7 @@ MISHAPS: Final = (
         "bring their own tools, and a repair costs nothing but the spare part. The first evening begins at seven.",
     ),
 )
-"""The posts that go wrong: the first is refused, the second isn't known to be out, the third is to be made by hand."""
+"""Stories of failing posts: the first is refused, the second of unknown outcome, the third to be posted by hand."""
 CHANGED_FERRY_LINE: Final = (
     "The council of Brentwick voted for a new ferry line on Tuesday evening after two hours of debate. Four electric boats "
     "will cross the bay every thirty minutes from six in the morning until eleven at night.\n\n"
@@ -278,4 +278,4 @@ CHANGED_FERRY_LINE: Final = (
     "bicycles.\n\n"
     "The first boat leaves the northern quay on 10 May, a week later than planned."
 )
-"""The body of the first story as its source has it after it was published."""
+"""The body of the first story after its source changed it."""

@@ -1,4 +1,6 @@
-"""What a development instance reads and tells: a feed of six entries about a library that doesn't exist, and a receiver."""
+"""Views of a development instance that it uses itself: a sample feed, of a library that doesn't exist, and a
+webhook receiver.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ def _etag(_request: HttpRequest) -> str:
 
 @condition(etag_func=_etag)
 def feed(request: HttpRequest) -> HttpResponse:
+    """Return the sample feed of six entries."""
     if not settings.IS_DEVELOPMENT:
         return error_response("not_found")
     if request.method not in {"GET", "HEAD"}:
@@ -36,7 +39,7 @@ def feed(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def receiver(request: HttpRequest) -> HttpResponse:
-    """Takes every webhook of the demo and keeps none."""
+    """Accept every webhook of the demo and store none."""
     if not settings.IS_DEVELOPMENT:
         return error_response("not_found")
     if request.method != "POST":

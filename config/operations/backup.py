@@ -1,4 +1,6 @@
-"""Writes the instance to one archive, database and media, which gets its name only when it is complete; deletes old ones."""
+"""Writes the database and media to one archive, which gets its name only when it is complete; deletes old
+archives.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,25 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 PART: Final = ".part"
-LEFT_AFTER_SECONDS: Final = 24 * 3600.0
-NAMED: Final = re.compile(r"pipeline-\d{8}T\d{6}Z\.tar\.gz")
+ABANDONED_AFTER_SECONDS: Final = 24 * 3600.0
+BACKUP_NAME: Final = re.compile(r"pipeline-\d{8}T\d{6}Z\.tar\.gz")
 
 
 def back_up(path: Path) -> None:
-    """Database first, then media: a row may then name a file that was erased since, but no file is without its row.
+    """Write a backup to `path`. Raises `UnusableBackup` if the instance isn't whole or the media folder isn't
+    its own.
 
-    The keys of the settings are not in it; without FIELD_KEYS the sealed secrets of a restored instance stay shut.
-    The final name appears only when the file is whole and on the disk.
+    The database comes first, then the media: a row may then name a file that was erased since, but no file is
+    without its
+    row. The keys of the settings are not included; without FIELD_KEYS the encrypted secrets of a restored
+    instance can't
+    be read. The final name appears only when the file is complete and on the disk.
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.UnusableBackup(unfinished_restore.SENTENCE)
     refusal = media_root_id.claim()
     if refusal:
-        # It would be a database without its files, under a name that promises both.
+        # Otherwise the backup would hold a database without its files.
         raise backup_archive.UnusableBackup(refusal)
     partial, dump = path.with_name(f"{path.name}{PART}"), path.with_name(f"{path.name}.database{PART}")
     try:
@@ -45,11 +51,13 @@ def back_up(path: Path) -> None:
         db_dump.dump_database(dump)
         crash_point("backup.dumped")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            writer = backup_archive.ArchiveWriter(file, _about())
+            writer = backup_archive.ArchiveWriter(file, _describe_instance())
             writer.put(dump, backup_archive.DATABASE)
-            for one in _media():
+            for media_file in _media_files():
                 try:
-                    writer.put(one, f"{backup_archive.MEDIA}{one.relative_to(settings.MEDIA_ROOT)}")
+                    writer.put(
+                        media_file, f"{backup_archive.MEDIA}{media_file.relative_to(settings.MEDIA_ROOT)}"
+                    )
                 except FileNotFoundError:
                     # Erased since it was listed.
                     continue
@@ -65,32 +73,35 @@ def back_up(path: Path) -> None:
 
 
 def next_backup_path(folder: Path, *, now: datetime | None = None) -> Path:
-    """Where the next backup of a folder goes; by their names they sort by age."""
+    """Return the path of the folder's next backup; the names sort by age."""
     return folder / f"pipeline-{now or utc_now():%Y%m%dT%H%M%SZ}.tar.gz"
 
 
 def kept_backups(folder: Path) -> list[Path]:
-    """The whole backups of a folder, oldest first."""
-    return sorted(one for one in folder.iterdir() if NAMED.fullmatch(one.name))
+    """Return the complete backups of a folder, oldest first."""
+    return sorted(path for path in folder.iterdir() if BACKUP_NAME.fullmatch(path.name))
 
 
 def drop_old(folder: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep`, and what killed runs have left; returns the whole ones that were deleted."""
+    """Delete all but the newest `keep` backups, and the leftovers of killed runs; return the backups that
+    were deleted.
+    """
     if keep < 1:
         message = "At least one backup has to be kept."
         raise backup_archive.UnusableBackup(message)
     dropped = kept_backups(folder)[:-keep]
-    for one in dropped:
-        one.unlink()
-    for one in folder.iterdir():
-        is_part = one.name.startswith("pipeline-") and one.name.endswith(PART)
-        # Not what another run is writing at this moment.
-        if is_part and time.time() - one.stat().st_mtime > LEFT_AFTER_SECONDS:
-            one.unlink(missing_ok=True)
+    for path in dropped:
+        path.unlink()
+    for path in folder.iterdir():
+        is_part = path.name.startswith("pipeline-") and path.name.endswith(PART)
+        # A young one may be what another run is writing at this moment.
+        if is_part and time.time() - path.stat().st_mtime > ABANDONED_AFTER_SECONDS:
+            path.unlink(missing_ok=True)
     return dropped
 
 
-def _about() -> backup_archive.BackupDescription:
+def _describe_instance() -> backup_archive.BackupDescription:
+    """Return the description of this instance that its backup holds."""
     applied = MigrationRecorder(connection).applied_migrations()
     return backup_archive.BackupDescription(
         vendor=connection.vendor,
@@ -100,8 +111,10 @@ def _about() -> backup_archive.BackupDescription:
     )
 
 
-def _media() -> Iterator[Path]:
-    """Every whole file; what is being written is of no row yet, and what a restore has left is of no instance."""
+def _media_files() -> Iterator[Path]:
+    """Yield every complete file; a file being written belongs to no row yet, and leftovers of a restore to no
+    instance.
+    """
     for folder, folders, names in os.walk(settings.MEDIA_ROOT):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -110,7 +123,7 @@ def _media() -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """The name itself must outlive a power cut."""
+    """Write the folder's entries to the disk, so that the new name outlives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,9 @@
-"""The form of a backup: a compressed tar whose last member is a manifest with the checksum of every other one.
+"""Reads and writes backups: a compressed tar whose last member is a manifest with every other member's
+checksum.
 
-Because the manifest comes last, a file that was cut off has none and is refused. Everything is read and written in
-pieces; nothing is held in memory whole.
+As the manifest comes last, a truncated file has none and is refused. Everything is read and written in
+pieces; nothing
+is held in memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,27 +19,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORM: Final = 2
+FORMAT_VERSION: Final = 2
 MANIFEST: Final = "manifest.json"
 DATABASE: Final = "database"
 MEDIA: Final = "media/"
-PIECE_BYTES: Final = 1024 * 1024
-MANIFEST_BYTES_MOST: Final = 512 * 1024 * 1024
-"""About three million files; more isn't a manifest of ours."""
+CHUNK_BYTES: Final = 1024 * 1024
+MAX_MANIFEST_BYTES: Final = 512 * 1024 * 1024
+"""Enough for about three million files; a larger manifest isn't ours."""
 
 
 class UnusableBackup(Exception):
-    """Says what is missing or in the way, to a person at a terminal."""
+    """Raised with a message for the person at the terminal: what is missing or in the way."""
 
 
 class ReadableFile(Protocol):
+    """A file that can be read in pieces."""
+
     def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class BackupDescription:
-    """What a backup says of itself. `migrations` are those that its database had, as `app.name`; `instance` is the id of
-    its media folder, empty in backups from before there were ids.
+    """A backup's description of itself.
+
+    `migrations` are those that its database had, as `app.name`; `instance` is the id of its media folder,
+    empty in backups
+    from before there were ids.
     """
 
     vendor: str
@@ -47,7 +54,7 @@ class BackupDescription:
 
 
 class HashingReader:
-    """A file that is read through; knows the checksum of what was read."""
+    """A file that computes the checksum of what is read from it."""
 
     def __init__(self, file: ReadableFile) -> None:
         self._file = file
@@ -60,43 +67,49 @@ class HashingReader:
 
     @property
     def hexdigest(self) -> str:
+        """Return the SHA-256 of what was read so far."""
         return self._digest.hexdigest()
 
 
 class ArchiveWriter:
-    """Put the members in, then `finish`; without that the file is no backup."""
+    """Writes a backup: put the members in, then call `finish`; without that the file is no backup."""
 
     def __init__(self, file: BinaryIO, about: BackupDescription) -> None:
-        # Closed by `finish`; whoever doesn't come that far throws the file away.
+        # Closed by `finish`; a caller that doesn't get there deletes the file.
         self._tar = tarfile.open(  # noqa: SIM115
             fileobj=file, mode="w:gz", compresslevel=6, dereference=True
         )
-        self._about = about
+        self._description_from = about
         self._sums: dict[str, str] = {}
 
     def put(self, path: Path, name: str) -> None:
+        """Add a file under this name."""
         with path.open("rb") as source:
             info = self._tar.gettarinfo(arcname=name, fileobj=source)
             hashing = HashingReader(source)
             self._tar.addfile(info, hashing)
-        # It would keep every member for a listing that nobody asks for.
+        # tarfile would keep every member in memory, for a listing that isn't needed.
         self._tar.members.clear()  # type: ignore[attr-defined]
         self._sums[name] = hashing.hexdigest
 
     def finish(self) -> None:
-        said = json.dumps({"form": FORM, **asdict(self._about), "sha256": self._sums}).encode()
+        """Add the manifest and close the archive."""
+        manifest = json.dumps(
+            {"form": FORMAT_VERSION, **asdict(self._description_from), "sha256": self._sums}
+        ).encode()
         info = tarfile.TarInfo(MANIFEST)
-        info.size = len(said)
-        self._tar.addfile(info, io.BytesIO(said))
+        info.size = len(manifest)
+        self._tar.addfile(info, io.BytesIO(manifest))
         self._tar.close()
 
 
 def verify(path: Path) -> tuple[BackupDescription, int]:
-    """Read the whole backup and compare every checksum; returns what it says of itself and its unpacked bytes.
+    """Read the whole backup and compare every checksum; return its description and its unpacked size in
+    bytes.
 
-    Raises `UnusableBackup` for anything that isn't a whole backup of this form. Nothing is written.
+    Raises `UnusableBackup` for anything that isn't a complete backup of this format. Nothing is written.
     """
-    found: dict[str, str] = {}
+    checksums: dict[str, str] = {}
     manifest: Mapping[str, Any] | None = None
     unpacked = 0
     try:
@@ -108,9 +121,9 @@ def verify(path: Path) -> tuple[BackupDescription, int]:
                 manifest = _read_manifest(info, file)
                 continue
             hashing = HashingReader(file)
-            while hashing.read(PIECE_BYTES):
+            while hashing.read(CHUNK_BYTES):
                 pass
-            found[info.name] = hashing.hexdigest
+            checksums[info.name] = hashing.hexdigest
             unpacked += info.size
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
@@ -122,18 +135,17 @@ def verify(path: Path) -> tuple[BackupDescription, int]:
             f"{path} has no manifest at its end: it was cut off, or is not a backup. Nothing was changed."
         )
         raise UnusableBackup(message)
-    if manifest.get("form") != FORM:
-        message = (
-            f"{path} has form {manifest.get('form')}; this version reads form {FORM}. Nothing was changed."
-        )
+    if manifest.get("form") != FORMAT_VERSION:
+        message = f"{path} has form {manifest.get('form')}; this version reads form {FORMAT_VERSION}. Nothing was changed."
         raise UnusableBackup(message)
-    if DATABASE not in found or found != manifest.get("sha256"):
+    if DATABASE not in checksums or checksums != manifest.get("sha256"):
         message = f"{path} is damaged: its content isn't what its manifest says. Nothing was changed."
         raise UnusableBackup(message)
-    return _about(manifest), unpacked
+    return _description_from(manifest), unpacked
 
 
-def _about(manifest: Mapping[str, Any]) -> BackupDescription:
+def _description_from(manifest: Mapping[str, Any]) -> BackupDescription:
+    """Return the description in a manifest."""
     return BackupDescription(
         vendor=str(manifest["vendor"]),
         made_at=str(manifest["made_at"]),
@@ -143,18 +155,19 @@ def _about(manifest: Mapping[str, Any]) -> BackupDescription:
 
 
 def unpack(path: Path, *, database: Path, media: Path) -> None:
-    """Write a verified backup's members out: the database's dump as `database`, the files below `media`."""
+    """Write out a verified backup's members: the database's dump as `database`, the files below `media`."""
     for info, file in _members(path):
         if info.name == MANIFEST:
             continue
-        to = database if info.name == DATABASE else _inside(media, info.name)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with to.open("wb") as out:
-            while piece := file.read(PIECE_BYTES):
+        target = database if info.name == DATABASE else _media_path(media, info.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as out:
+            while piece := file.read(CHUNK_BYTES):
                 out.write(piece)
 
 
 def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, ReadableFile]]:
+    """Yield each member and its content. Raises `UnusableBackup` for anything but a plain file."""
     with tarfile.open(path, "r|gz") as archive:
         for info in archive:
             file = archive.extractfile(info) if info.isreg() else None
@@ -168,7 +181,8 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, ReadableFile]]:
 
 
 def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, Any]:
-    if info.size > MANIFEST_BYTES_MOST:
+    """Return the manifest. Raises `UnusableBackup`."""
+    if info.size > MAX_MANIFEST_BYTES:
         message = "The manifest is too large to be one of ours."
         raise UnusableBackup(message)
     manifest = json.loads(file.read(info.size))
@@ -178,10 +192,10 @@ def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, An
     return manifest
 
 
-def _inside(media: Path, name: str) -> Path:
-    """Refuses a member that would land outside the folder."""
-    to = (media / name.removeprefix(MEDIA)).resolve()
-    if not name.startswith(MEDIA) or not to.is_relative_to(media.resolve()):
+def _media_path(media: Path, name: str) -> Path:
+    """Return where a media file is unpacked. Raises `UnusableBackup` if that lies outside the folder."""
+    target = (media / name.removeprefix(MEDIA)).resolve()
+    if not name.startswith(MEDIA) or not target.is_relative_to(media.resolve()):
         message = f"The backup holds {name!r}, which lies outside its folders."
         raise UnusableBackup(message)
-    return to
+    return target

@@ -1,4 +1,4 @@
-"""What is wrong with this instance, and what to do about it: the checks of `manage.py doctor`."""
+"""The checks of `manage.py doctor`: what is wrong with this instance, and what to do about it."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ if TYPE_CHECKING:
 Verdict = Literal["ok", "warn", "FAIL"]
 CLOCK_WARNS_SECONDS: Final = 2.0
 CLOCK_FAILS_SECONDS: Final = 30.0
-"""Half of the default lease: past it, tasks of two machines could hold the same row."""
-SEALED_READ_MOST: Final = 1000
-"""Of each field, the newest; the oldest are the ones that a dropped key would lose, so as many of those too."""
+"""Half of the default lease: beyond it, tasks of two machines could hold the same row."""
+MAX_SEALED_READ: Final = 1000
+"""How many of the newest values of each field are tried, and as many of the oldest, which a dropped key would lose."""
 DISK_WARNS_BYTES: Final = 2 * 2**30
 DISK_FAILS_BYTES: Final = 200 * 2**20
 BACKUP_WARNS_AFTER: Final = timedelta(hours=36)
-"""A nightly one that was left out, with some hours for a slow one."""
-NEVER: Final = ("127.0.0.1", "::1", "169.254.169.254", "10.0.0.1")
+"""The age of the newest backup if a nightly one was missed, with some hours for a slow one."""
+FORBIDDEN_ADDRESSES: Final = ("127.0.0.1", "::1", "169.254.169.254", "10.0.0.1")
 
 
 @dataclass(frozen=True)
 class Finding:
+    """The result of one check; `said` is the message."""
+
     name: str
     verdict: Verdict
     said: str
@@ -51,7 +53,9 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Every check, each by itself: one that breaks is a finding and doesn't hide the others."""
+    """Run every check by itself and return the findings; a check that crashes is a finding and doesn't hide
+    the others.
+    """
     parts: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("settings", _settings),
         ("database", _database),
@@ -74,9 +78,10 @@ def examine() -> list[Finding]:
 
 
 def _safely(name: str, check: Callable[[], Finding]) -> Finding:
+    """Run the check; a crash becomes a finding."""
     try:
         return check()
-    # The edge of a check: whatever breaks, the next one must still be heard.
+    # Whatever breaks here, the next check must still run.
     except Exception as error:  # noqa: BLE001
         return Finding(
             name, "FAIL", f"The check itself broke: {type(error).__name__}.", "See the lines above it."
@@ -84,15 +89,19 @@ def _safely(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _settings() -> Finding:
-    found = [one for one in checks.run_checks() if not one.is_silenced() and one.level >= checks.WARNING]
-    if not found:
+    messages = [
+        message
+        for message in checks.run_checks()
+        if not message.is_silenced() and message.level >= checks.WARNING
+    ]
+    if not messages:
         return Finding("settings", "ok", "They agree with each other.")
-    worst: Verdict = "FAIL" if any(one.is_serious() for one in found) else "warn"
+    worst: Verdict = "FAIL" if any(message.is_serious() for message in messages) else "warn"
     return Finding(
         "settings",
         worst,
-        " ".join(str(one.msg) for one in found),
-        " ".join(str(one.hint) for one in found if one.hint),
+        " ".join(str(message.msg) for message in messages),
+        " ".join(str(message.hint) for message in messages if message.hint),
     )
 
 
@@ -125,11 +134,11 @@ def _connections() -> Finding:
         return Finding("connections", "ok", "SQLite has no bound for them.")
     most, workers = database_connections.most_connections()
     allowed = database_connections.connections_of_server()
-    said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
+    message = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
     if most <= allowed:
-        return Finding("connections", "ok", said)
+        return Finding("connections", "ok", message)
     advice = "Raise PostgreSQL's max_connections, or lower WEB_PROCESSES, WEB_THREADS, PUBLISH_THREADS or a worker's -c."
-    return Finding("connections", "warn", said, advice)
+    return Finding("connections", "warn", message, advice)
 
 
 def _broker() -> Finding:
@@ -145,13 +154,13 @@ def _broker() -> Finding:
 
 
 def _clock() -> Finding:
-    apart = abs((datetime.now(UTC) - database_now()).total_seconds())
-    if apart < CLOCK_WARNS_SECONDS:
-        return Finding("clock", "ok", f"{apart:.1f} s apart from the database's.")
+    seconds_apart = abs((datetime.now(UTC) - database_now()).total_seconds())
+    if seconds_apart < CLOCK_WARNS_SECONDS:
+        return Finding("clock", "ok", f"{seconds_apart:.1f} s apart from the database's.")
     return Finding(
         "clock",
-        "FAIL" if apart >= CLOCK_FAILS_SECONDS else "warn",
-        f"It is {apart:.0f} s apart from the database's.",
+        "FAIL" if seconds_apart >= CLOCK_FAILS_SECONDS else "warn",
+        f"It is {seconds_apart:.0f} s apart from the database's.",
         "Run a time service (chrony, systemd-timesyncd) on both machines.",
     )
 
@@ -166,26 +175,28 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    found = media_root_id.compare_folder()
-    if found.said:
-        return Finding("media", "FAIL", found.said, media_root_id.ADVICE)
-    stopped = media_sweep.why_stopped()
-    if stopped:
-        return Finding("media", "warn", stopped, media_sweep.APPROVE)
+    comparison = media_root_id.compare_folder()
+    if comparison.said:
+        return Finding("media", "FAIL", comparison.said, media_root_id.ADVICE)
+    sweep_stop = media_sweep.why_stopped()
+    if sweep_stop:
+        return Finding("media", "warn", sweep_stop, media_sweep.APPROVE)
     return Finding("media", "ok", f"{root} can be written to, and is this database's.")
 
 
 def _fonts() -> Finding:
-    why = supported_scripts.unshown_scripts()
+    limitation = supported_scripts.unshown_scripts()
     names = ", ".join(
-        one.name for one in supported_scripts.SCRIPTS if one not in supported_scripts.missing_scripts()
+        script.name
+        for script in supported_scripts.SCRIPTS
+        if script not in supported_scripts.missing_scripts()
     )
-    if why is None:
+    if limitation is None:
         return Finding("fonts", "ok", f"Pictures and films show {names}.")
     return Finding(
         "fonts",
         "ok",
-        f"{why.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
+        f"{limitation.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
         f"Install Debian's package {supported_scripts.CJK_PACKAGE}.",
     )
 
@@ -197,22 +208,22 @@ def _restore() -> Finding:
 
 
 def _disk() -> Finding:
-    """The worst of the two folders; a full disk stops SQLite and every picture."""
+    """Report the fuller of the two folders: a full disk stops SQLite and every picture."""
     advice = "Free some space or enlarge the volume; manage.py backup --keep deletes old backups."
-    found = []
+    free_space = []
     for folder in dict.fromkeys((settings.DATA_DIR, settings.MEDIA_ROOT)):
-        usage = shutil.disk_usage(_nearest(folder))
-        found.append((usage.free, f"{folder} has {usage.free / 2**30:.1f} GiB free"))
-    said = f"{', '.join(text for _, text in found)}."
-    least = min(free for free, _ in found)
+        usage = shutil.disk_usage(_existing_ancestor(folder))
+        free_space.append((usage.free, f"{folder} has {usage.free / 2**30:.1f} GiB free"))
+    message = f"{', '.join(text for _, text in free_space)}."
+    least = min(free for free, _ in free_space)
     if least < DISK_FAILS_BYTES:
-        return Finding("disk", "FAIL", said, advice)
-    return Finding("disk", "warn" if least < DISK_WARNS_BYTES else "ok", said, advice)
+        return Finding("disk", "FAIL", message, advice)
+    return Finding("disk", "warn" if least < DISK_WARNS_BYTES else "ok", message, advice)
 
 
-def _nearest(folder: Path) -> Path:
-    """The folder itself, or what it would be made in."""
-    return next(one for one in (folder, *folder.parents) if one.exists())
+def _existing_ancestor(folder: Path) -> Path:
+    """Return the folder itself, or the nearest parent that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def _backups() -> Finding:
@@ -221,14 +232,14 @@ def _backups() -> Finding:
         verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
         return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
     folder = Path(settings.BACKUP_DIR)
-    kept = backup.kept_backups(folder) if folder.is_dir() else []
-    if not kept:
+    backups = backup.kept_backups(folder) if folder.is_dir() else []
+    if not backups:
         return Finding("backups", "FAIL", f"{folder} holds no backup.", advice)
-    age = timedelta(seconds=max(time.time() - kept[-1].stat().st_mtime, 0))
-    said = f"{len(kept)}; the newest is {age / timedelta(hours=1):.0f} h old."
+    age = timedelta(seconds=max(time.time() - backups[-1].stat().st_mtime, 0))
+    message = f"{len(backups)}; the newest is {age / timedelta(hours=1):.0f} h old."
     if age > BACKUP_WARNS_AFTER:
-        return Finding("backups", "warn", said, "Does the nightly backup still run? Its log says why not.")
-    return Finding("backups", "ok", said)
+        return Finding("backups", "warn", message, "Does the nightly backup still run? Its log says why not.")
+    return Finding("backups", "ok", message)
 
 
 def _outbound() -> Finding:
@@ -237,18 +248,19 @@ def _outbound() -> Finding:
         allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
         user_agent=settings.USER_AGENT,
     )
-    let = [text for text in NEVER if is_allowed(ip_address(text), policy)]
-    if not let:
+    reachable = [text for text in FORBIDDEN_ADDRESSES if is_allowed(ip_address(text), policy)]
+    if not reachable:
         return Finding("outbound", "ok", "Loopback, private and metadata addresses are refused.")
-    said = f"Users' sources and webhooks can reach {', '.join(let)}."
+    message = f"Users' sources and webhooks can reach {', '.join(reachable)}."
     advice = "Leave out OUTBOUND_ALLOW_LOOPBACK and OUTBOUND_ALLOW_PRIVATE."
     if settings.IS_DEVELOPMENT:
-        return Finding("outbound", "ok", f"{said} That is right for development only.")
+        return Finding("outbound", "ok", f"{message} That is right for development only.")
     # Private networks can be meant; this machine's own services can't.
-    return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", said, advice)
+    return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", message, advice)
 
 
 def keys() -> Finding:
+    """Check that the keys decrypt a sample of the stored secrets."""
     opened = 0
     for table, column, sealed in _sealed_values():
         try:
@@ -265,16 +277,17 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = plugin_checks.aging_apis()
-    if not found:
+    """Warn of platform API versions that expire soon, or weren't reviewed for long."""
+    aging = plugin_checks.aging_apis()
+    if not aging:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(
-        "platforms", "warn", " ".join(one.said for one in found), " ".join(one.advice for one in found)
+        "platforms", "warn", " ".join(api.message for api in aging), " ".join(api.advice for api in aging)
     )
 
 
 def _sealed_values() -> Iterator[tuple[str, str, str]]:
-    """As they are stored: through the ORM they would come opened."""
+    """Yield table, column and stored value of secrets; the ORM would decrypt them."""
     quote = connection.ops.quote_name
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
@@ -284,7 +297,7 @@ def _sealed_values() -> Iterator[tuple[str, str, str]]:
             for order in ("DESC", "ASC"):
                 sql = (
                     f"SELECT {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "  # noqa: S608
-                    f"ORDER BY id {order} LIMIT {SEALED_READ_MOST}"
+                    f"ORDER BY id {order} LIMIT {MAX_SEALED_READ}"
                 )
                 with connection.cursor() as cursor:
                     cursor.execute(sql)
@@ -294,42 +307,48 @@ def _sealed_values() -> Iterator[tuple[str, str, str]]:
 
 
 def dispatcher() -> Finding:
+    """Check that the dispatcher ran within the last seconds."""
     advice = "Start beat and a worker; in the embedded mode, manage.py serve."
     age = health.seconds_since_run_elsewhere() if settings.REDIS_URL else None
     if age is None:
         return _dispatcher_of_embedded(advice)
-    if age > health.RAN_AGE_SECONDS_MOST:
-        said = (
+    if age > health.MAX_RUN_AGE_SECONDS:
+        message = (
             "It didn't run within the last hour." if age == float("inf") else f"It last ran {age:.0f} s ago."
         )
-        return Finding("dispatcher", "FAIL", said, advice)
+        return Finding("dispatcher", "FAIL", message, advice)
     return Finding("dispatcher", "ok", f"{age:.1f} s ago.")
 
 
 def _dispatcher_of_embedded(advice: str) -> Finding:
-    """Only the serving process knows; it is asked as a probe would ask."""
+    """Ask the serving process, which alone knows, through its readiness probe."""
     with requests.Session() as session:
-        # A proxy of the environment has no business on loopback.
+        # A proxy set in the environment must not be used for loopback.
         session.trust_env = False
         try:
-            answer: dict[str, Any] = session.get(
+            readiness: dict[str, Any] = session.get(
                 f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5, allow_redirects=False
             ).json()
         except (requests.RequestException, ValueError):
             return Finding("dispatcher", "warn", f"No service answers at port {settings.PORT}.", advice)
-    ran = next((one for one in answer.get("checks", ()) if one.get("name") == "dispatcher"), None)
-    if ran is None:
+    check = next((entry for entry in readiness.get("checks", ()) if entry.get("name") == "dispatcher"), None)
+    if check is None:
         return Finding("dispatcher", "warn", f"Something else answers at port {settings.PORT}.", advice)
-    return Finding("dispatcher", "ok" if ran["ok"] else "FAIL", ran["detail"], "" if ran["ok"] else advice)
+    return Finding(
+        "dispatcher", "ok" if check["ok"] else "FAIL", check["detail"], "" if check["ok"] else advice
+    )
 
 
 def _late_rows() -> Finding:
-    found = queue_stats.backlog_of_jobs()
-    late = [one for one in found if one.is_late]
+    backlogs = queue_stats.backlog_of_jobs()
+    late = [backlog for backlog in backlogs if backlog.is_late]
     if not late:
         return Finding("late rows", "ok", "Nothing waits longer than a minute.")
-    said = ", ".join(f"{one.kind}: {one.due} due, the oldest for {one.oldest_seconds:.0f} s" for one in late)
-    return Finding("late rows", "warn", f"{said}.", "Is a worker running? Is WORKER_THREADS large enough?")
+    message = ", ".join(
+        f"{backlog.kind}: {backlog.due} due, the oldest for {backlog.oldest_seconds:.0f} s"
+        for backlog in late
+    )
+    return Finding("late rows", "warn", f"{message}.", "Is a worker running? Is WORKER_THREADS large enough?")
 
 
 def _dead_rows() -> list[Finding]:

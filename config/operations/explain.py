@@ -1,4 +1,4 @@
-"""Why something hasn't moved, in sentences: what `manage.py explain` says of a public id."""
+"""Explains in sentences why something hasn't moved: the output of `manage.py explain` for a public id."""
 
 from __future__ import annotations
 
@@ -55,65 +55,71 @@ if TYPE_CHECKING:
 
     from django.db.models import Model
 
-_MARKS: Final = {"test": "made with a test token", "is_paused": "paused", "deleted_at": "deleted"}
-_ERRORS: Final = {"error": "Last error", "last_error": "Last error", "reason": "Why", "note": "Why"}
-PARTS_MOST: Final = 20
-"""Rows below the one that is asked for, such as an item's publications."""
+_FLAG_WORDS: Final = {"test": "made with a test token", "is_paused": "paused", "deleted_at": "deleted"}
+_ERROR_LABELS: Final = {"error": "Last error", "last_error": "Last error", "reason": "Why", "note": "Why"}
+MAX_PARTS: Final = 20
+"""The most rows that are explained below the requested one, such as an item's publications."""
 
 
 def explain(public_id: str, *, now: datetime) -> list[str]:
-    """Empty where nothing has this id."""
-    found = _find(public_id)
-    return [] if found is None else list(_lines(found, now))
+    """Return the explanation as lines; empty if nothing has this id."""
+    row = _find(public_id)
+    return [] if row is None else list(_explain_row(row, now))
 
 
 def _find(public_id: str) -> Any:
+    """Return the row with this public id, or None."""
     prefix = public_id.partition("_")[0]
-    name = next((name for name, one in PREFIXES.items() if one == prefix), "")
+    name = next((name for name, candidate in PREFIXES.items() if candidate == prefix), "")
     key = decode(prefix, public_id)
-    model: Any = next((one for one in apps.get_models() if one._meta.db_table == name), None)
+    model: Any = next(
+        (candidate for candidate in apps.get_models() if candidate._meta.db_table == name), None
+    )
     return model.everywhere.filter(pk=key).first() if model and key else None
 
 
-def _lines(row: Any, now: datetime) -> Iterator[str]:
+def _explain_row(row: Any, now: datetime) -> Iterator[str]:
+    """Yield the lines about a row: its state, its reasons, its work, its errors."""
     yield _headline(row)
-    if type(row) in _REASONS:
-        yield from _REASONS[type(row)](row, now)
+    if type(row) in _EXPLAINERS:
+        yield from _EXPLAINERS[type(row)](row, now)
     if isinstance(row, DueModel):
-        yield from _work(row, now)
-    yield from _errors(row)
+        yield from _work_lines(row, now)
+    yield from _error_lines(row)
 
 
 def _headline(row: Any) -> str:
     name = row._meta.db_table
     state = [_state(row)] if hasattr(row, "status") else []
-    state += [word for field, word in _MARKS.items() if getattr(row, field, None)]
+    state += [word for field, word in _FLAG_WORDS.items() if getattr(row, field, None)]
     since = getattr(row, "updated_at", None) or getattr(row, "created_at", None)
     state += [f"last changed at {as_z(since)}"] if since else []
-    of = f" of {row.workspace.name}" if hasattr(row, "workspace") and row.workspace else ""
-    return f"{encode(PREFIXES[name], row.pk)}, {name.replace('_', ' ')}{of}: {', '.join(state)}."
+    workspace_text = f" of {row.workspace.name}" if hasattr(row, "workspace") and row.workspace else ""
+    return f"{encode(PREFIXES[name], row.pk)}, {name.replace('_', ' ')}{workspace_text}: {', '.join(state)}."
 
 
 def _state(row: Any) -> str:
     return str(labels.of_item(row).label if isinstance(row, GeneratedItem) else row.get_status_display())
 
 
-def _below(rows: Iterable[Any], now: datetime) -> Iterator[str]:
-    for row in list(rows)[:PARTS_MOST]:
-        yield from (f"  {line}" for line in _lines(row, now))
+def _explain_parts(rows: Iterable[Any], now: datetime) -> Iterator[str]:
+    """Yield the indented lines about rows that belong to the requested one."""
+    for row in list(rows)[:MAX_PARTS]:
+        yield from (f"  {line}" for line in _explain_row(row, now))
 
 
-def _errors(row: Any) -> Iterator[str]:
-    for field, word in _ERRORS.items():
-        said = getattr(row, field, None)
+def _error_lines(row: Any) -> Iterator[str]:
+    """Yield the row's stored errors, and what to do if no task retries it."""
+    for field, word in _ERROR_LABELS.items():
+        text = getattr(row, field, None)
         if isinstance(row, GeneratedItem) and field == "error":
-            said = retry_rules.current_error(row.workspace, row) or said
-        if isinstance(said, dict):
-            said = " ".join(str(said[key]) for key in ("message", "action") if said.get(key))
-        if said:
-            yield f"{word}: {said}"
+            text = retry_rules.current_error(row.workspace, row) or text
+        if isinstance(text, dict):
+            text = " ".join(str(text[key]) for key in ("message", "action") if text.get(key))
+        if text:
+            yield f"{word}: {text}"
     if getattr(row, "wake_at", None) is not None:
-        # A failing source is polled on.
+        # A failing source is still polled.
         return
     for dead in queue_stats.DEAD.values():
         if isinstance(row, dead.model) and dead.rows().filter(pk=row.pk).exists():
@@ -123,24 +129,25 @@ def _errors(row: Any) -> Iterator[str]:
 # --- When it is taken up, and by whom --------------------------------------------------------------------------------
 
 
-def _work(row: DueModel, now: datetime) -> Iterator[str]:
+def _work_lines(row: DueModel, now: datetime) -> Iterator[str]:
+    """Yield when the row is worked on next, and by which worker."""
     job = next((job for job in jobs.jobs().values() if _is_of(row, job)), None)
     if job is None or row.wake_at is None:
         return
     if row.due_at is not None:
         yield f"Its time is {as_z(row.due_at)}."
-    held = Lease.everywhere.filter(Q(subject=row.pk) | Q(holder=getattr(row, "endpoint_id", row.pk)))
-    lease = held.exclude(state=LeaseState.RESTING).order_by("-state").first()
+    leases = Lease.everywhere.filter(Q(subject=row.pk) | Q(holder=getattr(row, "endpoint_id", row.pk)))
+    lease = leases.exclude(state=LeaseState.RESTING).order_by("-state").first()
     if lease is not None and lease.state == LeaseState.RUNNING and lease.worker and lease.began_at:
-        what = "it" if lease.subject == row.pk else "its endpoint"
-        yield from _running(lease.worker, what, lease.began_at, row.wake_at, now)
+        subject = "it" if lease.subject == row.pk else "its endpoint"
+        yield from _running_line(lease.worker, subject, lease.began_at, row.wake_at, now)
     elif lease is not None and lease.until > now:
         yield f"It is queued for a worker of {job.queue} since {as_z(lease.queued_at)}."
     elif row.wake_at > now:
         yield f"It is taken up next at {as_z(row.wake_at)}."
     else:
         yield f"It is due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
-        yield from _queue(job.queue, now)
+        yield from _queue_problems(job.queue, now)
     if row.attempts and isinstance(job, jobs.RowJob):
         yield f"It was begun {counted(row.attempts, 'time')} without success, of {job.max_attempts} at most."
 
@@ -152,20 +159,22 @@ def _is_of(row: DueModel, job: jobs.Job) -> bool:
     return all(getattr(row, column) == value for column, value in where.items())
 
 
-def _running(worker: UUID, what: str, began_at: datetime, until: datetime, now: datetime) -> Iterator[str]:
+def _running_line(
+    worker: UUID, subject: str, began_at: datetime, until: datetime, now: datetime
+) -> Iterator[str]:
     alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - work_leases.ALIVE).first()
     if alive is not None:
-        yield f"Worker {alive.name} works {what} since {as_z(began_at)}; its lease ends at {as_z(until)}."
+        yield f"Worker {alive.name} works {subject} since {as_z(began_at)}; its lease ends at {as_z(until)}."
     else:
-        yield f"The worker that began {what} at {as_z(began_at)} is gone; another takes it after {as_z(until)}."
+        yield f"The worker that began {subject} at {as_z(began_at)} is gone; another takes it after {as_z(until)}."
 
 
-def _queue(queue: str, now: datetime) -> Iterator[str]:
-    """What is wrong where something is due and isn't taken up."""
-    slots, taken = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
+def _queue_problems(queue: str, now: datetime) -> Iterator[str]:
+    """Yield why something that is due isn't taken up."""
+    slots, load = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
-    elif taken >= slots:
+    elif load >= slots:
         yield f"All {slots} slots of the queue {queue} are taken; wait, or start another worker."
     dispatcher = doctor.dispatcher()
     if dispatcher.verdict != "ok":
@@ -175,23 +184,23 @@ def _queue(queue: str, now: datetime) -> Iterator[str]:
 # --- By kind ---------------------------------------------------------------------------------------------------------
 
 
-def _blockers(found: Iterable[blockers.Blocker]) -> Iterator[str]:
-    for one in found:
-        moments = [f"since {as_z(one.since)}"] if one.since else []
-        moments += [f"until {as_z(one.until)}"] if one.until else []
-        yield f"{one.message} ({', '.join(moments)})" if moments else one.message
-        if one.clears is not None:
-            body = f" {json.dumps(one.clears.body)}" if one.clears.body else ""
-            yield f"→ {one.clears.method} /v1{one.clears.path}{body}"
+def _blocker_lines(found_blockers: Iterable[blockers.Blocker]) -> Iterator[str]:
+    for blocker in found_blockers:
+        moments = [f"since {as_z(blocker.since)}"] if blocker.since else []
+        moments += [f"until {as_z(blocker.until)}"] if blocker.until else []
+        yield f"{blocker.message} ({', '.join(moments)})" if moments else blocker.message
+        if blocker.clears is not None:
+            body = f" {json.dumps(blocker.clears.body)}" if blocker.clears.body else ""
+            yield f"→ {blocker.clears.method} /v1{blocker.clears.path}{body}"
 
 
 def _of_item(item: GeneratedItem, now: datetime) -> Iterator[str]:
     if GeneratedItem.everywhere.in_making().filter(pk=item.pk).exists():
-        yield from _below([item.generation], now)
+        yield from _explain_parts([item.generation], now)
     elif item.deleted_at is None:
-        found = explanation.explain(item, now=now)
-        yield from _blockers(found.blockers)
-        yield from _below([row for row, _ in found.publications], now)
+        found_explanation = explanation.explain(item, now=now)
+        yield from _blocker_lines(found_explanation.blockers)
+        yield from _explain_parts([row for row, _ in found_explanation.publications], now)
 
 
 def _of_run(run: Generation, now: datetime) -> Iterator[str]:
@@ -212,8 +221,8 @@ def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
         usage = reports.usage(row.workspace, now)
         yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
     items = GeneratedItem.everywhere.filter(made_of(row.pk), deleted_at=None).order_by("pk")
-    yield from _below(items.in_making(), now)
-    yield from (f"  {_headline(item)}" for item in items.exclude(pk__in=items.in_making())[:PARTS_MOST])
+    yield from _explain_parts(items.in_making(), now)
+    yield from (f"  {_headline(item)}" for item in items.exclude(pk__in=items.in_making())[:MAX_PARTS])
 
 
 def _of_source(source: Source, now: datetime) -> Iterator[str]:
@@ -222,19 +231,19 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
         yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
-    why = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.why_unavailable(
+    outage = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.why_unavailable(
         source
     )
-    if why is not None:
-        yield why.sentence
-    yield from _below(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)
+    if outage is not None:
+        yield outage.sentence
+    yield from _explain_parts(BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS), now)
 
 
 def _of_publication(row: Publication, now: datetime) -> Iterator[str]:
     if Publication.everywhere.unsent().by_hand().filter(pk=row.pk).exists():
         yield "It was handed over: somebody has to post it and say so."
     elif row.status not in explanation.ENDED:
-        yield from _blockers(explanation.blockers_of(row, now))
+        yield from _blocker_lines(explanation.blockers_of(row, now))
 
 
 def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
@@ -247,8 +256,8 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
 
 
 def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -> Iterator[str]:
-    yield from _blockers(blockers.workspace_blockers(workspace, platform))
-    yield from _blockers(blockers.switch_blockers(workspace.pk, platform))
+    yield from _blocker_lines(blockers.workspace_blockers(workspace, platform))
+    yield from _blocker_lines(blockers.switch_blockers(workspace.pk, platform))
     if reports.is_used_up(workspace):
         yield "Its credits of this month are used up."
 
@@ -260,8 +269,10 @@ def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
         yield f"{counted(endpoint.failures, 'attempt')} in a row failed, since {as_z(endpoint.failing_since)}."
     waiting = Delivery.everywhere.open().filter(endpoint=endpoint).order_by("pk")
     yield f"{counted(waiting.count(), 'delivery waits', 'deliveries wait')}."
-    yield from _below(Recovery.everywhere.filter(endpoint=endpoint, status=RecoveryStatus.RUNNING), now)
-    yield from _below(waiting.pending()[:1], now)
+    yield from _explain_parts(
+        Recovery.everywhere.filter(endpoint=endpoint, status=RecoveryStatus.RUNNING), now
+    )
+    yield from _explain_parts(waiting.pending()[:1], now)
 
 
 def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
@@ -275,20 +286,20 @@ def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
 def _of_event(event: Event, now: datetime) -> Iterator[str]:
     if event.dispatched_at is None:
         yield "It wasn't handed to the endpoints yet."
-        yield from _queue("webhooks", now)
-    yield from _below(Delivery.everywhere.filter(event=event).order_by("pk"), now)
+        yield from _queue_problems("webhooks", now)
+    yield from _explain_parts(Delivery.everywhere.filter(event=event).order_by("pk"), now)
 
 
 def _of_mailing(mailing: Mailing, now: datetime) -> Iterator[str]:
     for line in MailQueue.everywhere.filter(outlet_id=mailing.outlet_id):
-        yield from (*_work(line, now), *_errors(line))
+        yield from (*_work_lines(line, now), *_error_lines(line))
 
 
 def _of_inbound(row: InboundDelivery, now: datetime) -> Iterator[str]:
-    yield from _below([row.raw_item] if row.raw_item else [], now)
+    yield from _explain_parts([row.raw_item] if row.raw_item else [], now)
 
 
-_REASONS: Final[Mapping[type[Model], Callable[[Any, datetime], Iterator[str]]]] = {
+_EXPLAINERS: Final[Mapping[type[Model], Callable[[Any, datetime], Iterator[str]]]] = {
     GeneratedItem: _of_item,
     Generation: _of_run,
     RawItem: _of_raw_item,

@@ -1,4 +1,4 @@
-"""What failed or is late over a stretch of time, of all workspaces or one; and dead rows taken up again."""
+"""Finds what failed or is late in a period, in all workspaces or one, and requeues dead rows."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-SHOWN_MOST: Final = 100
-"""Causes, and workspaces, with the most first; each kind is grouped into no more."""
+MAX_ROWS: Final = 100
+"""The most causes, or workspaces, in a list, and the most groups of each kind; those with the most failures first."""
 LATE: Final = "late"
-WHEN: Final[Mapping[str, str]] = {
+FAILED_AT_FIELDS: Final[Mapping[str, str]] = {
     "sources": "failing_since",
     "raw_items": "updated_at",
     "generated_items": "updated_at",
@@ -41,7 +41,7 @@ WHEN: Final[Mapping[str, str]] = {
     "publications": "updated_at",
     "deliveries": "created_at",
 }
-"""The moment of a dead row of each kind, of those of `queue_stats.DEAD`."""
+"""The field that tells when a row failed, for each kind in `queue_stats.DEAD`."""
 PREFIXES: Final[Mapping[str, str]] = {
     "sources": "src",
     "raw_items": "raw",
@@ -54,29 +54,33 @@ PREFIXES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class FailurePeriod:
-    """From `starts_at` to before `ends_at`; `platform` empty for every one."""
+    """The period from `starts_at` to before `ends_at`; an empty `platform` means every one."""
 
     starts_at: datetime
     ends_at: datetime
     platform: str = ""
 
     def narrow(self, name: str, found: QuerySet[Any]) -> QuerySet[Any]:
-        """Dead rows of that kind; with a platform, only publications have any."""
+        """Return the dead rows of that kind in the period; with a platform, only publications have any."""
         if self.platform and name != "publications":
             return found.none()
-        when = WHEN[name]
-        found = found.filter(**{f"{when}__gte": self.starts_at, f"{when}__lt": self.ends_at})
+        failed_at = FAILED_AT_FIELDS[name]
+        found = found.filter(**{f"{failed_at}__gte": self.starts_at, f"{failed_at}__lt": self.ends_at})
         return found.filter(platform=self.platform) if self.platform else found
 
     def late(self, now: datetime) -> QuerySet[Any]:
-        """Publications that were promised for then and are still not out; what a person has to post isn't ours."""
+        """Return the publications scheduled in the period that are still not out; those handed over to a
+        person don't count.
+        """
         rows = Publication.everywhere.late(now).live()
-        found: QuerySet[Any] = rows.filter(due_at__gte=self.starts_at, due_at__lt=self.ends_at)
-        return found.filter(platform=self.platform) if self.platform else found
+        late_rows: QuerySet[Any] = rows.filter(due_at__gte=self.starts_at, due_at__lt=self.ends_at)
+        return late_rows.filter(platform=self.platform) if self.platform else late_rows
 
 
 @dataclass(frozen=True)
 class FailureCause:
+    """How many publications failed, or are late, for the same reason."""
+
     platform: str
     status: str
     code: str
@@ -87,7 +91,9 @@ class FailureCause:
 
 @dataclass
 class AffectedWorkspace:
-    """`counts` by kind, `late` among them; `oldest` is the earliest moment of all."""
+    """A workspace with its failures: `counts` by kind, `late` among them; `oldest` is the earliest moment of
+    all.
+    """
 
     workspace: Workspace
     counts: dict[str, int] = field(default_factory=dict)
@@ -99,103 +105,121 @@ class AffectedWorkspace:
 
 
 def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
-    """Of publications, by platform, status and the code of the error; three of the same are one line."""
+    """Return the causes of failed and late publications by platform, status and error code, most frequent
+    first.
+    """
     code = KeyTextTransform("code", "error")
     failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
-    found = [
-        *_grouped(failed.annotate(code=code), "updated_at", "platform", "status", "code"),
-        *_grouped(stretch.late(now).annotate(code=code), "due_at", "platform", "code"),
+    groups = [
+        *_group_failures(failed.annotate(code=code), "updated_at", "platform", "status", "code"),
+        *_group_failures(stretch.late(now).annotate(code=code), "due_at", "platform", "code"),
     ]
-    told = [
+    causes = [
         FailureCause(
-            one["platform"],
-            one.get("status", LATE),
-            one["code"] or "",
-            one["count"],
-            one["workspaces"],
-            one["oldest"],
+            group["platform"],
+            group.get("status", LATE),
+            group["code"] or "",
+            group["count"],
+            group["workspaces"],
+            group["oldest"],
         )
-        for one in found
+        for group in groups
     ]
-    return sorted(told, key=lambda one: -one.count)[:SHOWN_MOST]
+    return sorted(causes, key=lambda group: -group.count)[:MAX_ROWS]
 
 
 def affected_workspaces(
     stretch: FailurePeriod, kinds: Collection[str], now: datetime
 ) -> list[AffectedWorkspace]:
-    """The workspaces, those with the most first; `kinds` are of `queue_stats.DEAD`, those of publications with what is late."""
+    """Return the affected workspaces, those with the most failures first.
+
+    `kinds` are from `queue_stats.DEAD`; publications include the late ones.
+    """
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)
-    asked = {
-        name: stretch.narrow(name, queue_stats.DEAD[name].rows().filter(**_no_tests(name))) for name in kinds
+    rows_by_kind = {
+        name: stretch.narrow(name, queue_stats.DEAD[name].rows().filter(**_without_tests(name)))
+        for name in kinds
     }
-    if "publications" in asked:
-        asked[LATE] = stretch.late(now)
-    for name, found in asked.items():
-        for one in _grouped(found, "due_at" if name == LATE else WHEN[name], "workspace_id"):
-            counts[one["workspace_id"]][name] = one["count"]
-            oldest[one["workspace_id"]].append(one["oldest"])
-    most = sorted(counts, key=lambda key: -sum(counts[key].values()))[:SHOWN_MOST]
-    there = Workspace.everywhere.in_bulk(most)
-    return [AffectedWorkspace(there[key], counts[key], min(oldest[key])) for key in most if key in there]
+    if "publications" in rows_by_kind:
+        rows_by_kind[LATE] = stretch.late(now)
+    for name, rows in rows_by_kind.items():
+        for group in _group_failures(
+            rows, "due_at" if name == LATE else FAILED_AT_FIELDS[name], "workspace_id"
+        ):
+            counts[group["workspace_id"]][name] = group["count"]
+            oldest[group["workspace_id"]].append(group["oldest"])
+    top_ids = sorted(counts, key=lambda key: -sum(counts[key].values()))[:MAX_ROWS]
+    workspaces = Workspace.everywhere.in_bulk(top_ids)
+    return [
+        AffectedWorkspace(workspaces[key], counts[key], min(oldest[key]))
+        for key in top_ids
+        if key in workspaces
+    ]
 
 
 def last_days(days: int, now: datetime) -> tuple[datetime, datetime]:
-    """So many days of UTC up to and with today."""
+    """Return the start and end of that many days of UTC up to and including today."""
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return tomorrow - timedelta(days=days), tomorrow
 
 
-def _no_tests(name: str) -> dict[str, bool]:
+def _without_tests(name: str) -> dict[str, bool]:
+    """Return the filter that leaves out rows of test tokens, for kinds that have them."""
     return (
         {"test": False}
-        if any(one.name == "test" for one in queue_stats.DEAD[name].model._meta.fields)
+        if any(model_field.name == "test" for model_field in queue_stats.DEAD[name].model._meta.fields)
         else {}
     )
 
 
-def _grouped(found: QuerySet[Any], when: str, *columns: str) -> list[dict[str, Any]]:
-    groups = found.order_by().values(*columns)
-    counted = groups.annotate(
-        count=Count("pk"), workspaces=Count("workspace_id", distinct=True), oldest=Min(when)
+def _group_failures(rows: QuerySet[Any], failed_at: str, *columns: str) -> list[dict[str, Any]]:
+    """Return the groups of rows with the same values in `columns`, largest first."""
+    groups = rows.order_by().values(*columns)
+    counts = groups.annotate(
+        count=Count("pk"), workspaces=Count("workspace_id", distinct=True), oldest=Min(failed_at)
     )
-    return list(counted.order_by("-count", *columns)[:SHOWN_MOST])
+    return list(counts.order_by("-count", *columns)[:MAX_ROWS])
 
 
 def requeue(name: str, public_id: str, *, actor: str) -> None:
-    """Raises what the stage raises where the row can't be taken up, and `NotFound` where it isn't dead any more."""
+    """Take a dead row up again. Raises `NotFound` if it isn't dead any more, and what its retry raises if
+    that is refused.
+    """
     pk = decode(PREFIXES[name], public_id)
-    found = (
+    row = (
         queue_stats.DEAD[name].rows().select_related("workspace__plan").filter(pk=pk).first() if pk else None
     )
-    if found is None:
+    if row is None:
         raise NotFound
     with transaction.atomic():
-        _ACTS[name](found, actor, utc_now())
+        _RETRIES[name](row, actor, utc_now())
         audit.note(
-            "row.requeued", workspace=found.workspace, actor=actor, subject=public_id, details={"kind": name}
+            "row.requeued", workspace=row.workspace, actor=actor, subject=public_id, details={"kind": name}
         )
 
 
 def public_id(name: str, row: Any) -> str:
+    """Return the public id of a dead row."""
     return encode(PREFIXES[name], row.pk)
 
 
-def _publication(row: Any, actor: str, now: datetime) -> None:
+def _retry_publication(row: Any, actor: str, now: datetime) -> None:
+    """Retry a failed publication; one of unknown outcome is only looked up."""
     if row.status == PublicationStatus.UNKNOWN:
-        # The platform may have it: it is asked, and nothing is sent.
+        # The platform may have it, so it is looked up and nothing is sent.
         publish.reconcile_now(row, now=now)
     else:
         publish.retry(row, by=actor, now=now)
 
 
-_ACTS: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
+_RETRIES: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
     "sources": lambda row, _, now: collect.change(
         row, {"status": "active"}, workspace=row.workspace, now=now
     ),
     "raw_items": lambda row, _, now: replan.retry(row, workspace=row.workspace, now=now),
     "generated_items": lambda row, _, now: regenerate.retry(row, workspace=row.workspace, now=now),
     "persona_drafts": lambda row, _, now: drafts.retry(row, now=now),
-    "publications": _publication,
+    "publications": _retry_publication,
     "deliveries": lambda row, actor, now: endpoints.resend(row, actor=actor, now=now),
 }

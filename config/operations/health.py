@@ -1,4 +1,4 @@
-"""/healthz: the process is up. /readyz: it can do its work, and if not, what is missing."""
+"""/healthz answers if the process is up; /readyz if it can do its work, and if not, what is missing."""
 
 from __future__ import annotations
 
@@ -30,40 +30,46 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-RAN_AGE_SECONDS_MOST: Final = 10.0
-PROBED_EVERY_SECONDS: Final = 5.0
-"""How often it is tried whether anything can be written, however often somebody asks."""
-DISK_LEAST_BYTES: Final = 16 * 2**20
-"""With less a disk is full: the next upload, or SQLite's journal, may find no room."""
+MAX_RUN_AGE_SECONDS: Final = 10.0
+PROBE_INTERVAL_SECONDS: Final = 5.0
+"""How often writing is tried, however often /readyz is requested."""
+MIN_FREE_DISK_BYTES: Final = 16 * 2**20
+"""With less free space a disk counts as full: the next upload, or SQLite's journal, may find no room."""
 _PROBE_BYTES: Final = 64 * 1024
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_AWAY: Final = "The database doesn't answer."
+_DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_DATABASE_UNAVAILABLE: Final = "The database doesn't answer."
 _POSTGRES_DISK_FULL: Final = "53100"
-_probed: Final[dict[str, tuple[float, str]]] = {}
-"""What was found and when, by what was tried; empty where all is well."""
+_probe_results: Final[dict[str, tuple[float, str]]] = {}
+"""When each thing was probed (by the monotonic clock) and the fault found; empty if there was none."""
 _RAN_AT: Final = "dispatch:ran_at"
 _RAN_AT_KEPT_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
 class HealthCheck:
+    """The result of one check."""
+
     name: str
     ok: bool
     detail: str
 
 
 def note_run() -> None:
-    """Tell the other processes that the dispatcher ran; the embedded mode's one process knows it without that."""
+    """Tell the other processes that the dispatcher ran; in the embedded mode the one process knows it
+    already.
+    """
     if settings.REDIS_URL:
         _redis(settings.REDIS_URL).set(_RAN_AT, time.time(), ex=_RAN_AT_KEPT_SECONDS)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    return _refused(request) or JsonResponse({"status": "ok"})
+    """Answer 200: the process is up."""
+    return _refuse_method(request) or JsonResponse({"status": "ok"})
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    if refused := _refused(request):
+    """Answer 200 if every check passes, else 503, with the checks."""
+    if refused := _refuse_method(request):
         return refused
     checks = [writable_database(), media(), broker(), _dispatcher(), *_restore()]
     is_ready = all(check.ok for check in checks)
@@ -72,82 +78,86 @@ def readyz(request: HttpRequest) -> HttpResponse:
         status=200 if is_ready else 503,
     )
     response["Cache-Control"] = "no-store"
-    # A probe that asks every second must not fill the log with what its answer says.
+    # A probe that asks every second must not fill the log with 503s.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001
     return response
 
 
-def _refused(request: HttpRequest) -> HttpResponse | None:
+def _refuse_method(request: HttpRequest) -> HttpResponse | None:
+    """Return 405 for anything but GET and HEAD."""
     if request.method in {"GET", "HEAD"}:
         return None
     return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
 
 
 def database() -> HealthCheck:
+    """Check that the database answers."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    # The reason goes no further than this: the address of a database is nobody's business outside.
+    # The reason isn't shown: it may name the database's address.
     except Error:
-        return HealthCheck("database", ok=False, detail=_AWAY)
+        return HealthCheck("database", ok=False, detail=_DATABASE_UNAVAILABLE)
     return HealthCheck("database", ok=True, detail=connection.vendor)
 
 
 def writable_database() -> HealthCheck:
-    """As `database()`, and whether it takes what comes in."""
-    answers = database()
+    """Check that the database answers and accepts writes."""
+    reachable = database()
     if connection.vendor == "sqlite":
-        # First, because on a disk that takes no writes SQLite may not answer either.
+        # Checked first, because on a disk that takes no writes SQLite may not answer either.
         fault = _sqlite_fault()
-    elif answers.ok:
+    elif reachable.ok:
         try:
             fault = _postgres_fault()
         except Error:
-            fault = _AWAY
+            fault = _DATABASE_UNAVAILABLE
     else:
         fault = ""
-    return HealthCheck("database", ok=False, detail=fault) if fault else answers
+    return HealthCheck("database", ok=False, detail=fault) if fault else reachable
 
 
 def media() -> HealthCheck:
-    fault = _now_and_then(
+    """Check that the media folder accepts files."""
+    fault = _probe_at_intervals(
         str(settings.MEDIA_ROOT), lambda: _folder_fault(Path(settings.MEDIA_ROOT), "media files")
     )
     return HealthCheck("media", ok=not fault, detail=fault or "takes files")
 
 
-def _now_and_then(what: str, try_it: Callable[[], str]) -> str:
-    tried_at, found = _probed.get(what, (-inf, ""))
-    if time.monotonic() - tried_at >= PROBED_EVERY_SECONDS:
-        found = try_it()
-        _probed[what] = time.monotonic(), found
-    return found
+def _probe_at_intervals(key: str, probe: Callable[[], str]) -> str:
+    """Return the fault that `try_it` finds, probing at most every `PROBE_INTERVAL_SECONDS`."""
+    tried_at, fault = _probe_results.get(key, (-inf, ""))
+    if time.monotonic() - tried_at >= PROBE_INTERVAL_SECONDS:
+        fault = probe()
+        _probe_results[key] = time.monotonic(), fault
+    return fault
 
 
 def _sqlite_fault() -> str:
     file = Path(connection.settings_dict["NAME"])
-    # Not opened: to close it again would let go of the locks that SQLite has on it for this process.
+    # Not opened: closing it would release the locks that SQLite holds on it for this process.
     if not os.access(file, os.W_OK):
         return "The database's file is read-only."
-    return _now_and_then(str(file), lambda: _folder_fault(file.parent, "the database"))
+    return _probe_at_intervals(str(file), lambda: _folder_fault(file.parent, "the database"))
 
 
 def _folder_fault(folder: Path, what: str) -> str:
-    """Where it is, is nobody's business outside."""
+    """Return why the folder can't be written to, or empty; its path isn't shown."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Without a name, so that nothing is left of it, whatever happens.
+        # A file without a name, so that nothing is left behind, whatever happens.
         with TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(_PROBE_BYTES))
-        is_full = shutil.disk_usage(folder).free < DISK_LEAST_BYTES
+        is_full = shutil.disk_usage(folder).free < MIN_FREE_DISK_BYTES
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _DISK_FULL_ERRORS:
             return f"The folder of {what} can't be written to."
         is_full = True
-    return _full(what) if is_full else ""
+    return _disk_full_message(what) if is_full else ""
 
 
-def _full(what: str) -> str:
+def _disk_full_message(what: str) -> str:
     return f"The disk of {what} is full."
 
 
@@ -159,11 +169,11 @@ def _postgres_fault() -> str:
         return "The database is a standby, which takes no writes."
     if is_read_only:
         return "The database is read-only."
-    return _now_and_then("postgresql", _postgres_disk_fault)
+    return _probe_at_intervals("postgresql", _postgres_disk_fault)
 
 
 def _postgres_disk_fault() -> str:
-    """Have the server write a temporary file, which needs no table, no lock and no place in its journal."""
+    """Have the server write a temporary file, which needs no table, no lock and no write-ahead log."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL work_mem = '64kB'")
@@ -171,17 +181,18 @@ def _postgres_disk_fault() -> str:
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != _POSTGRES_DISK_FULL:
             raise
-        return _full("the database")
+        return _disk_full_message("the database")
     return ""
 
 
 @cache
 def _redis(url: str) -> redis.Redis:
-    # One try: the client's own ten would hold the answer back for half a minute.
+    # No retries: the client's default of ten would delay the answer by half a minute.
     return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 0))
 
 
 def broker() -> HealthCheck:
+    """Check that the broker answers."""
     if not settings.REDIS_URL:
         return HealthCheck("broker", ok=True, detail="in process")
     try:
@@ -192,7 +203,7 @@ def broker() -> HealthCheck:
 
 
 def _restore() -> list[HealthCheck]:
-    """Nothing to say but of a restore that isn't over."""
+    """Return a failed check while a restore isn't finished; otherwise nothing."""
     try:
         is_half = unfinished_restore.is_half_restored()
     except DatabaseError:
@@ -202,22 +213,24 @@ def _restore() -> list[HealthCheck]:
 
 def _dispatcher() -> HealthCheck:
     age = min(dispatcher.seconds_since_rounds(), seconds_since_run_elsewhere())
-    if age > RAN_AGE_SECONDS_MOST:
+    if age > MAX_RUN_AGE_SECONDS:
         return HealthCheck(
             "dispatcher",
             ok=False,
-            detail=f"It last ran more than {RAN_AGE_SECONDS_MOST:.0f} s ago: is a worker running that takes the queue dispatch?",
+            detail=f"It last ran more than {MAX_RUN_AGE_SECONDS:.0f} s ago: is a worker running that takes the queue dispatch?",
         )
     return HealthCheck("dispatcher", ok=True, detail=f"{age:.1f} s ago")
 
 
 def seconds_since_run_elsewhere() -> float:
-    """Of the workers that share our Redis; infinite where there is no Redis, or no word of a run in it."""
+    """Return the seconds since a worker that shares our Redis ran the dispatcher; infinite if that isn't
+    known.
+    """
     if not settings.REDIS_URL:
         return inf
     try:
         ran_at = _redis(settings.REDIS_URL).get(_RAN_AT)
     except RedisError:
         return inf
-    # By the clocks of two machines, which may differ a little.
+    # The clocks of the two machines may differ a little.
     return max(time.time() - float(ran_at), 0.0) if isinstance(ran_at, bytes | str) else inf

@@ -1,8 +1,11 @@
-"""Files of the media folder that nobody needs any more: what a killed process was writing, what no row names.
+"""Deletes files of the media folder that nobody needs: what killed processes were writing, and what no row
+names.
 
-A round looks at every folder first and takes nothing. Then it takes what it found into the trash, where it rests before
-it is deleted; a round that found more than a small share of all files stops instead and waits for the operator. In a
-folder that isn't this database's nothing is touched.
+A round first looks at every folder and removes nothing. Then it moves what it found to the trash, where files
+stay for
+a while before they are deleted; a round that found more than a small share of all files stops instead and
+waits for
+the operator. In a folder that isn't this database's nothing is touched.
 """
 
 from __future__ import annotations
@@ -31,10 +34,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MARK: Final = ".swept"
-"""Its age says when the folder was last walked, by whichever process."""
-EVERY_SECONDS: Final = 24 * 3600.0
-REFUSED_FOR_SECONDS: Final = 3600.0
-FOLDERS_AT_ONCE: Final = 200
+"""A file whose age tells when any process last walked the folder."""
+ROUND_INTERVAL_SECONDS: Final = 24 * 3600.0
+REFUSAL_RECHECK_SECONDS: Final = 3600.0
+FOLDERS_PER_BATCH: Final = 200
 APPROVE: Final = (
     "Is DATABASE_URL right, and the database whole? Then manage.py media --approve-sweep lets it take them, once: "
     f"they rest in {files.TRASH} for {limits.MEDIA_TRASH_KEPT.days} days."
@@ -43,7 +46,9 @@ APPROVE: Final = (
 
 @dataclass
 class SweepRound:
-    """`to_look` first, then `to_take` of what had something in it, then the trash."""
+    """The progress of a round: first `to_look`, then `to_take` (folders with something to remove), then
+    `to_empty` (the trash).
+    """
 
     to_look: list[Path]
     to_take: list[Path] = field(default_factory=list)
@@ -52,7 +57,7 @@ class SweepRound:
     found: int = 0
     taken: int = 0
     allowed: int | None = None
-    """None until every folder was looked at."""
+    """How many files may be removed; None until every folder was looked at."""
 
 
 _round: Final[dict[str, SweepRound]] = {}
@@ -61,20 +66,20 @@ _lock: Final = threading.Lock()
 
 
 def sweep_some(now: datetime) -> int:
-    """Walk on through some folders; returns how many, 0 when the round is over. A round begins once a day."""
+    """Continue through some folders and return how many, 0 when the round is over. A round begins once a day."""
     with _lock:
-        current = _round.get("it") or _begin(now)
+        current = _round.get("it") or _begin_round(now)
         if current is None:
             return 0
         _round["it"] = current
-        done = _go_on(current, now)
-        if not done:
+        folders_done = _continue_round(current, now)
+        if not folders_done:
             _round.clear()
-        return done
+        return folders_done
 
 
 def why_stopped() -> str:
-    """Why the sweep waits for the operator; empty where it doesn't."""
+    """Return why the sweep waits for the operator; empty if it doesn't."""
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False, sweep_approved=None).first()
     if row is None:
         return ""
@@ -85,7 +90,7 @@ def why_stopped() -> str:
 
 
 def approve() -> int:
-    """Let the next round take as many as the last one found; it begins with the next look. Returns how many."""
+    """Let the next round remove as many files as the last one found, starting soon; return how many."""
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False).first()
     if row is None:
         return 0
@@ -97,101 +102,111 @@ def approve() -> int:
 # --- A round ---------------------------------------------------------------------------------------------------------
 
 
-def _begin(now: datetime) -> SweepRound | None:
+def _begin_round(now: datetime) -> SweepRound | None:
+    """Start a round, or return None if it isn't time or the folder may not be swept."""
     root = Path(settings.MEDIA_ROOT)
     mark = root / MARK
-    if mark.exists() and now.timestamp() - mark.stat().st_mtime < EVERY_SECONDS:
+    if mark.exists() and now.timestamp() - mark.stat().st_mtime < ROUND_INTERVAL_SECONDS:
         return None
     if _is_refused():
         return None
     try:
-        # First, so that another process doesn't walk beside this one. A round that breaks off is walked again tomorrow.
+        # First, so that another process doesn't start a round too. An interrupted round is repeated tomorrow.
         mark.touch()
         os.utime(mark, (now.timestamp(), now.timestamp()))
     except OSError:
         # A folder that can't be written to can't be swept; the doctor says so.
         return None
-    return SweepRound(sorted(one for one in root.iterdir() if one.is_dir() and one.name != files.TRASH))
+    return SweepRound(
+        sorted(folder for folder in root.iterdir() if folder.is_dir() and folder.name != files.TRASH)
+    )
 
 
 def _is_refused() -> bool:
-    """Asked again after an hour, as the folder is walked where it has no id."""
+    """Return whether the folder isn't this database's; checked once an hour, as the folder is walked if it
+    has no id.
+    """
     if time.monotonic() < _refused_until["at"]:
         return True
     refusal = media_root_id.claim()
     if refusal:
-        _refused_until["at"] = time.monotonic() + REFUSED_FOR_SECONDS
+        _refused_until["at"] = time.monotonic() + REFUSAL_RECHECK_SECONDS
         log.error("media_sweep_refused", why=refusal)
     return bool(refusal)
 
 
-def _go_on(current: SweepRound, now: datetime) -> int:
+def _continue_round(current: SweepRound, now: datetime) -> int:
+    """Do the next batch of the round; return how many folders it handled, 0 at the end."""
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
     if media_root_id.compare_folder().refusal:
         return 0
     if current.to_look:
-        some = _next(current.to_look)
-        for folder in some:
-            _look(current, folder, now)
-        return len(some)
-    if current.allowed is None and not _decide(current, now):
+        batch = _take_batch(current.to_look)
+        for folder in batch:
+            _inspect_folder(current, folder, now)
+        return len(batch)
+    if current.allowed is None and not _may_remove(current, now):
         return 0
     if current.to_take:
-        some = _next(current.to_take)
-        return len(some) if all(_take(current, folder, now) for folder in some) else 0
-    some = _next(current.to_empty)
-    for folder in some:
-        _empty(folder, now)
-    if not some:
+        batch = _take_batch(current.to_take)
+        return len(batch) if all(_move_to_trash(current, folder, now) for folder in batch) else 0
+    batch = _take_batch(current.to_empty)
+    for folder in batch:
+        _empty_trash_folder(folder, now)
+    if not batch:
         # An approval was for this round.
         MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False).update(
             sweep_stopped_at=None, sweep_found=None, sweep_total=None, sweep_approved=None
         )
-    return len(some)
+    return len(batch)
 
 
-def _next(folders: list[Path]) -> list[Path]:
-    some = folders[:FOLDERS_AT_ONCE]
-    del folders[:FOLDERS_AT_ONCE]
-    return some
+def _take_batch(folders: list[Path]) -> list[Path]:
+    """Remove and return the next folders of the list."""
+    batch = folders[:FOLDERS_PER_BATCH]
+    del folders[:FOLDERS_PER_BATCH]
+    return batch
 
 
-def _look(current: SweepRound, folder: Path, now: datetime) -> None:
-    """Count what could go; only what was never whole goes at once."""
+def _inspect_folder(current: SweepRound, folder: Path, now: datetime) -> None:
+    """Count what could be removed; only incomplete files are deleted at once."""
     if folder.name.startswith("."):
-        # What a restore that was killed before it changed anything has left; none is under way while workers run.
+        # The leftovers of a restore that was killed before it changed anything; none is under way while workers run.
         if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):
             shutil.rmtree(folder, ignore_errors=True)
         return
-    there = list(_files(folder))
-    whole = [one for one in there if one.suffix != files.PART]
-    for one in there:
-        if one.suffix == files.PART and _is_older(one, limits.MEDIA_PARTS_KEPT, now):
-            one.unlink(missing_ok=True)
+    paths = list(_files(folder))
+    complete = [path for path in paths if path.suffix != files.PART]
+    for path in paths:
+        if path.suffix == files.PART and _is_older(path, limits.MEDIA_PARTS_KEPT, now):
+            path.unlink(missing_ok=True)
             crash_point("retention.unlinked")
-    found = _unnamed(folder, [one for one in whole if _is_older(one, limits.MEDIA_LEFT_KEPT, now)])
-    current.total += len(whole)
-    current.found += len(found)
-    if found:
+    unreferenced = _unreferenced(
+        folder, [path for path in complete if _is_older(path, limits.MEDIA_LEFT_KEPT, now)]
+    )
+    current.total += len(complete)
+    current.found += len(unreferenced)
+    if unreferenced:
         current.to_take.append(folder)
-    _remove_if_left(folder, now)
+    _remove_if_abandoned(folder, now)
 
 
-def _decide(current: SweepRound, now: datetime) -> bool:
-    """Whether the round may go on to take what it found."""
+def _may_remove(current: SweepRound, now: datetime) -> bool:
+    """Return whether the round may remove what it found; otherwise it stops."""
     row = MediaFolder.everywhere.first()
-    share = max(limits.MEDIA_SWEEP_FILES, current.total * limits.MEDIA_SWEEP_PERCENT // 100)
-    # A day passes between what was approved and the round.
+    usual_limit = max(limits.MEDIA_SWEEP_FILES, current.total * limits.MEDIA_SWEEP_PERCENT // 100)
+    # In the day between the approval and the round more may come, hence the usual share as well.
     approved = row.sweep_approved if row is not None else None
-    current.allowed = share + (approved or 0)
-    current.to_empty = sorted(one for one in files.trash().glob("*") if one.is_dir())
+    current.allowed = usual_limit + (approved or 0)
+    current.to_empty = sorted(path for path in files.trash().glob("*") if path.is_dir())
     if current.found <= current.allowed:
         return True
-    _stop(current, now)
+    _stop_round(current, now)
     return False
 
 
-def _stop(current: SweepRound, now: datetime) -> None:
+def _stop_round(current: SweepRound, now: datetime) -> None:
+    """Store what was found and wait for the operator."""
     MediaFolder.everywhere.update(
         sweep_stopped_at=now,
         sweep_found=current.found,
@@ -201,51 +216,56 @@ def _stop(current: SweepRound, now: datetime) -> None:
     log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE)
 
 
-def _take(current: SweepRound, folder: Path, now: datetime) -> bool:
-    """Into the trash, judged anew; False where more would go than may."""
-    old = [one for one in _whole(folder) if _is_older(one, limits.MEDIA_LEFT_KEPT, now)]
-    unnamed = _unnamed(folder, old)
+def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:
+    """Check the folder again and move its unreferenced files to the trash; False if that would exceed the
+    limit.
+    """
+    old = [path for path in _complete_files(folder) if _is_older(path, limits.MEDIA_LEFT_KEPT, now)]
+    unnamed = _unreferenced(folder, old)
     current.taken += len(unnamed)
     if current.taken > (current.allowed or 0):
         current.found = max(current.found, current.taken)
-        _stop(current, now)
+        _stop_round(current, now)
         return False
-    for one in unnamed:
-        files.throw_away(str(one.relative_to(settings.MEDIA_ROOT)), now=now)
-    _remove_if_left(folder, now)
+    for path in unnamed:
+        files.throw_away(str(path.relative_to(settings.MEDIA_ROOT)), now=now)
+    _remove_if_abandoned(folder, now)
     return True
 
 
-def _empty(folder: Path, now: datetime) -> None:
-    """A folder of the trash: what a row names comes back, what has rested long enough goes."""
-    named = _named(folder)
-    if named is None:
+def _empty_trash_folder(folder: Path, now: datetime) -> None:
+    """Restore what a row names again, and delete what was in the trash long enough."""
+    referenced = _referenced_paths(folder)
+    if referenced is None:
         return
-    for one in list(_whole(folder)):
-        kept = str(one.relative_to(files.trash()))
-        if kept in named:
-            files.bring_back(kept)
-        # Not what has just come back; but what lies in its place already.
-        if _is_older(one, limits.MEDIA_TRASH_KEPT, now):
-            one.unlink(missing_ok=True)
+    for path in list(_complete_files(folder)):
+        name = str(path.relative_to(files.trash()))
+        if name in referenced:
+            files.bring_back(name)
+        # A restored file is no longer here, and fails this test.
+        if _is_older(path, limits.MEDIA_TRASH_KEPT, now):
+            path.unlink(missing_ok=True)
             crash_point("retention.unlinked")
     files.remove_if_empty(folder)
 
 
-# --- What is judged --------------------------------------------------------------------------------------------------
+# --- What is referenced ---------------------------------------------------------------------------------------------
 
 
-def _unnamed(folder: Path, there: list[Path]) -> list[Path]:
-    named = _named(folder) if there else None
-    if named is None:
+def _unreferenced(folder: Path, paths: list[Path]) -> list[Path]:
+    """Return the files that no row names."""
+    referenced = _referenced_paths(folder) if paths else None
+    if referenced is None:
         return []
-    return [one for one in there if str(one.relative_to(settings.MEDIA_ROOT)) not in named]
+    return [path for path in paths if str(path.relative_to(settings.MEDIA_ROOT)) not in referenced]
 
 
-def _named(folder: Path) -> set[str] | None:
-    """Of the folder of an item or an upload: what rows name that are served. None where it isn't to be judged: a folder
-    of another kind; and what is being made, which has its files before its rows for as long as the run has to wait.
-    What was deleted meanwhile never gets rows.
+def _referenced_paths(folder: Path) -> set[str] | None:
+    """Return the paths that served rows name in the folder of an item or upload.
+
+    None if the folder must be left alone: one of another kind, or of an item in the making, which has files
+    before its
+    rows for as long as the run has to wait. What was deleted meanwhile never gets rows.
     """
     try:
         item = UUID(folder.name)
@@ -253,26 +273,28 @@ def _named(folder: Path) -> set[str] | None:
         return None
     if GeneratedItem.everywhere.in_making().filter(pk=item).exists():
         return None
-    named = set(Asset.everywhere.filter(item_id=item, revoked_at=None).values_list("path", flat=True))
-    return named | set(Upload.everywhere.filter(pk=item).values_list("path", flat=True))
+    paths = set(Asset.everywhere.filter(item_id=item, revoked_at=None).values_list("path", flat=True))
+    return paths | set(Upload.everywhere.filter(pk=item).values_list("path", flat=True))
 
 
-def _remove_if_left(folder: Path, now: datetime) -> None:
+def _remove_if_abandoned(folder: Path, now: datetime) -> None:
+    """Remove the folder if it is empty and old."""
     if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):
         files.remove_if_empty(folder)
 
 
-def _whole(folder: Path) -> Iterator[Path]:
-    return (one for one in _files(folder) if one.suffix != files.PART)
+def _complete_files(folder: Path) -> Iterator[Path]:
+    return (path for path in _files(folder) if path.suffix != files.PART)
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for where, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
-            yield Path(where) / name
+            yield Path(directory) / name
 
 
 def _is_older(path: Path, span: timedelta, now: datetime) -> bool:
+    """Return whether the file is older than the span; False if it is gone."""
     try:
         return now.timestamp() - path.stat().st_mtime > span.total_seconds()
     except FileNotFoundError:

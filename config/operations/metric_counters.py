@@ -1,6 +1,6 @@
-"""Writes this process's counters to the table `tally`, so that /metrics knows the sums of all processes.
+"""Adds this process's counters to the table `tally`, so that /metrics has the totals of all processes.
 
-Every few seconds, in one statement; a process that is killed loses what it counted since.
+This happens every few seconds, in one statement; a killed process loses what it counted since.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pipeline.models import Tally
 
 log = structlog.get_logger(__name__)
 
-EVERY_SECONDS: Final = 5.0
-_last: Final = {"at": 0.0}
+WRITE_INTERVAL_SECONDS: Final = 5.0
+_last_write: Final = {"at": 0.0}
 
 
 def write_counters() -> None:
-    """Add them to the table; where the database is away they wait for the next time."""
-    taken = counters.drain()
-    if not taken:
+    """Add the counters to the table; if the database is unavailable they wait for the next time."""
+    counts = counters.drain()
+    if not counts:
         return
-    # One order for everybody, or two processes could wait for each other.
-    rows = sorted((name, kind, value) for (name, kind), value in taken.items())
+    # In one order for all processes, or two could deadlock.
+    rows = sorted((name, kind, value) for (name, kind), value in counts.items())
     sql = f"""INSERT INTO tally (name, kind, value) VALUES {", ".join(["(%s, %s, %s)"] * len(rows))}
         ON CONFLICT (name, kind) DO UPDATE SET value = tally.value + excluded.value
         {MAY_BE_LOST}"""  # noqa: S608
@@ -36,19 +36,21 @@ def write_counters() -> None:
             cursor.execute(sql, [one for row in rows for one in row])
     # A connection that was closed meanwhile is an `InterfaceError`, which is no `DatabaseError`.
     except Error as error:
-        counters.give_back(taken)
+        counters.give_back(counts)
         log.warning("tallies_not_written", error=str(error))
     finally:
         work_queue.release_connections()
 
 
 def write_counters_when_due() -> None:
-    if time.monotonic() - _last["at"] >= EVERY_SECONDS:
-        _last["at"] = time.monotonic()
+    """Write the counters if the interval has passed."""
+    if time.monotonic() - _last_write["at"] >= WRITE_INTERVAL_SECONDS:
+        _last_write["at"] = time.monotonic()
         write_counters()
 
 
 def counter_sums() -> dict[tuple[str, str], float]:
+    """Return the totals by name and kind."""
     return {
         (name, kind): value for name, kind, value in Tally.everywhere.values_list("name", "kind", "value")
     }

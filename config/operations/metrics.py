@@ -1,4 +1,4 @@
-"""/metrics: what waits, how late it is and what is dead, in the text format that Prometheus reads."""
+"""/metrics: what waits, how late it is and what is dead, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _KIB: Final = 1 if sys.platform == "darwin" else 1024
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer the metrics to Prometheus and to staff."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
     if not _may_see(request):
-        # As if it were not there: what an operator measures is nobody's business.
+        # 404, as if the page didn't exist: the numbers are the operator's alone.
         return error_response("not_found")
     response = HttpResponse(_exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")
     response["Cache-Control"] = "no-store"
@@ -46,20 +47,21 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _may_see(request: HttpRequest) -> bool:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    """Return whether the request carries the metrics token or a staff session."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if settings.METRICS_TOKEN and scheme.lower() == "bearer":
-        return constant_time_compare(given.strip(), settings.METRICS_TOKEN)
+        return constant_time_compare(token.strip(), settings.METRICS_TOKEN)
     return request.user.is_active and request.user.is_staff
 
 
 def _exposition() -> str:
-    """The whole page; where the database is away, that and what is known without it."""
+    """Return the whole page; while the database is unavailable, that fact and what is known without it."""
     lines: list[str] = []
     is_up = health.database().ok
     if is_up:
         try:
             lines = list(_database_series())
-        # It went away in the middle.
+        # The connection broke meanwhile.
         except Error:
             is_up = False
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -147,21 +149,23 @@ def _worker_series() -> Iterable[str]:
 
 
 def _slots() -> dict[str, int]:
-    there = work_leases.slots(work_queue.database_now())
-    return {queue: there[queue] for queue in jobs.QUEUES if queue != "dispatch"}
+    slots = work_leases.slots(work_queue.database_now())
+    return {queue: slots[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 
 def _running() -> dict[str, int]:
     running = Counter(
-        one.job
-        for one in running_tasks.running_or_queued(work_queue.database_now())
-        if one.state == "running"
+        lease.job
+        for lease in running_tasks.running_or_queued(work_queue.database_now())
+        if lease.state == "running"
     )
     return {kind: running[kind] for kind in jobs.jobs()}
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
-    """Seconds since the earliest promise of those that wait for a look, however often it was put off since."""
+    """Return the seconds since the earliest scheduled time of the waiting rows, however often they were
+    postponed since.
+    """
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
     due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0
@@ -178,16 +182,16 @@ _JOB_COUNTERS: Final = {
     ),
     "work_seconds": ("pipeline_work_seconds_total", "How long tasks ran."),
 }
-"""What is counted for every job, by the tally's name."""
+"""The counters of every job: the tally's name, the metric's name and its help text."""
 
 
 def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
-    """The counters: of all processes together, since the database was made."""
+    """Yield the counters: totals of all processes since the database was created."""
     kinds = list(jobs.jobs())
-    for tally, (name, said) in _JOB_COUNTERS.items():
+    for tally, (name, help_text) in _JOB_COUNTERS.items():
         values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
-        yield from _series(name, said, "kind", values, kind="counter")
-    outcomes = {one: sums.get(("webhook_attempts", one), 0.0) for one in ("delivered", "failed")}
+        yield from _series(name, help_text, "kind", values, kind="counter")
+    outcomes = {outcome: sums.get(("webhook_attempts", outcome), 0.0) for outcome in ("delivered", "failed")}
     yield from _series(
         "pipeline_webhook_attempts_total", "Attempts of webhooks.", "outcome", outcomes, kind="counter"
     )
@@ -199,22 +203,23 @@ def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
 
 
 def _endpoints() -> dict[str, int]:
-    there = Endpoint.everywhere.filter(deleted_at=None)
-    found = there.values_list("is_on", "status").annotate(count=Count("pk")).order_by()
+    """Return the number of endpoints by state."""
+    endpoints = Endpoint.everywhere.filter(deleted_at=None)
+    groups = endpoints.values_list("is_on", "status").annotate(count=Count("pk")).order_by()
     states = dict.fromkeys(("active", "degraded", "disabled", "paused"), 0)
-    for is_on, status, count in found:
+    for is_on, status, count in groups:
         states[status if is_on else "paused"] += count
     return states
 
 
 def _series(
-    name: str, said: str, label: str, values: Mapping[str, float], *, kind: str = "gauge"
+    name: str, help_text: str, label: str, values: Mapping[str, float], *, kind: str = "gauge"
 ) -> Iterable[str]:
-    """The lines of one metric: a value for each value of `label`, or one without any where it is empty.
+    """Yield the lines of one metric: a value for each value of `label`, or a single one if `label` is empty.
 
     Labels are our own names, so nothing in them has to be escaped.
     """
-    yield f"# HELP {name} {said}"
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
     for key, value in values.items():
         yield f'{name}{{{label}="{key}"}} {value}' if label else f"{name} {value}"

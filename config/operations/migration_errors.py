@@ -1,4 +1,4 @@
-"""Databases without tables, and those of before the migrations were one for each app: what a command says of them."""
+"""Explains the errors of commands on databases without tables, or from before the migrations were squashed."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
 LAST_UNSQUASHED: Final = "f15c1bd3"
-"""The last commit with every single migration."""
-_OURS: Final = ("accounts", "analytics", "pipeline", "webhooks")
+"""The last commit that still has every single migration."""
+_OUR_APPS: Final = ("accounts", "analytics", "pipeline", "webhooks")
 _INITIAL: Final = "0001_initial"
 _NO_TABLE: Final = re.compile(r'no such table|relation "\S+" does not exist')
 
 
 def replaced_migrations() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
-    """Of each migration that replaces others those others."""
+    """Return, for each squashed migration, the migrations that it replaces."""
     disk = MigrationLoader(None).disk_migrations
-    return {key: frozenset(one.replaces) for key, one in disk.items() if one.replaces}
+    return {key: frozenset(migration.replaces) for key, migration in disk.items() if migration.replaces}
 
 
 def why_not(applied: Collection[tuple[str, str]]) -> str | None:
-    """The sentence for a database that lacks some of an app's former migrations; None where it can be migrated.
+    """Return the message for a database that lacks some of an app's old migrations; None if it can be
+    migrated.
 
-    Django would pass such an app by without a word, and the tables that it lacks would be missed much later.
+    Django would silently skip such an app, and the missing tables would be noticed much later.
     """
-    had = set(applied)
-    former = replaced_migrations()
-    for app in _OURS:
+    applied_set = set(applied)
+    replaced = replaced_migrations()
+    for app in _OUR_APPS:
         initial = (app, _INITIAL)
-        missing = sorted({initial, *former.get(initial, ())} - had)
-        if missing and any(one == app for one, _ in had):
+        missing = sorted({initial, *replaced.get(initial, ())} - applied_set)
+        if missing and any(applied_app == app for applied_app, _ in applied_set):
             names = ", ".join(f"{app}.{name}" for app, name in missing[:3])
             return (
                 f"It was made by an unreleased version and lacks {len(missing)} of its migrations ({names}). "
@@ -50,20 +51,25 @@ def why_not(applied: Collection[tuple[str, str]]) -> str | None:
 
 
 def explain_error(connection: BaseDatabaseWrapper, error: DatabaseError) -> str | None:
-    """None for any other fault, which is ours and keeps its traceback. A file without a table, which looking made, is removed."""
-    place = f"The database {connection.settings_dict['NAME']}"
+    """Return what is wrong with the database; None for any other fault, which is ours and keeps its
+    traceback.
+
+    An SQLite file without tables, which opening it has created, is removed.
+    """
+    database_text = f"The database {connection.settings_dict['NAME']}"
     if _NO_TABLE.search(str(error)):
         _remove_empty(connection)
         return (
-            f"{place} has no tables. If the service keeps its data elsewhere, name the same DATA_DIR or DATABASE_URL "
+            f"{database_text} has no tables. If the service keeps its data elsewhere, name the same DATA_DIR or DATABASE_URL "
             "for this command (`make token DATA_DIR=…`); else make the tables with `manage.py migrate`, or start with `make up`."
         )
     if connection.vendor == "postgresql" and isinstance(error, OperationalError):
-        return f"{place} doesn't answer: {str(error).strip().splitlines()[-1].removesuffix('.')}. Start it, or set DATABASE_URL right."
+        return f"{database_text} doesn't answer: {str(error).strip().splitlines()[-1].removesuffix('.')}. Start it, or set DATABASE_URL right."
     return None
 
 
 def _remove_empty(connection: BaseDatabaseWrapper) -> None:
+    """Remove the SQLite file if it has no tables."""
     if connection.vendor != "sqlite":
         return
     with connection.cursor() as cursor:

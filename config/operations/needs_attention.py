@@ -1,4 +1,4 @@
-"""What needs the operator, for the first block of the admin: each line with its count and where to go."""
+"""Lists what needs the operator, for the first block of the admin: each line with its count and a link."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ if TYPE_CHECKING:
 
     from accounts.models import User
 
-NEAR_PERCENT: Final = 80
-"""Of a cap: from here on there is still time to raise it."""
-CAPS_SHOWN: Final = 20
+CAP_WARNING_PERCENT: Final = 80
+"""The share of a cap from which a warning is shown, while there is still time to raise it."""
+MAX_CAPS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True)
 class Need:
+    """A line of the block and the page that it links to."""
+
     text: str
     page: str
 
 
 def visible_needs(user: User) -> list[Need]:
-    """What this person may see of it, the most pressing first."""
+    """Return the lines that this person may see, the most pressing first."""
     parts: tuple[tuple[str, Callable[[], Iterator[Need]]], ...] = (
         ("accounts.view_whitelistrequest", _requests),
         ("pipeline.view_mediafolder", _media),
@@ -49,8 +51,8 @@ def visible_needs(user: User) -> list[Need]:
         ("pipeline.view_publication", _late),
         ("pipeline.view_outlet", _platforms),
     )
-    found = [need for permission, part in parts if user.has_perm(permission) for need in part()]
-    return [*found, *_dead(user)]
+    needs = [need for permission, part in parts if user.has_perm(permission) for need in part()]
+    return [*needs, *_dead(user)]
 
 
 def _requests() -> Iterator[Need]:
@@ -70,7 +72,9 @@ def _switches() -> Iterator[Need]:
 
 
 def _media() -> Iterator[Need]:
-    """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
+    """Yield a line if the sweep waits or the folder is another database's, in the doctor's words, as commands
+    fix it.
+    """
     refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
@@ -78,24 +82,28 @@ def _media() -> Iterator[Need]:
 
 
 def _caps() -> Iterator[Need]:
-    """Workspaces that have used most of their cap; one that is used up holds their runs until the month ends."""
+    """Yield the workspaces that have used most of their cap; once it is used up, their runs wait until the
+    month ends.
+    """
     capped = (
         ModelCall.everywhere.filter(
             created_at__gte=_month(utc_now()), workspace__model_cap_micro_usd__isnull=False
         )
         .values("workspace__id", "workspace__name", "workspace__model_cap_micro_usd")
         .annotate(spent=Sum("cost_micro_usd"))
-        .filter(spent__gte=F("workspace__model_cap_micro_usd") * NEAR_PERCENT / 100)
-        .order_by("-spent")[:CAPS_SHOWN]
+        .filter(spent__gte=F("workspace__model_cap_micro_usd") * CAP_WARNING_PERCENT / 100)
+        .order_by("-spent")[:MAX_CAPS_SHOWN]
     )
-    for one in capped:
-        given = {
-            "name": one["workspace__name"],
-            "spent": as_usd(one["spent"]),
-            "cap": as_usd(one["workspace__model_cap_micro_usd"]),
+    for workspace in capped:
+        parameters = {
+            "name": workspace["workspace__name"],
+            "spent": as_usd(workspace["spent"]),
+            "cap": as_usd(workspace["workspace__model_cap_micro_usd"]),
         }
-        page = reverse("admin:accounts_workspace_change", args=[one["workspace__id"]])
-        yield Need(_("%(name)s has spent %(spent)s of its %(cap)s for the model this month") % given, page)
+        page = reverse("admin:accounts_workspace_change", args=[workspace["workspace__id"]])
+        yield Need(
+            _("%(name)s has spent %(spent)s of its %(cap)s for the model this month") % parameters, page
+        )
 
 
 def _instance_cap() -> Iterator[Need]:
@@ -105,34 +113,38 @@ def _instance_cap() -> Iterator[Need]:
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     calls = ModelCall.everywhere.filter(created_at__gte=today, is_own_key=False)
     spent = calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
-    if 100 * spent >= NEAR_PERCENT * cap:
-        given = {"spent": as_usd(spent), "cap": as_usd(cap)}
-        text = _("Your key for the model has cost %(spent)s of the %(cap)s for today") % given
+    if 100 * spent >= CAP_WARNING_PERCENT * cap:
+        parameters = {"spent": as_usd(spent), "cap": as_usd(cap)}
+        text = _("Your key for the model has cost %(spent)s of the %(cap)s for today") % parameters
         yield Need(text, reverse("admin:pipeline_modelcall_changelist"))
 
 
 def _late() -> Iterator[Need]:
     known: dict[str, Any] = dict(jobs.jobs())
-    for one in queue_stats.backlog_of_jobs():
-        if not one.is_late:
+    for backlog in queue_stats.backlog_of_jobs():
+        if not backlog.is_late:
             continue
-        options = known[one.kind].model._meta
-        given = {"count": one.due, "what": options.verbose_name_plural, "minutes": one.oldest_seconds // 60}
-        text = _("%(count)d %(what)s wait for a worker, the oldest for %(minutes)d min") % given
+        options = known[backlog.kind].model._meta
+        parameters = {
+            "count": backlog.due,
+            "what": options.verbose_name_plural,
+            "minutes": backlog.oldest_seconds // 60,
+        }
+        text = _("%(count)d %(what)s wait for a worker, the oldest for %(minutes)d min") % parameters
         yield Need(text, reverse(f"admin:{options.app_label}_{options.model_name}_changelist"))
 
 
 def _unserved() -> Iterator[Need]:
-    for one in running_tasks.unserved_queues(work_queue.database_now()):
-        given = {"queue": one.name, "count": one.due}
-        text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % given
+    for job_queue in running_tasks.unserved_queues(work_queue.database_now()):
+        parameters = {"queue": job_queue.name, "count": job_queue.due}
+        text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % parameters
         yield Need(text, reverse("admin_tasks"))
 
 
 def _platforms() -> Iterator[Need]:
-    for one in plugin_checks.aging_apis():
-        page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
-        yield Need(f"{one.said} {one.advice}", page)
+    for api in plugin_checks.aging_apis():
+        page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={api.kind}"
+        yield Need(f"{api.message} {api.advice}", page)
 
 
 def _dead(user: User) -> Iterator[Need]:

@@ -1,4 +1,4 @@
-"""System checks of platforms: settings that name plug-ins that there are, and versions of APIs that end soon."""
+"""System checks: settings name only known plug-ins, and no platform API version expires soon."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
     from pipeline.platforms.base import Api
 
-ENDS_WITHIN: Final = timedelta(days=60)
-"""Time to try the next version, and to change to it."""
-REVIEWED_WITHIN: Final = timedelta(days=300)
+EXPIRY_WARNING: Final = timedelta(days=60)
+"""Leaves the operator time to test the next version and switch to it."""
+REVIEW_INTERVAL: Final = timedelta(days=300)
+"""After this time the documents of a platform's API have to be read again."""
 
 
 @register()
-def disabled_kinds_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+def check_disabled_kinds(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Report names in DISABLED_KINDS that are no kinds of plug-ins."""
     del app_configs
     known = {f"{family}/{kind}" for family in CAN_BE_DISABLED for kind in plugins.kinds(family)}
     return [
@@ -42,24 +44,25 @@ def disabled_kinds_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) 
 
 
 @register()
-def platforms_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+def check_platform_settings(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Report settings that name unknown platforms, or give one an invalid address."""
     del app_configs
-    known = sorted(one.kind for one in plugins.every("platforms", Platform))
-    given = {
+    known = sorted(platform.kind for platform in plugins.every("platforms", Platform))
+    pairs_by_setting = {
         "PLATFORM_ADDRESSES": settings.PLATFORM_ADDRESSES,
         "PLATFORM_VERSIONS": settings.PLATFORM_VERSIONS,
     }
-    found: list[CheckMessage] = [
+    messages: list[CheckMessage] = [
         Error(
             f"{setting} names {kind!r}, which is no platform: the setting has no effect.",
             hint=f"Use one of {', '.join(known)}.",
             id="platforms.E001",
         )
-        for setting, pairs in given.items()
+        for setting, pairs in pairs_by_setting.items()
         for kind in pairs
         if kind not in known
     ]
-    found += [
+    messages += [
         Error(
             f"PLATFORM_ADDRESSES gives {kind} an address that is none.",
             hint=f"Set {kind}=https://… without a user and without a fragment, or leave it out.",
@@ -68,51 +71,60 @@ def platforms_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) -> li
         for kind, address in settings.PLATFORM_ADDRESSES.items()
         if kind in known and not is_web_address(address)
     ]
-    return found
+    return messages
 
 
 @dataclass(frozen=True)
 class AgingApi:
+    """An API version that expires soon or wasn't reviewed for long; `code` is `expires` or `unreviewed`."""
+
     kind: str
     code: str
-    said: str
+    message: str
     advice: str
 
 
 def aging_apis(today: date | None = None) -> list[AgingApi]:
-    """What to do something about, platform by platform; nothing of a version that the operator has set by hand."""
+    """Return each API version that expires within 60 days, unless overridden in settings, and each platform
+    whose API documents weren't reviewed within 300 days.
+    """
     today = today or utc_now().date()
-    found = []
+    aging = []
     for platform in plugins.every("platforms", Platform):
         if platform.api is not None:
-            found += _of(platform, platform.api, today)
-    return found
+            aging += _aging_apis_of(platform, platform.api, today)
+    return aging
 
 
-def _of(platform: Platform, api: Api, today: date) -> list[AgingApi]:
-    found = []
-    given = {"label": platform.label, "version": api.version, "kind": platform.kind}
-    is_ours = settings.PLATFORM_VERSIONS.get(platform.kind, api.version) == api.version
-    if is_ours and api.expires_on is not None and today >= api.expires_on - ENDS_WITHIN:
-        said = (
+def _aging_apis_of(platform: Platform, api: Api, today: date) -> list[AgingApi]:
+    aging = []
+    parameters = {"label": platform.label, "version": api.version, "kind": platform.kind}
+    is_default_version = settings.PLATFORM_VERSIONS.get(platform.kind, api.version) == api.version
+    if is_default_version and api.expires_on is not None and today >= api.expires_on - EXPIRY_WARNING:
+        message = (
             _("%(label)s ended version %(version)s of its API on %(day)s.")
             if today >= api.expires_on
             else _("%(label)s ends version %(version)s of its API on %(day)s.")
         )
-        advice = _("Upgrade, or set PLATFORM_VERSIONS=%(kind)s=<a newer version> and try it.") % given
-        found.append(AgingApi(platform.kind, "expires", said % {**given, "day": api.expires_on}, advice))
-    if today > api.reviewed_on + REVIEWED_WITHIN:
-        said = _("The documents of %(label)s were last read on %(day)s.")
+        advice = _("Upgrade, or set PLATFORM_VERSIONS=%(kind)s=<a newer version> and try it.") % parameters
+        aging.append(
+            AgingApi(platform.kind, "expires", message % {**parameters, "day": api.expires_on}, advice)
+        )
+    if today > api.reviewed_on + REVIEW_INTERVAL:
+        message = _("The documents of %(label)s were last read on %(day)s.")
         advice = (
             _("Upgrade; where the platform has a newer version, PLATFORM_VERSIONS=%(kind)s=<it> sets that.")
-            % given
+            % parameters
         )
-        found.append(AgingApi(platform.kind, "unreviewed", said % {**given, "day": api.reviewed_on}, advice))
-    return found
+        aging.append(
+            AgingApi(platform.kind, "unreviewed", message % {**parameters, "day": api.reviewed_on}, advice)
+        )
+    return aging
 
 
 @register()
-def platforms_are_current(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+def check_api_expiry(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Report the API versions of `aging_apis` as warnings."""
     del app_configs
     ids = {"expires": "platforms.W001", "unreviewed": "platforms.W002"}
-    return [Warning(one.said, hint=one.advice, id=ids[one.code]) for one in aging_apis()]
+    return [Warning(api.message, hint=api.advice, id=ids[api.code]) for api in aging_apis()]

@@ -1,4 +1,6 @@
-"""What waits and what is dead, of every kind of due row: for the doctor, the operator's pages and the metrics."""
+"""Counts what waits and what is dead, of every kind of due row, for the doctor, the operator's pages and the
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +30,23 @@ class DeadRows:
     advice: str
 
     def rows(self) -> QuerySet[Any]:
+        """Return the dead rows of every workspace."""
         return self.find()
 
 
 @dataclass(frozen=True)
 class JobBacklog:
-    """Of the due rows of one job: how many are due now, for how long the oldest has been, and how many wait at all."""
+    """The due rows of one job: how many are due now, how long the oldest has been, and how many wait in all."""
 
     kind: str
     due: int
     oldest_seconds: float
     depth: int = 0
     is_late: bool = False
-    """The oldest has waited for longer than its job allows."""
+    """True if the oldest has waited for longer than its job allows."""
 
 
-# A failed run stays failed for good and a retry is a run of its own, so what is dead is the item that it left.
+# A failed run stays failed for good and a retry is another run, so the dead row is the run's item.
 DEAD: Final[Mapping[str, DeadRows]] = {
     dead.name: dead
     for dead in (
@@ -88,39 +91,40 @@ DEAD: Final[Mapping[str, DeadRows]] = {
 
 
 def dead_counts() -> dict[str, int]:
+    """Return the number of dead rows by kind."""
     return {name: dead.rows().count() for name, dead in DEAD.items()}
 
 
 def backlog_of_jobs() -> list[JobBacklog]:
-    """One entry for each job; one alone for those that work the same rows."""
+    """Return one backlog per job; jobs that work on the same rows share one."""
     now = due.database_now()
-    found: dict[tuple[Any, ...], JobBacklog] = {}
+    backlogs: dict[tuple[Any, ...], JobBacklog] = {}
     for job in jobs.jobs().values():
         if isinstance(job, jobs.BatchJob):
             continue
         where = job.where if isinstance(job, jobs.RowJob) else {}
         key = (job.model, *where.items())
-        if key in found:
+        if key in backlogs:
             continue
         waiting = job.model.everywhere.filter(wake_at__isnull=False, **where)
-        late = waiting.filter(wake_at__lte=now)
-        oldest = late.aggregate(oldest=Min("wake_at"))["oldest"]
+        due_rows = waiting.filter(wake_at__lte=now)
+        oldest = due_rows.aggregate(oldest=Min("wake_at"))["oldest"]
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-        found[key] = JobBacklog(
-            job.name, late.count(), age, waiting.count(), age > job.late_after.total_seconds()
+        backlogs[key] = JobBacklog(
+            job.name, due_rows.count(), age, waiting.count(), age > job.late_after.total_seconds()
         )
-    return list(found.values())
+    return list(backlogs.values())
 
 
 def unread_events() -> list[JobBacklog]:
-    """What the readers of the events haven't marked yet: all of it is due as soon as it is written."""
+    """Return the events that the readers haven't marked yet: each is due as soon as it is written."""
     now = due.database_now()
-    found = []
+    backlogs = []
     for kind, column in (("webhooks.fan_out", "dispatched_at"), ("analytics.count_events", "counted_at")):
         unread = Event.everywhere.filter(**{f"{column}__isnull": True})
-        # By the id, which carries the moment and which the index of what is unread has.
+        # Ordered by id, which holds the time and which the index of unread events has.
         oldest = unread.order_by("id").values_list("created_at", flat=True).first()
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
         count = unread.count()
-        found.append(JobBacklog(kind, count, age, count))
-    return found
+        backlogs.append(JobBacklog(kind, count, age, count))
+    return backlogs

@@ -1,4 +1,4 @@
-"""A backup in the place of this instance's data: all of it checked first, and no state in between that could work."""
+"""Replaces this instance's data by a backup: checked completely first, and unusable in any state in between."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ACTOR: Final = "manage.py restore"
-STAGE: Final = ".restoring"
-"""Inside the media folder, which may be a volume of its own: what is unpacked there is moved, never copied."""
-STOPPED: Final = (
+STAGING_FOLDER: Final = ".restoring"
+"""A folder inside the media folder, which may be a volume of its own, so that files are moved and not copied."""
+STOP_REASON: Final = (
     "Restored from a backup of {made_at}. What came after it may be published already, "
     "and sources that publish by themselves would do it again."
 )
@@ -38,156 +38,178 @@ STOPPED: Final = (
 
 @dataclass(frozen=True)
 class RestoreResult:
+    """What a restore did."""
+
     made_at: str
     voided: int
-    """Rows that were in hand and are looked at again."""
+    """Rows that were being worked on, and are taken up again."""
     doubted: int
     """Publications that are looked up before they may be sent."""
     stopped: tuple[str, ...]
     """Workspaces whose publishing waits for the operator."""
     warning: str
-    """What the keys of the settings can't open; empty where they open everything."""
+    """What the keys of the settings can't decrypt; empty if they decrypt everything."""
 
 
 def restore(path: Path, *, wipe: bool) -> RestoreResult:
-    """Replace database and media. Refuses an instance that holds anything, unless `wipe`; a media folder that belongs to
-    neither the database nor the backup; and while others use it.
+    """Replace database and media by the backup.
 
-    Nothing is changed before the whole backup was read and its checksums agreed. From the moment that the database is
-    replaced until the last step the instance is marked: killed in between, nothing of it starts, and the same restore
-    run again ends it.
+    Refuses (`UnusableBackup`) an instance that holds anything, unless `wipe`; a media folder that belongs to
+    neither the
+    database nor the backup; and an instance that is in use. Nothing is changed before the whole backup was
+    read and its
+    checksums agreed. From the moment that the database is replaced until the last step the instance is
+    marked: if it is
+    killed in between, nothing of it starts, and running the same restore again completes it.
     """
-    half = unfinished_restore.is_half_restored()
-    if not wipe and not half and _holds_something():
+    is_half_restored = unfinished_restore.is_half_restored()
+    if not wipe and not is_half_restored and _holds_something():
         message = "This instance holds data already. Stop it and add --wipe to replace everything."
         raise backup_archive.UnusableBackup(message)
-    about, unpacked = backup_archive.verify(path)
-    _refuse_unless_ours(about)
-    _refuse_other_folder(about, wipe=wipe, half=half)
+    description, unpacked = backup_archive.verify(path)
+    _refuse_unless_usable(description)
+    _refuse_other_folder(description, wipe=wipe, is_half_restored=is_half_restored)
     db_dump.refuse_unless_alone()
-    stage = settings.MEDIA_ROOT / STAGE
-    _clean(stage)
-    former, own, new = media_root_id.read_ids(), media_root_id.own_id(), uuid4()
+    stage = settings.MEDIA_ROOT / STAGING_FOLDER
+    _remove(stage)
+    former_ids, own_id, new_id = media_root_id.read_ids(), media_root_id.own_id(), uuid4()
     try:
-        _refuse_unless_it_fits(stage, unpacked)
+        _refuse_unless_space(stage, unpacked)
         backup_archive.unpack(
             path, database=stage / backup_archive.DATABASE, media=stage / backup_archive.MEDIA
         )
         prepared = db_dump.prepare_load(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
-        # Whichever database a kill leaves, the folder is its own.
-        media_root_id.write_ids(*former, *([own] if own else ()), *_ids_of(about), new)
+        # Whichever database is there after a kill, the folder belongs to it.
+        media_root_id.write_ids(*former_ids, *([own_id] if own_id else ()), *_ids_of(description), new_id)
         crash_point("restore.named")
         db_dump.load_database(prepared)
     except BaseException:
-        # The former data is whole and stays.
+        # The old data is complete and stays.
         shutil.rmtree(stage, ignore_errors=True)
-        if media_root_id.read_ids() != former:
-            media_root_id.write_ids(*former)
+        if media_root_id.read_ids() != former_ids:
+            media_root_id.write_ids(*former_ids)
         raise
     crash_point("restore.loaded")
     _move_media(stage)
-    # A backup of an older version comes up to this one's tables.
+    # Migrate the tables of an older version's backup.
     call_command("migrate", interactive=False, verbosity=0)
     crash_point("restore.migrated")
-    done = _end(about, new)
+    result = _finish(description, new_id)
     crash_point("restore.ended")
-    media_root_id.write_ids(new)
-    return done
+    media_root_id.write_ids(new_id)
+    return result
 
 
-def _end(about: backup_archive.BackupDescription, new: UUID) -> RestoreResult:
+def _finish(description: backup_archive.BackupDescription, new_id: UUID) -> RestoreResult:
+    """Make the restored rows safe to work on, and remove the mark."""
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
-        doubted = publish.look_up_promised(now=now)
+        looked_up = publish.look_up_promised(now=now)
         mailing.doubt_restored(now=now)
-        stopped = _stop_autopilots(about)
-        # An id of its own: the instance that was backed up may go on elsewhere, with its files.
+        stopped = _stop_autopilots(description)
+        # A new id: the instance that was backed up may go on elsewhere, with its own files.
         MediaFolder.everywhere.all().delete()
-        MediaFolder.everywhere.create(instance=new)
-        details = {"made_at": about.made_at, "publications_looked_up": doubted}
+        MediaFolder.everywhere.create(instance=new_id)
+        details = {"made_at": description.made_at, "publications_looked_up": looked_up}
         audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)
         unfinished_restore.clear_mark()
     keys = doctor.keys()
     warning = "" if keys.verdict == "ok" else f"{keys.said} {keys.advice}"
-    return RestoreResult(about.made_at, voided, doubted, stopped, warning)
+    return RestoreResult(description.made_at, voided, looked_up, stopped, warning)
 
 
 def _void_leases(now: datetime) -> int:
-    """Every row in hand is looked at again at once, and whoever held it can write nothing.
+    """Make every row that was being worked on due at once, so that no former holder can write; return how
+    many.
 
-    A publication that was `publishing` becomes `unknown` on that look and is asked for, never sent again blindly.
+    A publication that was `publishing` becomes `unknown` then and is looked up, never sent again blindly.
     """
     voided = 0
     models = {job.model for job in jobs.jobs().values() if not isinstance(job, jobs.BatchJob)}
     for model in models:
-        in_hand = model.everywhere.filter(attempts__gt=0, wake_at__isnull=False)
-        voided += in_hand.update(wake_at=now, **work_queue.overtake())
+        leased = model.everywhere.filter(attempts__gt=0, wake_at__isnull=False)
+        voided += leased.update(wake_at=now, **work_queue.overtake())
     return voided
 
 
-def _stop_autopilots(about: backup_archive.BackupDescription) -> tuple[str, ...]:
-    """What such a source published after the backup would be made and published anew, under another key: no platform
-    could be asked for it. A person has to compare first.
+def _stop_autopilots(description: backup_archive.BackupDescription) -> tuple[str, ...]:
+    """Pause publishing of workspaces with autopilot sources; return their names.
+
+    What such a source published after the backup would be made and published again, under another key that no
+    platform
+    could be asked for. A person has to compare first.
     """
     with_autopilot = Source.everywhere.filter(autopilot=True, deleted_at=None).values("workspace")
-    found = Workspace.everywhere.filter(deleted_at=None, pk__in=with_autopilot).order_by("created_at", "id")
-    reason = STOPPED.format(made_at=about.made_at)
-    for workspace in found:
+    workspaces = Workspace.everywhere.filter(deleted_at=None, pk__in=with_autopilot).order_by(
+        "created_at", "id"
+    )
+    reason = STOP_REASON.format(made_at=description.made_at)
+    for workspace in workspaces:
         kill_switch.stop("publishing", workspace=workspace, reason=reason, actor=ACTOR)
-    return tuple(workspace.name for workspace in found)
+    return tuple(workspace.name for workspace in workspaces)
 
 
-def _refuse_unless_ours(about: backup_archive.BackupDescription) -> None:
-    if about.vendor != connection.vendor:
-        message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
+def _refuse_unless_usable(description: backup_archive.BackupDescription) -> None:
+    """Raise `UnusableBackup` for a backup of another database or of a version that can't be migrated."""
+    if description.vendor != connection.vendor:
+        message = f"The backup is of {description.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
         raise backup_archive.UnusableBackup(message)
-    had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
+    migrations = [
+        (app, name) for app, _, name in (migration.partition(".") for migration in description.migrations)
+    ]
     known = set(MigrationLoader(None).disk_migrations).union(*migration_errors.replaced_migrations().values())
-    newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
+    newer = [f"{app}.{name}" for app, name in migrations if (app, name) not in known]
     if newer:
         message = (
             f"The backup is of a newer version: this one doesn't know {', '.join(newer[:3])}. "
             "Install that version first. Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
-    reason = migration_errors.why_not(had)
+    reason = migration_errors.why_not(migrations)
     if reason:
         message = f"The backup can't be used. {reason}"
         raise backup_archive.UnusableBackup(message)
 
 
-def _refuse_other_folder(about: backup_archive.BackupDescription, *, wipe: bool, half: bool) -> None:
-    """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
+def _refuse_other_folder(
+    description: backup_archive.BackupDescription, *, wipe: bool, is_half_restored: bool
+) -> None:
+    """Raise `UnusableBackup` if the media files, which are replaced too, belong to another instance, or are
+    there without `wipe`.
+    """
     if not media_root_id.holds_files():
         return
-    own, named = media_root_id.own_id(), media_root_id.read_ids()
-    # Killed before its tables came up to this version, the restored database has no id yet.
-    is_known = (half and own is None) or bool({own, *_ids_of(about)} & set(named))
-    if not named:
-        is_known = half or (_has_tables() and not media_root_id.compare_folder().refusal)
+    own_id, folder_ids = media_root_id.own_id(), media_root_id.read_ids()
+    # Killed before its migration, the restored database has no id yet.
+    is_known = (is_half_restored and own_id is None) or bool(
+        {own_id, *_ids_of(description)} & set(folder_ids)
+    )
+    if not folder_ids:
+        is_known = is_half_restored or (_has_tables() and not media_root_id.compare_folder().refusal)
     if not is_known:
         message = (
             f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
             "MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
-    if not wipe and not half:
+    if not wipe and not is_half_restored:
         message = (
             f"{settings.MEDIA_ROOT} holds files already. Add --wipe to replace them. Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
 
 
-def _ids_of(about: backup_archive.BackupDescription) -> tuple[UUID, ...]:
+def _ids_of(description: backup_archive.BackupDescription) -> tuple[UUID, ...]:
+    """Return the id of the backup's media folder; empty in old backups."""
     try:
-        return (UUID(about.instance),)
+        return (UUID(description.instance),)
     except ValueError:
         return ()
 
 
-def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
+def _refuse_unless_space(stage: Path, needed: int) -> None:
     stage.mkdir(parents=True)
     free = shutil.disk_usage(stage).free
     if free < needed:
@@ -199,18 +221,20 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
 
 
 def _move_media(stage: Path) -> None:
-    """In the place of what is there; killed in the middle, the next run unpacks everything again."""
-    for one in settings.MEDIA_ROOT.iterdir():
-        if one != stage and one.name != media_root_id.MARK:
-            _clean(one)
+    """Replace the media by the unpacked files; if it is killed in between, the next run unpacks everything
+    again.
+    """
+    for path in settings.MEDIA_ROOT.iterdir():
+        if path != stage and path.name != media_root_id.MARK:
+            _remove(path)
     crash_point("restore.cleared")
     unpacked = stage / backup_archive.MEDIA
-    for one in sorted(unpacked.iterdir()) if unpacked.is_dir() else ():
-        one.rename(settings.MEDIA_ROOT / one.name)
-    _clean(stage)
+    for path in sorted(unpacked.iterdir()) if unpacked.is_dir() else ():
+        path.rename(settings.MEDIA_ROOT / path.name)
+    _remove(stage)
 
 
-def _clean(path: Path) -> None:
+def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

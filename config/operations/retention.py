@@ -1,7 +1,8 @@
-"""What is kept how long, per kind, in one table; and the job that forgets the rest, some at a time.
+"""The table of what is kept how long, and the job that deletes the rest in batches.
 
-Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when nothing is
-too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
+Each `forget` deletes or empties a small batch in one short statement and returns how many rows it handled, 0
+when
+nothing is too old. If it is killed in between, the next run goes on.
 """
 
 from __future__ import annotations
@@ -36,13 +37,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-EVERY_SECONDS: Final = 60.0
-AT_ONCE: Final = 500
+RUN_INTERVAL_SECONDS: Final = 60.0
+BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to be done."""
+    """One kind of data: `how_long` is a span, or a sentence if something other than age ends it.
+
+    Without `forget` nothing has to be done.
+    """
 
     what: str
     how_long: timedelta | str
@@ -50,14 +54,15 @@ class RetentionRule:
 
 
 def forget_sessions(now: datetime) -> int:
-    some = list(
+    """Delete a batch of expired sessions; return how many."""
+    batch = list(
         Session.objects.filter(expire_date__lt=now)
         .order_by("expire_date")
-        .values_list("pk", flat=True)[:AT_ONCE]
+        .values_list("pk", flat=True)[:BATCH_SIZE]
     )
-    if some:
-        Session.objects.filter(pk__in=some).delete()
-    return len(some)
+    if batch:
+        Session.objects.filter(pk__in=batch).delete()
+    return len(batch)
 
 
 TABLE: Final[tuple[RetentionRule, ...]] = (
@@ -197,18 +202,18 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
 
 
 def forget_some() -> int:
-    """A batch of everything that is too old; 0 once nothing is left."""
-    now, done = utc_now(), 0
-    for kept in TABLE:
-        if kept.forget is None:
+    """Delete a batch of everything that is too old; return how much, 0 once nothing is left."""
+    now, count = utc_now(), 0
+    for rule in TABLE:
+        if rule.forget is None:
             continue
-        forgotten = kept.forget(now)
+        forgotten = rule.forget(now)
         if forgotten:
             crash_point("retention.forgotten")
-        done += forgotten
-    return done
+        count += forgotten
+    return count
 
 
 jobs.register(
-    jobs.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=EVERY_SECONDS)
+    jobs.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=RUN_INTERVAL_SECONDS)
 )

@@ -1,4 +1,4 @@
-"""Seal every secret in the database anew with the first of `FIELD_KEYS`, while the service runs."""
+"""Encrypts every secret in the database again with the first of `FIELD_KEYS`, while the service runs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from config.core.encrypted_fields import CannotDecrypt, SealedTextField, seal, u
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BATCH: Final = 200
+BATCH_SIZE: Final = 200
 PASSES: Final = 5
-"""Over one column: what was written with another key meanwhile is met by the next."""
+"""The most passes over one column: the next pass gets what was written with another key meanwhile."""
 
 
 @dataclass(frozen=True)
 class Column:
+    """A column with encrypted values; `key` is its table's primary key column."""
+
     table: str
     key: str
     name: str
@@ -32,7 +34,9 @@ class Column:
 
 @dataclass(frozen=True)
 class RotatedColumn:
-    """What became of a column's values: `overtaken` were written by somebody else at that moment."""
+    """What became of a column's values: rewritten (`anew`), changed by somebody else meanwhile (`overtaken`),
+    or undecryptable (`shut`).
+    """
 
     column: Column
     anew: int
@@ -41,7 +45,7 @@ class RotatedColumn:
 
 
 def sealed_columns() -> list[Column]:
-    """Every sealed column of every app."""
+    """Return every encrypted column of every app."""
     return [
         Column(model._meta.db_table, str(model._meta.pk.column), str(field.column))
         for model in apps.get_models()
@@ -52,38 +56,44 @@ def sealed_columns() -> list[Column]:
 
 
 def newest_key() -> str:
+    """Return the id of the key that encrypts."""
     return str(settings.FIELD_KEYS[0]).partition(":")[0]
 
 
 def count_by_key() -> dict[Column, Counter[str]]:
-    """How many values of each column are sealed with which key id."""
-    return {column: _counted(column) for column in sealed_columns()}
+    """Return how many values of each column are encrypted with which key id."""
+    return {column: _count_keys(column) for column in sealed_columns()}
 
 
 def rotate() -> Iterator[RotatedColumn]:
-    """One column after the other; may be killed and begun again at any moment, for only what is left is taken up."""
+    """Rotate one column after the other, yielding each result; it may be killed and started again at any
+    moment.
+    """
     for column in sealed_columns():
         anew, overtaken, shut = 0, 0, 0
         for _ in range(PASSES):
-            one = _pass(column)
-            anew, overtaken, shut = anew + one.anew, overtaken + one.overtaken, one.shut
-            if not one.overtaken:
+            result = _rotate_once(column)
+            anew, overtaken, shut = anew + result.anew, overtaken + result.overtaken, result.shut
+            if not result.overtaken:
                 break
         yield RotatedColumn(column, anew, overtaken, shut)
 
 
-def _pass(column: Column) -> RotatedColumn:
+def _rotate_once(column: Column) -> RotatedColumn:
+    """Go once over the column's outdated values."""
     counts: Counter[str] = Counter()
     last: Any = None
-    while rows := _left(column, last):
+    while rows := _outdated_values(column, last):
         for key, stored in rows:
-            counts[_turn(column, key, stored)] += 1
+            counts[_rotate_value(column, key, stored)] += 1
         last = rows[-1][0]
     return RotatedColumn(column, counts["anew"], counts["overtaken"], counts["shut"])
 
 
-def _turn(column: Column, key: Any, stored: str) -> str:
-    """A statement of its own, which names the value that was read: a write at the same moment is never undone."""
+def _rotate_value(column: Column, key: Any, stored: str) -> str:
+    """Encrypt one value again, by a statement that names the value read, so that no write at the same moment
+    is undone.
+    """
     try:
         fresh = seal(unseal(stored))
     except CannotDecrypt:
@@ -96,33 +106,34 @@ def _turn(column: Column, key: Any, stored: str) -> str:
         return "anew" if cursor.rowcount else "overtaken"
 
 
-def _left(column: Column, after: Any) -> list[tuple[Any, str]]:
-    """The next values, as they are stored, that another key has sealed."""
+def _outdated_values(column: Column, after: Any) -> list[tuple[Any, str]]:
+    """Return the next stored values that another key has encrypted."""
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)
     prefix = f"{newest_key()}:"
-    more = f"AND {pk} > %s" if after is not None else ""
+    condition = f"AND {pk} > %s" if after is not None else ""
     sql = (
-        f"SELECT {pk}, {name} FROM {table} WHERE {name} IS NOT NULL AND substr({name}, 1, %s) <> %s {more} "  # noqa: S608
+        f"SELECT {pk}, {name} FROM {table} WHERE {name} IS NOT NULL AND substr({name}, 1, %s) <> %s {condition} "  # noqa: S608
         f"ORDER BY {pk} LIMIT %s"
     )
-    values = [len(prefix), prefix, *([after] if after is not None else []), BATCH]
+    values = [len(prefix), prefix, *([after] if after is not None else []), BATCH_SIZE]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         rows: list[tuple[Any, str]] = cursor.fetchall()
         return rows
 
 
-def _counted(column: Column) -> Counter[str]:
+def _count_keys(column: Column) -> Counter[str]:
+    """Return how many values are encrypted with each key id."""
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)
     counts: Counter[str] = Counter()
     last: Any = None
     while True:
-        more = f"AND {pk} > %s" if last is not None else ""
-        # Ids of keys are short, and the tokens behind them are long.
+        condition = f"AND {pk} > %s" if last is not None else ""
+        # Only the beginning is read: key ids are short, and the tokens behind them long.
         sql = (
-            f"SELECT {pk}, substr({name}, 1, 100) FROM {table} WHERE {name} IS NOT NULL {more} "  # noqa: S608
+            f"SELECT {pk}, substr({name}, 1, 100) FROM {table} WHERE {name} IS NOT NULL {condition} "  # noqa: S608
             f"ORDER BY {pk} LIMIT 1000"
         )
         with connection.cursor() as cursor:

@@ -1,4 +1,6 @@
-"""What the workers run and have queued now, and in which queues something is due that no worker takes."""
+"""Reads what the workers run and have queued, and finds queues in which something is due that no worker
+takes.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ UNSERVED_SECONDS: Final = 15.0
 
 @dataclass(frozen=True)
 class JobQueue:
+    """The state of one queue."""
+
     name: str
     slots: int
     running: int
@@ -26,41 +30,44 @@ class JobQueue:
 
     @property
     def is_unserved(self) -> bool:
-        """Something has been due for a while, and no worker takes it."""
+        """Return whether something has been due for a while and no worker takes the queue."""
         return self.slots == 0 and self.oldest_seconds > UNSERVED_SECONDS
 
 
 def job_queues(now: datetime) -> list[JobQueue]:
-    there = work_leases.slots(now)
-    waiting = queue_stats.backlog_of_jobs() + queue_stats.unread_events()
+    """Return every queue but the dispatcher's."""
+    slots = work_leases.slots(now)
+    backlogs = queue_stats.backlog_of_jobs() + queue_stats.unread_events()
     leases = running_or_queued(now)
-    found = []
+    queues = []
     for name in jobs.QUEUES:
-        late = [one for one in waiting if one.kind.partition(".")[0] == name]
-        states = [one.state for one in leases if one.queue == name]
+        queue_backlogs = [entry for entry in backlogs if entry.kind.partition(".")[0] == name]
+        states = [entry.state for entry in leases if entry.queue == name]
         if name != "dispatch":
-            found.append(
+            queues.append(
                 JobQueue(
                     name,
-                    there[name],
+                    slots[name],
                     states.count(LeaseState.RUNNING),
                     states.count(LeaseState.QUEUED),
-                    sum(one.due for one in late),
-                    max((one.oldest_seconds for one in late), default=0.0),
+                    sum(entry.due for entry in queue_backlogs),
+                    max((entry.oldest_seconds for entry in queue_backlogs), default=0.0),
                 )
             )
-    return found
+    return queues
 
 
 def unserved_queues(now: datetime) -> list[JobQueue]:
-    """Queues in which something is due and that no living worker takes."""
-    return [one for one in job_queues(now) if one.is_unserved]
+    """Return the queues in which something is due and that no living worker takes."""
+    return [job_queue for job_queue in job_queues(now) if job_queue.is_unserved]
 
 
 def running_or_queued(now: datetime) -> list[Lease]:
-    """Read the leases of all tasks, without those of dead workers and of messages that were lost."""
+    """Return the leases of all tasks, without those of dead workers and of lost messages."""
     alive = set(Worker.everywhere.filter(seen_at__gt=now - work_leases.ALIVE).values_list("pk", flat=True))
-    there = Lease.everywhere.exclude(state=LeaseState.RESTING)
+    leases = Lease.everywhere.exclude(state=LeaseState.RESTING)
     return [
-        one for one in there if (one.worker in alive if one.state == LeaseState.RUNNING else one.until > now)
+        lease
+        for lease in leases
+        if (lease.worker in alive if lease.state == LeaseState.RUNNING else lease.until > now)
     ]

@@ -1,7 +1,8 @@
-"""The mark of a restore that isn't over: while it stands, nothing of the service may start.
+"""The mark of an unfinished restore: while it is there, nothing of the service may start.
 
-It is a table that comes into the database in the same transaction as the restored rows, and leaves it in the one that
-ends the restore. So every process that shares the database sees it, on whatever machine.
+It is a table that is created in the transaction that restores the rows, and dropped in the one that ends the
+restore.
+So every process that shares the database sees it, on whatever machine.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ SENTENCE: Final = (
 
 
 class HalfRestored(Exception):
-    """The instance must not work until its restore was run again."""
+    """Raised when the instance must not work until its restore was run again."""
 
     def __init__(self) -> None:
         super().__init__(SENTENCE)
 
 
 def is_half_restored() -> bool:
-    """One cheap question: the readiness probe asks it too."""
+    """Return whether the mark is there; a cheap query, for the readiness probe."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [f"public.{TABLE}"])
@@ -36,10 +37,12 @@ def is_half_restored() -> bool:
 
 
 def refuse_to_start(*, before_fork: bool = False) -> None:
-    """Raises `HalfRestored`; a database that is away is no reason to refuse, it is waited for elsewhere.
+    """Raise `HalfRestored` if the mark is there; an unavailable database is waited for elsewhere.
 
-    With `before_fork` no pool is left behind either: the threads that open its connections don't live on in a forked
-    process, which would share its parent's few and wait in vain for more. Nobody else may be using it then.
+    With `before_fork` the pool is closed too: the threads that open its connections don't live on in a forked
+    process,
+    which would share its parent's few connections and wait in vain for more. Nobody else may be using the
+    pool then.
     """
     try:
         if is_half_restored():
@@ -53,6 +56,6 @@ def refuse_to_start(*, before_fork: bool = False) -> None:
 
 
 def clear_mark() -> None:
-    """Inside the transaction that ends the restore."""
+    """Drop the mark, inside the transaction that ends the restore."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")

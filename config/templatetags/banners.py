@@ -1,4 +1,4 @@
-"""What stands in a workspace's way right now, for every page of it; the wiring, because several apps know a part."""
+"""Tells on every page of a workspace what stands in its way; in the wiring, because several apps contribute."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 register = template.Library()
 _ITEM_PAGES: Final = frozenset({"item", "made", "publication", "review"})
-"""The first words of the names of pages that show one item, or one after the other."""
+"""The first words of the URL names of pages that show one item, or one after the other."""
 _REASON_CHARACTERS: Final = 300
-_AT_ONCE: Final = timedelta(minutes=1)
+_APPROVED_ON_CREATION: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Banner:
+    """A message at the top of the page; `tone` and `icon` are names of the style sheet and the icons."""
+
     title: str
     text: str
     link: str = ""
@@ -46,12 +48,15 @@ class Banner:
 
 @register.simple_tag
 def standing_banners(place: Place | None, view_name: str | None = "") -> list[Banner]:
-    """Three statements, whatever stands, and one more of a workspace without access; the operator's switches are read
-    once a second for all pages together. `view_name` is that of the page that is open.
+    """Return the banners that apply now; `view_name` is the name of the open page's URL.
+
+    It takes three queries, whatever applies, and one more for a workspace without access; the operator's
+    switches are read
+    once a second for all pages together.
     """
     if place is None:
         return []
-    found = [
+    banners = [
         *_access(place, view_name or ""),
         *_stopped(place),
         *_publishing(place),
@@ -59,11 +64,13 @@ def standing_banners(place: Place | None, view_name: str | None = "") -> list[Ba
         *_outlets(place),
         *_endpoints(place),
     ]
-    return [banner for banner in found if banner]
+    return [banner for banner in banners if banner]
 
 
 def _access(place: Place, view_name: str) -> list[Banner]:
-    """Where access stands, and what an operator decided; nothing on the page of access itself, which says it."""
+    """Return the state of the access request and the operator's decision; nothing on the access page, which
+    shows it.
+    """
     workspace = place.workspace
     if workspace.deletes_at is not None or view_name == "access":
         return []
@@ -71,26 +78,30 @@ def _access(place: Place, view_name: str) -> list[Banner]:
         return _approved(place) if view_name == "home" else []
     revoked_at = workspace.delisted_at
     is_revoked = revoked_at is not None
-    # Items can be made and reviewed meanwhile, so their pages needn't repeat it.
+    # Items can be made and reviewed meanwhile, so their pages don't repeat the banner.
     if not is_revoked and view_name.partition("_")[0] in _ITEM_PAGES:
         return []
     last = whitelist_requests.last_request(workspace)
     link = (_address(place, "access"), _("Request access")) if place.may_manage else ("", "")
     if last is not None and last.status == WhitelistRequest.Status.PENDING:
         if view_name == "home" and not is_revoked:
-            # Its first steps say so.
+            # The home page's first steps say so.
             return []
-        text = _("Access requested on %(day)s; an operator decides.") % {"day": _day(place, last.created_at)}
+        text = _("Access requested on %(day)s; an operator decides.") % {
+            "day": _format_day(place, last.created_at)
+        }
         title, tone = (_("Access revoked."), "bad") if is_revoked else ("", "")
         return [Banner(title, text, tone=tone, icon="lock")]
     is_newer = last is not None and (revoked_at is None or last.created_at > revoked_at)
     if last is not None and is_newer and last.status == WhitelistRequest.Status.REFUSED:
-        title = _("Access refused on %(day)s.") % {"day": _day(place, last.decided_at or last.created_at)}
+        title = _("Access refused on %(day)s.") % {
+            "day": _format_day(place, last.decided_at or last.created_at)
+        }
         return [
             Banner(title, Truncator(last.reason).chars(_REASON_CHARACTERS), *link, tone="bad", icon="lock")
         ]
     if revoked_at is not None:
-        title = _("Access revoked on %(day)s.") % {"day": _day(place, revoked_at)}
+        title = _("Access revoked on %(day)s.") % {"day": _format_day(place, revoked_at)}
         text = _("Sources, publishing and the API are paused.")
         return [Banner(title, text, *link, tone="bad", icon="lock")]
     if view_name == "home":
@@ -103,12 +114,14 @@ def _access(place: Place, view_name: str) -> list[Banner]:
 
 
 def _approved(place: Place) -> list[Banner]:
-    """For some days what the approval opened; a workspace that was approved as it was made waited for nothing."""
+    """Say for some days what the approval opened, unless the workspace was approved on creation and never
+    waited.
+    """
     approved_at = place.workspace.whitelisted_at
     is_new = approved_at is not None and utc_now() - approved_at < limits.APPROVAL_SHOWN
-    if approved_at is None or not is_new or approved_at - place.workspace.created_at < _AT_ONCE:
+    if approved_at is None or not is_new or approved_at - place.workspace.created_at < _APPROVED_ON_CREATION:
         return []
-    title = _("Access approved on %(day)s.") % {"day": _day(place, approved_at)}
+    title = _("Access approved on %(day)s.") % {"day": _format_day(place, approved_at)}
     text = _("Sources, your own outlets, AI and API keys work now.")
     link = (_address(place, "outlet_add"), _("Connect an outlet")) if place.may_manage else ("", "")
     return [Banner(title, text, *link, tone="good", icon="circle-check")]
@@ -129,7 +142,9 @@ def _stopped(place: Place) -> list[Banner]:
 
 
 def _publishing(place: Place) -> list[Banner]:
-    """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
+    """Return the workspace's own hold or, without one, what is late by the clock alone, so that it shows
+    without a worker.
+    """
     now = utc_now()
     reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
     if reason is not None:
@@ -167,13 +182,17 @@ def _outlets(place: Place) -> list[Banner]:
 
 
 def _endpoints(place: Place) -> list[Banner]:
-    """One banner for each cause. Whoever can't manage them sees no paths: some receivers' are secrets."""
-    found = endpoints.disabled(place.workspace.pk)
+    """Return one banner per cause. People who can't manage endpoints see no paths: some receivers' paths are
+    secrets.
+    """
+    disabled = endpoints.disabled(place.workspace.pk)
     address = _address(place, "webhooks") if place.may_manage else ""
     banners = []
     for is_gone in (True, False):
-        there = [one for one in found if one.is_gone is is_gone]
-        names = list(dict.fromkeys(one.address if place.may_manage else one.host for one in there))
+        affected = [endpoint for endpoint in disabled if endpoint.is_gone is is_gone]
+        names = list(
+            dict.fromkeys(endpoint.address if place.may_manage else endpoint.host for endpoint in affected)
+        )
         if not names:
             continue
         title = ngettext(
@@ -197,14 +216,14 @@ def _endpoints(place: Place) -> list[Banner]:
     return banners
 
 
-def _day(place: Place, moment: datetime) -> str:
-    """`29 Nov`, in the workspace's time zone."""
+def _format_day(place: Place, moment: datetime) -> str:
+    """Return the day as `29 Nov`, in the workspace's time zone."""
     local = moment.astimezone(ZoneInfo(place.workspace.timezone))
     return f"{local.day} {local:%b}"
 
 
-def _address(place: Place, name: str, **more: Any) -> str:
+def _address(place: Place, name: str, **arguments: Any) -> str:
     try:
-        return place.address(name, **more)
+        return place.address(name, **arguments)
     except NoReverseMatch:
         return ""

@@ -1,4 +1,4 @@
-"""The navigation of `pipeline.pages.navigation`, for the frame around every page."""
+"""Template tags for the navigation of `pipeline.pages.navigation`, which is on every page."""
 
 from django import template
 

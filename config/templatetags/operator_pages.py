@@ -1,4 +1,4 @@
-"""What the operator's pages show besides Django's own: what needs them, money, and links to rows."""
+"""Template tags of the operators' pages: what needs attention, money, and links to rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ register.filter("usd", as_usd)
 
 @register.simple_tag
 def what_needs(user: User) -> list[needs_attention.Need]:
+    """Return what needs the operator and this person may see."""
     return needs_attention.visible_needs(user)
 
 
 @register.filter
 def admin_page(row: Any) -> str:
+    """Return the address of the row's page in the admin."""
     options = row._meta
     return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[row.pk])
 
 
 @register.filter
 def scopes_told(scopes: list[str]) -> str:
-    """The name of the preset that they are, where they are one."""
-    preset = next((name for name, of_it in tokens.PRESETS.items() if set(of_it) == set(scopes)), None)
+    """Return the name of the preset with these scopes, or else the scopes."""
+    preset = next(
+        (name for name, preset_scopes in tokens.PRESETS.items() if set(preset_scopes) == set(scopes)), None
+    )
     return preset or ", ".join(scopes)
 
 

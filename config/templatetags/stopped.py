@@ -1,4 +1,4 @@
-"""What is stopped, for the banner on every page of the admin."""
+"""Template tag for the banner on every page of the admin: what is stopped."""
 
 from __future__ import annotations
 
@@ -16,4 +16,5 @@ register = template.Library()
 
 @register.simple_tag
 def standing_switches() -> list[Switch]:
+    """Return the switches that stop something now."""
     return kill_switch.standing()

@@ -1,4 +1,6 @@
-"""Tags of the pages: icons, and the mark that tells one showing of a form from the next."""
+"""Template tags of the pages: icons, badges, times, and the token that tells one display of a form from the
+next.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 @cache
 def _shapes(name: str) -> SafeString:
-    """What is drawn inside of one of our own files in static/icons."""
-    # Files of the project itself, so they hold no bombs.
+    """Return the shapes inside one of our own files in static/icons."""
+    # Files of the project itself, so they hold no malicious XML.
     tree = ET.parse(settings.BASE_DIR / "static" / "icons" / f"{name}.svg")  # noqa: S314
     shapes = []
     for shape in tree.getroot():
@@ -38,7 +40,7 @@ def _shapes(name: str) -> SafeString:
 
 @register.simple_tag
 def icon(name: str, extra: str = "") -> SafeString:
-    """An icon that says nothing by itself: words stand beside it, or in the label of its button."""
+    """Return an icon for decoration only: text stands beside it, or in the label of its button."""
     return format_html(
         '<svg class="icon {}" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" '
         'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">{}</svg>',
@@ -49,7 +51,7 @@ def icon(name: str, extra: str = "") -> SafeString:
 
 @register.simple_tag
 def sample(row: object) -> SafeString:
-    """The badge of what is part of the sample data; nothing for everything else."""
+    """Return the badge of sample data; empty for everything else."""
     is_sample = row.get("is_sample") if isinstance(row, dict) else getattr(row, "is_sample", False)
     if not is_sample:
         return mark_safe("")
@@ -58,34 +60,35 @@ def sample(row: object) -> SafeString:
 
 @register.simple_tag
 def once() -> SafeString:
+    """Return the hidden field by which a repeated submission of a form is detected."""
     return format_html('<input type="hidden" name="once" value="{}">', form_recovery.once())
 
 
 @register.filter
 def got(table: Mapping[str, object], key: str) -> object:
-    """The value under a key that is only known when the page is made."""
+    """Return the value under a key that is only known at run time."""
     return table.get(key)
 
 
 @register.filter
 def who(actor: str | None) -> str:
-    """A person by the address, an API key by its name; empty for nobody."""
+    """Return a person's address or an API key's name; empty for nobody."""
     return tokens.actor_name(actor) if actor else ""
 
 
 @register.filter
 def when(moment: datetime | None, zone: str = "UTC") -> SafeString:
-    """A moment for people, in the workspace's time zone; a machine reads it in UTC."""
+    """Return a moment in the workspace's time zone for people, and in ISO form for machines."""
     return _time(moment, zone, "%b %Y, %H:%M")
 
 
 @register.filter
 def when_exactly(moment: datetime | None, zone: str = "UTC") -> SafeString:
-    """To the second, for what has just happened; the year goes without saying."""
+    """Return a moment with seconds and without a year, for what has just happened."""
     return _time(moment, zone, "%b, %H:%M:%S")
 
 
-def _time(moment: datetime | None, zone: str, form: str) -> SafeString:
+def _time(moment: datetime | None, zone: str, date_format: str) -> SafeString:
     if moment is None:
         return mark_safe("—")
     from zoneinfo import ZoneInfo  # noqa: PLC0415  its data is read on first use
@@ -95,22 +98,23 @@ def _time(moment: datetime | None, zone: str, form: str) -> SafeString:
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         f"{local:%Y-%m-%d %H:%M:%S} {zone}",
-        f"{local.day} {local:{form}}",
+        f"{local.day} {local:{date_format}}",
     )
 
 
 @register.simple_tag
 def code_minutes() -> int:
-    """For how long a code that was mailed works; the same for each kind (settings.py)."""
+    """Return for how many minutes a mailed code works; the same for each kind (settings.py)."""
     return settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT // 60
 
 
 @register.simple_tag
 def sends_mail() -> bool:
+    """Return whether mail is delivered, rather than written to files or the console."""
     return mail_sending.is_delivered()
 
 
 @register.simple_tag
 def mails_folder() -> str:
-    """Where mails are written as files; empty where they are sent."""
+    """Return where mails are written as files; empty if they are sent."""
     return settings.EMAIL_FILE_PATH or ""

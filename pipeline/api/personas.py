@@ -237,7 +237,7 @@ class PersonaView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         self._refuse_test()
         crud.delete(row, by=self.caller.actor, now=utc_now())
         return Response(status=204)

@@ -219,7 +219,7 @@ class HoldView(PipelineResource):
         responses=answers({204: NO_CONTENT}, 404),
     )
     def destroy(self, request: Request) -> Response:
-        self.read_nothing(request)
+        self.refuse_input(request)
         workspace_hold.release_workspace(self.caller.workspace, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 

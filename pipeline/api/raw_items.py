@@ -17,7 +17,7 @@ from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors, raw_body, refuse_unless_json
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import (
-    LEAVES_DAY_OUT,
+    EXCLUSIVE_END_DESCRIPTION,
     choices,
     moment_or_date,
     plain_text,
@@ -52,7 +52,7 @@ FILTERS = {
     "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
     "created_after": moment_or_date(),
-    "created_before": moment_or_date(LEAVES_DAY_OUT),
+    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
 }
 _ANY_WORDS = "A sentence that an item of this source may well begin with."
 _ANY_STORY = " ".join([_ANY_WORDS] * 12)
@@ -133,7 +133,7 @@ class RawItemView(PipelineResource):
         ),
     )
     def create(self, request: Request) -> Response:
-        body = raw_body(request, most=self.body_limit)
+        body = raw_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)
         data = request.data if body else {}
         if isinstance(data, dict) and "items" in data:
@@ -219,7 +219,7 @@ class RawItemView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         erase_raw_item.erase(row, now=utc_now())
         return Response(status=204)
 

@@ -55,7 +55,7 @@ def page_found(
     """
     if "order" in query:
 
-        def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+        def ask(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
             keys = sorted(find(rows if is_narrowed else None), reverse=not is_ascending)
             if isinstance(after, UUID):
                 keys = [key for key in keys if (key > after if is_ascending else key < after)]
@@ -65,7 +65,7 @@ def page_found(
 
     places: dict[UUID, int] = {}
 
-    def ask_best(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+    def ask_best(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
         del is_ascending
         asked_at, place = _read_place(after)
         # What came after the first page would move the others.

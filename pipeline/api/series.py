@@ -225,7 +225,7 @@ class SeriesView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self._find(id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         series.delete(row, by=self.caller.actor)
         return Response(status=204)
 

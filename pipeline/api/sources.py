@@ -205,7 +205,7 @@ class SourceView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         collect.delete(row, now=utc_now())
         return Response(status=204)
 

@@ -226,7 +226,7 @@ class TopicView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         topics.delete(row, now=utc_now())
         return Response(status=204)
 

@@ -49,7 +49,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
     _refuse_too_many(request, source)
     if source is None or not source.workspace.is_at_work:
         raise NotFound
-    body = raw_body(Request(request), most=core_limits.BODY_BYTES)
+    body = raw_body(Request(request), max_bytes=core_limits.BODY_BYTES)
     headers = {name.lower(): value for name, value in request.headers.items()}
     received = receive.receive(source, receive.IncomingDelivery(body, headers), now=utc_now())
     if received.outcome == "challenge":
@@ -100,7 +100,7 @@ def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
     """The body is the mail as it is. 200 also for what tells nothing, so that a mailbox's pipe goes on."""
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
-    body = raw_body(Request(request), most=limits.BOUNCE_BYTES)
+    body = raw_body(Request(request), max_bytes=limits.BOUNCE_BYTES)
     outcome = bounces.receive(secret, body, now=utc_now())
     if outcome is None:
         raise NotFound

@@ -10,7 +10,7 @@ from django.db import transaction
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.insert import insert, insert_unless_there
+from config.core.database.insert import insert, insert_or_ignore
 from pipeline import events
 from pipeline.generate import raw_item_outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
@@ -102,9 +102,9 @@ def push(
     with transaction.atomic():
         note_near_duplicates([(row, mark)], now)
         # The constraint decides between two pushes of the same thing, so that nobody has to look first.
-        if not insert_unless_there(row):
+        if not insert_or_ignore(row):
             return _meet(workspace, row, body, now, beside)
-        if not insert_unless_there(mark):
+        if not insert_or_ignore(mark):
             if content.is_fetched:
                 met = _step_back(row, mark)
                 if beside is not None:

@@ -110,7 +110,9 @@ def validate_outlets(
         if obstacle is not None:
             outlet_problems = [obstacle, *outlet_problems]
         if not outlet_problems or not refuse:
-            outlet_due_at, clock, queue = _due_for(item, outlet, wish, own=due_at, kept=existing, now=now)
+            outlet_due_at, clock, queue = _due_for(
+                item, outlet, wish, own_time=due_at, existing=existing, now=now
+            )
             verdicts.append(
                 OutletVerdict(outlet, post, outlet_due_at, overrides, tuple(outlet_problems), clock, queue)
             )

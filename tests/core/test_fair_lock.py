@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from config.core.database.sqlite.base import PATIENCE_SECONDS, Turns
+from config.core.database.sqlite.base import PATIENCE_SECONDS, FairLock
 
 SECONDS = 20.0
 
@@ -26,7 +26,7 @@ def threads():
 
 
 def test_one_at_a_time(threads):
-    turns, inside, most = Turns(), [], []
+    turns, inside, most = FairLock(), [], []
 
     def act():
         for _ in range(200):
@@ -44,7 +44,7 @@ def test_one_at_a_time(threads):
 
 
 def test_who_waits_is_not_passed_over_by_who_comes_straight_back(threads):
-    turns, ends = Turns(), threading.Event()
+    turns, ends = FairLock(), threading.Event()
     takings = []
 
     def comes_straight_back():
@@ -68,7 +68,7 @@ def test_who_waits_is_not_passed_over_by_who_comes_straight_back(threads):
 
 
 def test_first_come_first_served(threads):
-    turns, order = Turns(), []
+    turns, order = FairLock(), []
     assert turns.take(SECONDS)
 
     def waits(number):
@@ -88,7 +88,7 @@ def test_first_come_first_served(threads):
 
 
 def test_who_has_waited_long_enough_goes_without(threads):
-    turns = Turns()
+    turns = FairLock()
     assert turns.take(SECONDS)
     assert not turns.take(0.01)
     with turns.turn(0.01):
@@ -101,7 +101,7 @@ def test_who_has_waited_long_enough_goes_without(threads):
 
 
 def test_who_gave_up_is_not_handed_anything(threads):
-    turns, got = Turns(), threading.Event()
+    turns, got = FairLock(), threading.Event()
     assert turns.take(SECONDS)
     assert not turns.take(0.01)
 

@@ -69,7 +69,7 @@ def client() -> Iterator[Client]:
 
 
 def _close_all(client: Client) -> None:
-    for held in client._kept._idle.values():
+    for held in client._idle._idle.values():
         for one in held:
             one.socket.close()
 
@@ -118,7 +118,7 @@ def test_a_server_that_closes_is_not_kept(client: Client, answer: bytes) -> None
             200
         ] * 2
         assert there.connections == 2
-        assert client._kept.take(("http", "127.0.0.1", there.port)) is None
+        assert client._idle.take(("http", "127.0.0.1", there.port)) is None
     finally:
         there.close()
 
@@ -188,7 +188,7 @@ def test_old_and_idle_ones_are_closed(client: Client, keeping: Any, monkeypatch:
     post(client, there)
     assert there.connections == 2
     client.sweep()
-    assert (client._kept._idle, client._kept._count) == ({}, 0)
+    assert (client._idle._idle, client._idle._count) == ({}, 0)
     monkeypatch.undo()
     monkeypatch.setattr(pool, "MAX_AGE_SECONDS", 0.0)
     post(client, there)
@@ -212,8 +212,8 @@ def test_there_are_never_more_than_so_many(
             thread.start()
         for thread in threads:
             thread.join()
-        held = client._kept._idle
-        assert client._kept._count == sum(map(len, held.values())) <= 3
+        held = client._idle._idle
+        assert client._idle._count == sum(map(len, held.values())) <= 3
         assert all(len(one) <= 2 for one in held.values())
 
 

@@ -1,4 +1,4 @@
-"""`insert` and `insert_unless_there` store what `save` stores, the latter once."""
+"""`insert` and `insert_or_ignore` store what `save` stores, the latter once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import workspaces
 from accounts.models import LedgerEntry
-from config.core.database.insert import insert, insert_unless_there
+from config.core.database.insert import insert, insert_or_ignore
 from config.core.ids import uuid7
 from pipeline.models import RawItem, Source
 
@@ -42,7 +42,7 @@ def test_it_stores_what_save_stores(alices):
     saved, inserted = make(1), make(2)
     saved.save(force_insert=True)
     with CaptureQueriesContext(connection) as captured:
-        assert insert_unless_there(inserted)
+        assert insert_or_ignore(inserted)
     assert len(captured) == 1
     assert not inserted._state.adding
     rows = list(RawItem.everywhere.filter(workspace=alices).order_by("dedup_key").values())
@@ -61,7 +61,7 @@ def test_it_stores_once_and_spoils_nothing(alices):
     subject = uuid7()
     first, second = entry(), entry()
     with transaction.atomic():
-        stored = [insert_unless_there(first), insert_unless_there(second)]
+        stored = [insert_or_ignore(first), insert_or_ignore(second)]
         count = LedgerEntry.everywhere.filter(subject=subject).count()
     assert stored == [True, False]
     assert (count, first._state.adding, second._state.adding) == (1, False, True)
@@ -70,7 +70,7 @@ def test_it_stores_once_and_spoils_nothing(alices):
 def test_what_breaks_another_constraint_is_refused(alices):
     entry = LedgerEntry(workspace=alices, kind=None, amount=-1, reserved_change=1, subject=uuid7())
     with pytest.raises(IntegrityError), transaction.atomic():
-        insert_unless_there(entry)
+        insert_or_ignore(entry)
 
 
 def test_rows_that_break_another_constraint_are_refused_and_not_left_out(alices):

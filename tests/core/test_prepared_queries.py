@@ -186,7 +186,7 @@ def test_value_that_is_no_operand_is_refused(alices):
 
 
 def test_forms_are_bounded(alices, monkeypatch):
-    monkeypatch.setattr("config.core.database.prepared_queries._FORMS_KEPT", 3)
+    monkeypatch.setattr("config.core.database.prepared_queries._MAX_FORMS", 3)
     prepared = Prepared(lambda most: chosen()[:most])
     for most in range(1, 8):
         prepared.ask(most=most)

@@ -29,7 +29,7 @@ def alices():
 
 @pytest.fixture
 def turns():
-    return connection._turns
+    return connection._write_lock
 
 
 def is_free(turns):
@@ -217,7 +217,7 @@ def test_those_who_come_while_it_is_under_way_share_the_next(tmp_path, monkeypat
 
 
 def test_a_turn_that_is_never_given_back_stops_nobody(alices, turns, monkeypatch):
-    monkeypatch.setattr(base.DatabaseWrapper, "_patience", 0.05)
+    monkeypatch.setattr(base.DatabaseWrapper, "_lock_timeout", 0.05)
     assert turns.take(SECONDS)
     try:
         with transaction.atomic():

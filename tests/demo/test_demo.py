@@ -104,9 +104,9 @@ def test_killed_in_the_middle_it_goes_on(db, monkeypatch):
         told.append(story)
         return whole(workspace, story, *more)
 
-    whole = history._tell
+    whole = history._publish_story
     with monkeypatch.context() as patch:
-        patch.setattr(history, "_tell", tell)
+        patch.setattr(history, "_publish_story", tell)
         with pytest.raises(KeyboardInterrupt):
             filled()
     assert Workspace.everywhere.get().samples == Workspace.Samples.FILLING

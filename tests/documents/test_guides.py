@@ -124,7 +124,7 @@ def test_every_guide_has_its_page():
     assert sorted(f"guides/{name}" for name in FILES) == sorted(guide.file for guide in guides.GUIDES)
 
 
-@pytest.mark.parametrize("guide", [*guides.GUIDES, *guides.IN_WORDS], ids=lambda guide: guide.slug)
+@pytest.mark.parametrize("guide", [*guides.GUIDES, *guides.API_DOCUMENTS], ids=lambda guide: guide.slug)
 def test_a_page_shows_its_document_and_every_link_leads_somewhere(guide, client, db, settings):
     answer = client.get(f"/docs/{guide.slug}")
     assert answer.status_code == 200

@@ -23,7 +23,7 @@ def aged(monkeypatch, settings):
     def age(*, expires_on=None, reviewed_on=TODAY):
         api = Api("", "2", reviewed_on=reviewed_on, expires_on=expires_on)
         monkeypatch.setattr(letterbox.Letterbox, "api", api)
-        return [(one.code, one.said, one.advice) for one in plugin_checks.aging_apis(TODAY)]
+        return [(one.code, one.message, one.advice) for one in plugin_checks.aging_apis(TODAY)]
 
     settings.PLATFORM_VERSIONS = {}
     with letterbox.registered() as platform:
@@ -69,7 +69,7 @@ def ends(monkeypatch):
 
 
 def test_the_check_says_so(ends):
-    (message,) = plugin_checks.platforms_are_current(None)
+    (message,) = plugin_checks.check_api_expiry(None)
     assert (message.id, message.msg, message.hint) == (
         "platforms.W001",
         "It ends.",

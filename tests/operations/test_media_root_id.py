@@ -155,7 +155,7 @@ def test_another_databases_folder_is_left_alone(item, root, tmp_path, client):
 
 
 def test_a_round_ends_where_the_folder_becomes_another_ones(item, root, monkeypatch):
-    monkeypatch.setattr(media_sweep, "FOLDERS_AT_ONCE", 1)
+    monkeypatch.setattr(media_sweep, "FOLDERS_PER_BATCH", 1)
     sweep()
     kept = whole(root) | set(put_orphans(root, 3))
     (root / media_sweep.MARK).unlink()
@@ -243,7 +243,7 @@ def test_what_rests_is_not_served(thrown, root, client):
     for address in (f"/media/{thrown.secret}/{thrown.name}", f"/media/.trash/{thrown.path}"):
         assert client.get(address).status_code == 404
     assert resting(root) == {thrown.path}
-    assert not [one for one in backup._media() if files.TRASH in one.parts]
+    assert not [one for one in backup._media_files() if files.TRASH in one.parts]
 
 
 def test_what_is_erased_goes_out_of_the_trash_too(thrown, root):
@@ -324,7 +324,7 @@ def test_a_round_takes_no_more_than_it_was_let(item, root, monkeypatch):
     sweep()
     orphans = put_orphans(root, MOST)
     (root / media_sweep.MARK).unlink()
-    monkeypatch.setattr(media_sweep, "_decide", decide_and_lose(orphans, media_sweep._decide, root))
+    monkeypatch.setattr(media_sweep, "_may_remove", decide_and_lose(orphans, media_sweep._may_remove, root))
     while media_sweep.sweep_some(NOW):
         pass
     assert (len(resting(root)) <= MOST, media_sweep.why_stopped() != "") == (True, True)

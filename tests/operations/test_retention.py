@@ -72,7 +72,7 @@ def test_a_round_that_finds_nothing_costs_so_many_queries(workspace, settings, d
 
 
 def test_sessions_end_when_they_expire(db, monkeypatch):
-    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     for number, expires in enumerate([NOON - JUST] * 3 + [NOON]):
         Session.objects.create(session_key=f"s{number}", session_data="", expire_date=expires)
     assert [retention.forget_sessions(NOON) for _ in range(3)] == [2, 1, 0]
@@ -227,7 +227,7 @@ def test_what_a_run_has_drawn_waits_for_its_rows(item, settings, status):
 
 
 def test_a_round_begins_once_a_day_and_goes_in_pieces(db, settings, monkeypatch):
-    monkeypatch.setattr(media_sweep, "FOLDERS_AT_ONCE", 2)
+    monkeypatch.setattr(media_sweep, "FOLDERS_PER_BATCH", 2)
     for number in range(3):
         put(settings.MEDIA_ROOT, f"folder{number}/x.part", days=2)
     assert [media_sweep.sweep_some(NOW) for _ in range(3)] == [2, 1, 0]

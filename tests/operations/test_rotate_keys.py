@@ -74,7 +74,7 @@ def test_every_sealed_column_is_known():
 
 
 def test_everything_is_sealed_anew_and_opens(newsroom, settings, capsys):
-    outlets = make_outlets(newsroom, rotate_keys.BATCH + 3)
+    outlets = make_outlets(newsroom, rotate_keys.BATCH_SIZE + 3)
     settings.FIELD_KEYS = [NEW, OLD]
     assert run("--check") == 1
     said = capsys.readouterr().out
@@ -95,7 +95,7 @@ def test_everything_is_sealed_anew_and_opens(newsroom, settings, capsys):
 def test_begun_again_it_does_only_what_is_left(newsroom, settings, capsys, monkeypatch):
     outlets = make_outlets(newsroom, 5)
     settings.FIELD_KEYS = [NEW, OLD]
-    original, turned = rotate_keys._turn, []
+    original, turned = rotate_keys._rotate_value, []
 
     def dies(column, key, value):
         if len(turned) == 3:
@@ -107,7 +107,7 @@ def test_begun_again_it_does_only_what_is_left(newsroom, settings, capsys, monke
         rotate_keys, "sealed_columns", lambda: [rotate_keys.Column("outlet", "id", "credentials")]
     )
     with monkeypatch.context() as patch:
-        patch.setattr(rotate_keys, "_turn", dies)
+        patch.setattr(rotate_keys, "_rotate_value", dies)
         with pytest.raises(KeyboardInterrupt):
             run()
     assert run() == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core import checks
 
-from config.operations.plugin_checks import platforms_are_known
+from config.operations.plugin_checks import check_platform_settings
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
@@ -29,7 +29,7 @@ def test_a_name_that_is_no_platform_is_named(settings: SettingsWrapper) -> None:
         "platforms.E001 PLATFORM_ADDRESSES names 'linkdin', which is no platform: the setting has no effect.",
         "platforms.E001 PLATFORM_VERSIONS names 'linkdin', which is no platform: the setting has no effect.",
     ]
-    hints = [one.hint or "" for one in platforms_are_known(None)]
+    hints = [one.hint or "" for one in check_platform_settings(None)]
     assert [" linkedin," in hint for hint in hints] == [True, True]
 
 

@@ -22,17 +22,17 @@ DEAD = {
 
 @pytest.fixture
 def dead(settings, monkeypatch):
-    monkeypatch.setattr(resilient_cache.ForgivingRedisCache, "_skipped_until", 0.0)
+    monkeypatch.setattr(resilient_cache.ResilientRedisCache, "_skipped_until", 0.0)
     settings.CACHES = {
         "default": {"BACKEND": "accounts.access.counter_caches.DatabaseCounterCache"},
-        "marks": {"BACKEND": "config.core.resilient_cache.ForgivingRedisCache", **DEAD},
+        "marks": {"BACKEND": "config.core.resilient_cache.ResilientRedisCache", **DEAD},
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **DEAD},
     }
 
 
 def test_a_dead_redis_holds_nothing_and_is_asked_once_in_a_while(monkeypatch):
-    monkeypatch.setattr(resilient_cache.ForgivingRedisCache, "_skipped_until", 0.0)
-    cache = resilient_cache.ForgivingRedisCache(DEAD["LOCATION"], {"OPTIONS": DEAD["OPTIONS"]})
+    monkeypatch.setattr(resilient_cache.ResilientRedisCache, "_skipped_until", 0.0)
+    cache = resilient_cache.ResilientRedisCache(DEAD["LOCATION"], {"OPTIONS": DEAD["OPTIONS"]})
     with pytest.raises(RedisError):
         RedisCache.get(cache, "x")
     asked = []

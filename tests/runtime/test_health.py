@@ -23,7 +23,7 @@ REDIS_NOBODY_AT = "redis://127.0.0.1:1/0"
 @pytest.fixture(autouse=True)
 def _nothing_tried_before(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
-    health._probed.clear()
+    health._probe_results.clear()
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ READ_ONLY = OSError(errno.EROFS, "Read-only file system", "/srv/secret/place")
 @pytest.fixture
 def time_passes(monkeypatch):
     """Call it, and what was found before is too old to count."""
-    return lambda: monkeypatch.setattr(health, "_probed", {})
+    return lambda: monkeypatch.setattr(health, "_probe_results", {})
 
 
 def is_ready(client, settings):
@@ -153,7 +153,7 @@ def test_media_that_cannot_be_kept_is_named_until_it_can(
 
 @pytest.mark.django_db
 def test_a_disk_with_hardly_any_room_is_full(client, settings, ran, monkeypatch, time_passes):
-    room = SimpleNamespace(free=health.DISK_LEAST_BYTES - 1)
+    room = SimpleNamespace(free=health.MIN_FREE_DISK_BYTES - 1)
     with monkeypatch.context() as crowded:
         crowded.setattr(shutil, "disk_usage", lambda _: room)
         ready, found = is_ready(client, settings)
@@ -183,7 +183,9 @@ def test_however_often_somebody_asks_the_disk_is_tried_now_and_then(client, sett
     each = 2 if connection.vendor == "sqlite" else 1
     assert tries.call_count <= 2 * each
     monkeypatch.setattr(
-        health, "_probed", {what: (at - 6, found) for what, (at, found) in health._probed.items()}
+        health,
+        "_probe_results",
+        {what: (at - 6, found) for what, (at, found) in health._probe_results.items()},
     )
     before = tries.call_count
     assert is_ready(client, settings)[0]

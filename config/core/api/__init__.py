@@ -1,1 +1,1 @@
-"""What every view of the API stands on: strict JSON in and out, pages, entity tags."""
+"""The base of every view of the API: strict JSON in and out, pagination, entity tags."""

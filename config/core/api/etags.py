@@ -1,4 +1,4 @@
-"""Entity tags: an answer has one, and a change may name the one that it is of."""
+"""Entity tags: answers carry one, and a change may name the version that it applies to."""
 
 from __future__ import annotations
 
@@ -18,48 +18,54 @@ if TYPE_CHECKING:
 
 
 def strong_tag(version: int, *also: object) -> str:
+    """Return the strong entity tag of a version, with whatever else the representation depends on."""
     return '"' + "-".join(str(part) for part in (f"v{version}", *also)) + '"'
 
 
 def weak_tag(body: Any) -> str:
+    """Return a weak entity tag computed from the JSON body."""
     content = body if isinstance(body, DumpedJson) else dump(body)
     return f'W/"{hashlib.sha256(content).hexdigest()[:24]}"'
 
 
-def _tags(header: str) -> list[str]:
+def _split_tags(header: str) -> list[str]:
+    """Return the tags of an `If-Match` or `If-None-Match` header."""
     return [tag.strip() for tag in header.split(",") if tag.strip()]
 
 
 def respond_with_tag(
     request: Request, body: Any, *, tag: str, headers: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
-    """304 where `If-None-Match` names the tag, compared weakly as RFC 9110 says."""
+    """Return the response with its tag, or 304 if `If-None-Match` names it, compared weakly as RFC 9110 says."""
     all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", **(headers or {})}
-    wanted = _tags(request.META.get("HTTP_IF_NONE_MATCH", ""))
-    if "*" in wanted or tag.removeprefix("W/") in [one.removeprefix("W/") for one in wanted]:
+    client_tags = _split_tags(request.META.get("HTTP_IF_NONE_MATCH", ""))
+    if "*" in client_tags or tag.removeprefix("W/") in [
+        client_tag.removeprefix("W/") for client_tag in client_tags
+    ]:
         return Response(status=304, headers=all_headers)
     return Response(body, status=status, headers=all_headers)
 
 
 def refuse_unless_match(request: Request, version: int) -> bool:
-    """412 where `If-Match` names other versions; True where it names this one, False where it doesn't bind.
+    """Return whether `If-Match` names this version; False without the header or with `*`.
 
-    Only the version is compared: what else a strong tag holds (the last poll, how late it is) changes by itself, and
-    a person's change must not fail for it. Weak tags never match.
+    Raises `Overtaken` (412) if it names other versions. Only the version is compared: the rest of a strong
+    tag (the last
+    poll, the delay) changes by itself, and a person's change must not fail for it. Weak tags never match.
     """
     header = request.META.get("HTTP_IF_MATCH", "").strip()
-    tags = _tags(header)
+    tags = _split_tags(header)
     if not header or "*" in tags:
         return False
-    mine = f'"v{version}'
-    if not any(tag == f'{mine}"' or tag.startswith(f"{mine}-") for tag in tags):
+    version_prefix = f'"v{version}'
+    if not any(tag == f'{version_prefix}"' or tag.startswith(f"{version_prefix}-") for tag in tags):
         raise Overtaken(code="version_conflict")
     return True
 
 
 @contextmanager
 def as_version_conflict() -> Iterator[None]:
-    """Answer `Overtaken` as `refuse_unless_match` would: somebody was faster between the look at the row and its lock."""
+    """Answer `Overtaken` as `refuse_unless_match` would: the row changed between being read and being locked."""
     try:
         yield
     except Overtaken as error:

@@ -1,4 +1,4 @@
-"""Fields of bodies, read strictly: nothing is guessed, and unknown names are refused."""
+"""Fields of request bodies, read strictly: nothing is guessed, and unknown names are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from config.core import ids, limits
 from config.core.api.nearest import hint
-from config.core.datetimes import as_z, read_moment, why_no_moment
+from config.core.datetimes import as_z, explain_invalid_moment, read_moment
 from config.core.errors import Detail
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+# A longer example would repeat the sender's whole text in the message.
 _EXAMPLE_CHARACTERS: Final = 60
 
 
@@ -29,28 +30,28 @@ def unknown_names(
     what: str,
     advice: Mapping[str, str] | None = None,
 ) -> list[Detail]:
-    """A detail for each name that isn't known, with the nearest that is: a mistyped filter must not return all.
+    """Return a detail for each unknown name, suggesting the nearest known one.
 
-    `advice` has, by name, what to say in place of that.
+    A mistyped filter must not return everything. `advice` replaces the suggestion for the names it holds.
     """
     names = sorted(known)
-    # Somebody who sends half a million names gets the first few told, at the price of a few.
+    # A request with half a million names costs no more than one with a few: only the first are handled.
     return [
         Detail(
             name,
             f"unknown_{what}",
             f"There is no {what} {name}. {(advice or {}).get(name) or hint(name, names)}",
         )
-        for name in map(_short, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
+        for name in map(_truncate_name, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
     ]
 
 
-def _short(name: str) -> str:
-    """A name of half a megabyte isn't told whole, nor compared with those that are known."""
+def _truncate_name(name: str) -> str:
+    """Return the name cut to a length that is cheap to compare and fit for a message."""
     return name if len(name) <= limits.NAME_CHARACTERS else f"{name[: limits.NAME_CHARACTERS]}…"
 
 
-_LISTED: Final = {
+_LIST_PATHS: Final = {
     "gen": "generated",
     "out": "outlets",
     "per": "personas",
@@ -62,8 +63,8 @@ _LISTED: Final = {
 
 
 def where_listed(prefix: str) -> str:
-    """Where ids of a kind are to be found, as the end of a sentence."""
-    return f"; GET /v1/{_LISTED[prefix]} lists them" if prefix in _LISTED else ""
+    """Return where ids of this prefix are listed, as the end of a sentence; empty if nowhere."""
+    return f"; GET /v1/{_LIST_PATHS[prefix]} lists them" if prefix in _LIST_PATHS else ""
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -90,6 +91,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         return value
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
+        """Return a detail for each field of `data` that isn't known."""
         return unknown_names(data, known, what="field")
 
 
@@ -98,7 +100,7 @@ class NoFields(StrictSerializer):
 
 
 class BoundedListField(serializers.ListField):
-    """Counts before it looks: DRF's own checks every member of a list that is too long to be taken anyway."""
+    """Checks the length first: DRF's own validates every member of a list that is too long anyway."""
 
     default_error_messages: ClassVar = {
         "not_a_list": "Give a list{example}.",
@@ -109,8 +111,8 @@ class BoundedListField(serializers.ListField):
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, str | int) and not isinstance(data, bool):
-            written = json.dumps([data], ensure_ascii=False)
-            self.fail("not_a_list", example=f": {written}" if len(written) <= _EXAMPLE_CHARACTERS else "")
+            example = json.dumps([data], ensure_ascii=False)
+            self.fail("not_a_list", example=f": {example}" if len(example) <= _EXAMPLE_CHARACTERS else "")
         if not isinstance(data, list):
             self.fail("not_a_list", example="")
         if self.max_length is not None and len(data) > self.max_length:
@@ -140,7 +142,7 @@ class PublicIdField(serializers.CharField):
 
 
 class StrictCharField(serializers.CharField):
-    """Text as it was sent: a number is not text, and white space is the sender's."""
+    """Text exactly as sent: a number isn't text, and white space isn't trimmed."""
 
     default_error_messages: ClassVar = {
         "invalid": "Give text.",
@@ -160,7 +162,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A whole number, never text or a boolean; to JSON Schema 3.0 is one too."""
+    """A whole number, never text or a boolean. JSON Schema counts 3.0 as one too."""
 
     default_error_messages: ClassVar = {
         "invalid": "Give a whole number.",
@@ -177,12 +179,12 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictChoiceField(serializers.ChoiceField):
-    """One of a few words; the refusal lists them."""
+    """One of a few words; the error lists them."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or data not in self.choices:
-            words = ", ".join(str(word) for word in self.choices)
-            message = f"Give one of: {words}."
+            choices = ", ".join(str(choice) for choice in self.choices)
+            message = f"Give one of: {choices}."
             raise serializers.ValidationError(message, code="invalid_choice")
         return data
 
@@ -198,7 +200,7 @@ class StrictBooleanField(serializers.BooleanField):
 
 @extend_schema_field({"type": "string", "format": "date-time"})
 class MomentField(serializers.Field[datetime, str, str, Any]):
-    """A moment with its offset (RFC 3339); a naive one is refused."""
+    """A moment with its offset (RFC 3339); one without an offset is refused."""
 
     default_error_messages: ClassVar = {
         "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z.",
@@ -208,7 +210,7 @@ class MomentField(serializers.Field[datetime, str, str, Any]):
     def to_internal_value(self, data: Any) -> datetime:
         moment = read_moment(data) if isinstance(data, str) else None
         if moment is None:
-            reason = why_no_moment(data) if isinstance(data, str) else None
+            reason = explain_invalid_moment(data) if isinstance(data, str) else None
             if reason:
                 self.fail("no_such_moment", reason=reason)
             self.fail("invalid")

@@ -1,6 +1,7 @@
-"""Strict JSON in and out, and every exception as the contract's answer: what DRF's settings name.
+"""Parses and renders JSON strictly, and turns every exception into the API's answer: the classes that DRF's
+settings name.
 
-Apart from `api`, whose views read those settings when they are made.
+These are apart from the views, which read those settings when they are imported.
 """
 
 from __future__ import annotations
@@ -49,20 +50,21 @@ class JsonRenderer(BaseRenderer):
 
 
 class DumpedJson(bytes):
-    """The JSON of an answer whose entity tag was made of it: it isn't written twice."""
+    """An answer that is JSON already, because its entity tag was computed from it."""
 
 
 def dump(data: Any) -> bytes:
+    """Return the data as compact UTF-8 JSON."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class JsonOnly(BaseContentNegotiation):
-    """Answers JSON whatever `Accept` says: an API client's default `*/*` and a browser's list get the same."""
+    """Answers JSON whatever `Accept` says, so that an API client's `*/*` and a browser's list get the same."""
 
     def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:  # type: ignore[override]
-        kind = (request.content_type or "").partition(";")[0].strip().lower()
+        content_type = (request.content_type or "").partition(";")[0].strip().lower()
         for parser in parsers:
-            if parser.media_type == kind:
+            if parser.media_type == content_type:
                 return parser
         return None
 
@@ -70,9 +72,9 @@ class JsonOnly(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         del format_suffix
-        wanted = request.META.get("HTTP_ACCEPT", "")
+        accept = request.META.get("HTTP_ACCEPT", "")
         for renderer in renderers[1:]:
-            if renderer.media_type in wanted:
+            if renderer.media_type in accept:
                 return renderer, renderer.media_type
         return renderers[0], renderers[0].media_type
 
@@ -96,47 +98,52 @@ class StrictJsonParser(BaseParser):
         del stream, media_type
         context = parser_context or {}
         return parse_json(
-            raw_body(context["request"], most=getattr(context["view"], "body_limit", limits.BODY_BYTES))
+            raw_body(context["request"], max_bytes=getattr(context["view"], "body_limit", limits.BODY_BYTES))
         )
 
 
-def raw_body(request: Request, *, most: int) -> bytes:
-    """The body's bytes, read once; 413 by the announced length, before anything is read."""
+def raw_body(request: Request, *, max_bytes: int) -> bytes:
+    """Return the body's bytes, read once. Raises `PayloadTooLarge` (413) by the announced length before
+    reading.
+    """
     announced = request.META.get("CONTENT_LENGTH") or ""
-    if announced.isdecimal() and int(announced) > most:
-        raise _too_large(most)
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
     django_request = request._request  # noqa: SLF001  the DRF request hides the cached body
     if not announced and "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-        _read_chunked(django_request, most)
+        _read_chunked(django_request, max_bytes)
     body: bytes = django_request.body
-    if len(body) > most:
-        raise _too_large(most)
+    if len(body) > max_bytes:
+        raise _too_large(max_bytes)
     return body
 
 
-def _read_chunked(request: HttpRequest, most: int) -> None:
-    """Django takes a body without an announced length for an empty one, and an empty body publishes at once."""
+def _read_chunked(request: HttpRequest, max_bytes: int) -> None:
+    """Read a chunked body, which Django takes for an empty one; an empty body publishes at once."""
     if hasattr(request, "_body"):
         return
-    # The server says that its stream ends with the body; from another one nothing can be read without hanging.
+    # Only a server that ends the stream with the body can be read from without hanging.
     if not request.META.get("wsgi.input_terminated"):
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")
-    body: bytes = request.META["wsgi.input"].read(most + 1)
+    body: bytes = request.META["wsgi.input"].read(max_bytes + 1)
     request._body = body  # noqa: SLF001  as Django itself keeps it
-    # DRF parses nothing where no length is told.
+    # DRF parses nothing without a length.
     request.META["CONTENT_LENGTH"] = str(len(body))
 
 
-def _too_large(most: int) -> PayloadTooLarge:
-    return PayloadTooLarge(Detail(None, "payload_too_large", f"The body may have {most} bytes at most."))
+def _too_large(max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(Detail(None, "payload_too_large", f"The body may have {max_bytes} bytes at most."))
 
 
-def _no_constants(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python's parser accepts."""
     raise MalformedJson(Detail(None, "malformed_json", f"{name} is not JSON."))
 
 
-def _finite(text: str) -> float:
-    """1e999 is well-formed JSON and becomes infinity, which no database and no JSON can hold."""
+def _parse_finite_float(text: str) -> float:
+    """Return the number. 1e999 is well-formed JSON and becomes infinity, which no database and no JSON can
+    hold.
+    """
     number = float(text)
     if math.isinf(number):
         raise Invalid.one(None, "number_too_large", f"The number {text[:40]} is too large.")
@@ -147,12 +154,13 @@ _ESCAPES_TO_CHECK: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def parse_json(body: bytes) -> Any:
+    """Return the parsed body. Raises `MalformedJson` or `Invalid`."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise MalformedJson(Detail(None, "malformed_json", "The body is not UTF-8.")) from error
     try:
-        parsed = json.loads(text, parse_constant=_no_constants, parse_float=_finite)
+        parsed = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_float)
     except json.JSONDecodeError as error:
         message = f"The body is not JSON that can be read: {error}."
         raise MalformedJson(Detail(None, "malformed_json", message)) from error
@@ -161,30 +169,31 @@ def parse_json(body: bytes) -> Any:
         raise Invalid.one(None, "number_too_large", "A number in the body has too many digits.") from error
     except RecursionError as error:
         raise _too_deep() from error
-    # Few bodies have either, so most are not walked.
+    # Few bodies have any of these, so most are not walked.
     if (
         text.count("{") + text.count("[") > limits.JSON_DEPTH
         or "\x00" in text
         or _ESCAPES_TO_CHECK.search(text)
     ):
-        _refuse_strange_values(parsed)
+        _check_values(parsed)
     return parsed
 
 
-_Place = tuple["_Place | None", "str | int"]
-"""Of a value in a document: the place of what holds it, and its name or number there."""
+_Path = tuple["_Path | None", "str | int"]
+"""The path of a value in a document: its parent's path, and its name or number there."""
 
 
 def _too_deep() -> Invalid:
     return Invalid.one(None, "too_deep", f"JSON may be nested {limits.JSON_DEPTH} levels deep at most.")
 
 
-def _refuse_strange_values(parsed: Any) -> None:
-    # Where a value stands is spelled out for the one that is refused: a long name above many values would be copied for
-    # each of them, a megabyte that becomes a hundred gigabytes.
-    waiting: list[tuple[Any, _Place | None, int]] = [(parsed, None, 0)]
-    while waiting:
-        value, place, depth = waiting.pop()
+def _check_values(parsed: Any) -> None:
+    """Refuse values that are nested too deep, and text that no database stores."""
+    # The path is formatted only for the value that is refused: otherwise a long name above many values would be copied
+    # for each of them, so that a megabyte becomes a hundred gigabytes.
+    pending: list[tuple[Any, _Path | None, int]] = [(parsed, None, 0)]
+    while pending:
+        value, path, depth = pending.pop()
         if isinstance(value, dict | list):
             if depth >= limits.JSON_DEPTH:
                 raise _too_deep()
@@ -193,30 +202,30 @@ def _refuse_strange_values(parsed: Any) -> None:
             )
             for key, member in members:
                 if isinstance(key, str):
-                    _refuse_strange_text(key, place)
+                    _check_text(key, path)
                 if isinstance(member, dict | list | str):
-                    waiting.append((member, (place, key), depth + 1))
+                    pending.append((member, (path, key), depth + 1))
         elif isinstance(value, str):
-            _refuse_strange_text(value, place)
+            _check_text(value, path)
 
 
-def _spelled(place: _Place | None) -> str | None:
-    """The way to a value, such as `media[0].url`."""
+def _format_path(path: _Path | None) -> str | None:
+    """Return the path as text, such as `media[0].url`; None for the whole document."""
     steps = []
-    while place is not None:
-        place, key = place
+    while path is not None:
+        path, key = path
         steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
     return "".join(reversed(steps)).lstrip(".") or None
 
 
-def _refuse_strange_text(text: str, place: _Place | None) -> None:
+def _check_text(text: str, path: _Path | None) -> None:
     if "\x00" in text:
-        raise Invalid.one(_spelled(place), "nul_character", "Text may not hold the NUL character.")
+        raise Invalid.one(_format_path(path), "nul_character", "Text may not hold the NUL character.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise Invalid.one(
-            _spelled(place), "lone_surrogate", "Text may not hold half of a surrogate pair."
+            _format_path(path), "lone_surrogate", "Text may not hold half of a surrogate pair."
         ) from error
 
 
@@ -224,7 +233,7 @@ def _refuse_strange_text(text: str, place: _Place | None) -> None:
 
 
 def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Every exception of a view as the contract's answer."""
+    """Return the API's answer to an exception of a view."""
     del context
     if isinstance(exception, AppError | OperationalError | InterfaceError):
         return exception_response(exception)
@@ -246,7 +255,7 @@ def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpR
 
 
 def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
-    """DRF's nested errors as a flat list; lists of serializers come as a dict keyed by index."""
+    """Yield DRF's nested errors as a flat list; lists of serializers come as a dict keyed by index."""
     if isinstance(detail, dict):
         for key, member in detail.items():
             if key == "non_field_errors":
@@ -263,9 +272,9 @@ def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
 
 
 def refuse_unless_json(request: Request) -> None:
-    """A body in another form is 415, also where the view would not have looked at it."""
-    kind = (request.content_type or "").partition(";")[0].strip().lower()
-    if request._request.body and kind != "application/json":  # noqa: SLF001
+    """Raise 415 for a body of another content type, even if the view wouldn't have read it."""
+    content_type = (request.content_type or "").partition(";")[0].strip().lower()
+    if request._request.body and content_type != "application/json":  # noqa: SLF001
         raise AppError(
             Detail(None, "unsupported_media_type", CODES["unsupported_media_type"].message),
             code="unsupported_media_type",

@@ -1,4 +1,6 @@
-"""The name that somebody meant by one that isn't known: a slip of the hand, or another service's word for it."""
+"""Finds the name that a caller probably meant by an unknown one: a typing error, or another service's word
+for it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from config.core import limits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_NEAR: Final = 0.7
-"""Below this likeness a guess misleads more often than it helps: `url` isn't near to `batch_hours`."""
-# What other services, feeds and hands call it, by our names, the likeliest first: of those the first that is known counts.
-_MEANT: Final = {
+_MIN_SIMILARITY: Final = 0.7
+"""Below this similarity a guess misleads more often than it helps: `url` isn't near to `batch_hours`."""
+# Names that other services, feeds and people use, with our names for them, the likeliest first; the first known one counts.
+_SYNONYMS: Final = {
     ("content", "text", "html", "markdown", "message", "article", "description", "full_text"): ("body",),
     ("headline", "heading"): ("title", "name"),
     ("subject",): ("title", "topics", "name"),
@@ -110,31 +112,36 @@ _MEANT: Final = {
     ("meta", "extra", "data"): ("metadata",),
     ("events", "event_types", "types"): ("type",),
 }
-_BY_WORD: Final = {word: meant for words, meant in _MEANT.items() for word in words}
+_OUR_NAMES: Final = {word: meant for words, meant in _SYNONYMS.items() for word in words}
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is meant: the same in other letters, another service's word, or a slip; None for a guess."""
+    """Return the known name that is meant, or None.
+
+    It may be spelled in another case, be another service's word, or contain a typing error.
+    """
     names = sorted(known)
     word = name[: limits.NAME_CHARACTERS]
-    folded = {_folded(one): one for one in names}
-    same = folded.get(_folded(word))
-    if same is not None:
-        return same
-    usual = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower().replace("-", "_")
-    if usual in _BY_WORD:
-        # A word with a meaning of its own is no slip of the hand for one that only looks like it.
-        return next((one for one in _BY_WORD[usual] if one in names), None)
-    near = difflib.get_close_matches(_folded(word), list(folded), n=1, cutoff=_NEAR)
-    return folded[near[0]] if near else None
+    by_folded_name = {_fold_name(our_name): our_name for our_name in names}
+    same_name = by_folded_name.get(_fold_name(word))
+    if same_name is not None:
+        return same_name
+    snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower().replace("-", "_")
+    if snake_case in _OUR_NAMES:
+        # A word with a meaning of its own is no typing error for one that only looks like it.
+        return next((our_name for our_name in _OUR_NAMES[snake_case] if our_name in names), None)
+    close_matches = difflib.get_close_matches(
+        _fold_name(word), list(by_folded_name), n=1, cutoff=_MIN_SIMILARITY
+    )
+    return by_folded_name[close_matches[0]] if close_matches else None
 
 
 def hint(name: str, known: Sequence[str]) -> str:
-    """What to say after that a name isn't known: the one that is meant, else all there are."""
-    near = nearest(name, known)
-    return f"Did you mean {near}?" if near else f"Known are: {', '.join(known) or 'none'}."
+    """Return what to say after an unknown name: the name that is meant, or else all known ones."""
+    meant = nearest(name, known)
+    return f"Did you mean {meant}?" if meant else f"Known are: {', '.join(known) or 'none'}."
 
 
-def _folded(name: str) -> str:
-    """`shortPost`, `short_post` and `SHORT POST` are one word."""
+def _fold_name(name: str) -> str:
+    """Return the name in a form in which `shortPost`, `short_post` and `SHORT POST` are equal."""
     return re.sub(r"[\s_-]+", "", name).casefold()

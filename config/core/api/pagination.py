@@ -1,4 +1,4 @@
-"""Pages by keyset: a sealed cursor is bound to its query."""
+"""Keyset pagination: a signed cursor is bound to its list and filters."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ class InvalidCursor(AppError):
 
 @dataclass(frozen=True)
 class Page:
+    """One page of a list, and how to get the next one."""
+
     rows: Sequence[Any]
     has_more: bool
     next_cursor: str | None
     next_link: str | None
 
     def respond(self, request: Request, data: list[Any]) -> Response:
+        """Return the response for this page; `data` are its serialized rows."""
         headers = {"Link": f'<{self.next_link}>; rel="next"'} if self.next_link else {}
         body = DumpedJson(dump({"data": data, "has_more": self.has_more, "next_cursor": self.next_cursor}))
         return respond_with_tag(request, body, tag=weak_tag(body), headers=headers)
@@ -75,50 +78,55 @@ def page(
     key: str = "id",
     key_of: Callable[[Any], Any] | None = None,
 ) -> Page:
-    """One page of `rows` by keyset on `key`, newest first; costs the same however deep it is.
+    """Return one page of `rows` by keyset on `key`, newest first; the cost doesn't grow with the depth.
 
-    `query` is what `read_query` gave. `rows` may give dicts or instances. `key` is a UUID or a whole number.
+    `query` is what `read_query` returned. `rows` may give dicts or instances. `key` is a UUID or a whole
+    number.
     """
 
-    def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
-        rest = rows if after is None else rows.filter(**{f"{key}__{'gt' if is_ascending else 'lt'}": after})
-        return list(rest.order_by(key if is_ascending else f"-{key}")[:most])
+    def fetch(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
+        remaining = (
+            rows if after is None else rows.filter(**{f"{key}__{'gt' if is_ascending else 'lt'}": after})
+        )
+        return list(remaining.order_by(key if is_ascending else f"-{key}")[:max_rows])
 
-    def own_key(row: Any) -> UUID | int:
-        found: UUID | int = row[key] if isinstance(row, dict) else getattr(row, key)
-        return found
+    def read_key(row: Any) -> UUID | int:
+        value: UUID | int = row[key] if isinstance(row, dict) else getattr(row, key)
+        return value
 
-    return page_by(request, ask, query, key_of=key_of or own_key)
+    return page_by(request, fetch, query, key_of=key_of or read_key)
 
 
 class PageQuery(Protocol):
-    """The rows beyond a key, in the order of keys, at most so many."""
+    """Fetches the rows beyond a key, in the order of keys, at most `max_rows`."""
 
-    def __call__(self, after: UUID | int | None, most: int, *, is_ascending: bool) -> Sequence[Any]: ...
+    def __call__(self, after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> Sequence[Any]: ...
 
 
 def page_by(
-    request: Request, ask: PageQuery, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
+    request: Request, fetch: PageQuery, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
 ) -> Page:
-    """As `page`, for a list that asks in its own way."""
+    """Return a page as `page` does, for a list with a query of its own."""
     size = query.get("limit", limits.PAGE_ROWS_DEFAULT)
     binding = _binding(request)
     after = _open_cursor(query["cursor"], binding) if "cursor" in query else None
-    found = ask(after, size + 1, is_ascending=query.get("order") == "asc")
-    has_more = len(found) > size
-    found = found[:size]
+    rows = fetch(after, size + 1, is_ascending=query.get("order") == "asc")
+    has_more = len(rows) > size
+    rows = rows[:size]
     cursor = link = None
     if has_more:
-        cursor = _seal_cursor(key_of(found[-1]), binding)
+        cursor = _seal_cursor(key_of(rows[-1]), binding)
         parameters = [
             (name, text) for name, texts in request.query_params.lists() for text in texts if name != "cursor"
         ]
         link = f"{settings.PUBLIC_URL}{request.path}?{urlencode([*parameters, ('cursor', cursor)])}"
-    return Page(found, has_more, cursor, link)
+    return Page(rows, has_more, cursor, link)
 
 
 def _binding(request: Request) -> bytes:
-    """A digest of the list, its filters and whose it is: a cursor of one list means nothing in another."""
+    """Return a digest of the list, its filters and the caller's workspace, so that a cursor is refused by
+    other lists.
+    """
     filters = sorted(
         (name, text)
         for name, texts in request.query_params.lists()
@@ -129,7 +137,7 @@ def _binding(request: Request) -> bytes:
 
 
 def _digest(request: Request, *also: object) -> bytes:
-    """Eight bytes that stand for a place in one workspace's live or test rows."""
+    """Return eight bytes that identify a list in one workspace's live or test rows."""
     caller: Any = request.auth
     return hashlib.sha256(repr((caller.workspace.pk.hex, caller.test, *also)).encode()).digest()[:8]
 
@@ -145,13 +153,14 @@ def _seal_cursor(key: UUID | int, binding: bytes) -> str:
 
 
 def _open_cursor(cursor: str, binding: bytes) -> UUID | int:
+    """Return the position in the cursor. Raises `InvalidCursor` for a forged cursor or another list's."""
     try:
-        sealed = base64.b64decode(
+        decoded = base64.b64decode(
             cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True
         )
     except ValueError as error:
         raise InvalidCursor from error
-    mac, content = sealed[:12], sealed[12:]
+    mac, content = decoded[:12], decoded[12:]
     if not hmac.compare_digest(mac, _cursor_mac(content)) or content[: len(binding)] != binding:
         raise InvalidCursor
     position = content[len(binding) :]
@@ -159,12 +168,14 @@ def _open_cursor(cursor: str, binding: bytes) -> UUID | int:
 
 
 def seal_position(request: Request, position: int, kind: str) -> str:
-    """A place in the caller's feed of that kind, as an opaque cursor."""
+    """Return a position in the caller's feed of that kind as an opaque cursor."""
     return _seal_cursor(position, _digest(request, kind))
 
 
 def open_position(request: Request, cursor: str, kind: str) -> int:
-    """Raises `InvalidCursor` for everything that `seal_position` didn't make for this caller."""
+    """Return the position in a cursor of `seal_position`. Raises `InvalidCursor` for any other text or
+    caller.
+    """
     position = _open_cursor(cursor, _digest(request, kind))
     if not isinstance(position, int):
         raise InvalidCursor

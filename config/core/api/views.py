@@ -1,6 +1,6 @@
-"""The base of every view of the API: bodies and parameters are read strictly.
+"""The base of every view of the API: request bodies and parameters are read strictly.
 
-What is about tokens, rates and idempotency stands in `accounts.api.base`, one floor up.
+`accounts.api.base` adds authentication, rate limits and idempotency.
 """
 
 from __future__ import annotations
@@ -22,30 +22,35 @@ if TYPE_CHECKING:
 
 
 @cache
-def _shared(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """One for all requests: making a serializer copies all its fields, and validating keeps nothing in it."""
+def _shared_instance(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """Return one instance for all requests: creating a serializer copies its fields, and validation stores
+    nothing in it.
+    """
     return serializer()
 
 
 class Resource(ViewSet):
-    """The base of every view under `/v1`. A view translates, makes one call, translates back."""
+    """The base of every view under `/v1`: it gives the validated body and refuses unexpected input."""
 
     body_limit: ClassVar[int] = limits.BODY_BYTES
     http_method_names: ClassVar[list[str]] = ["get", "post", "patch", "delete", "head"]  # type: ignore[misc]
 
     def read_body(self, request: Request, serializer: type[serializers.Serializer[Any]]) -> Any:
-        """The validated body; an empty one counts as `{}`. Call it after the object was found: 404 comes first.
+        """Return the validated body; an empty one counts as `{}`. Call it after loading the object, so that
+        404 comes first.
 
-        No address that takes a body takes query parameters. The order is the contract's: 413, 415, 400.
+        Addresses that take a body take no query parameters. Errors come in the contract's order: 413, 415,
+        400. Raises
+        `Invalid` for a body that isn't a JSON object.
         """
-        body = raw_body(request, most=self.body_limit)
+        body = raw_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)
         read_query(request, {})
         data = request.data if body else {}
         if not isinstance(data, dict):
             raise Invalid.one(None, "not_an_object", "Send a JSON object.")
-        return _shared(serializer).run_validation(data)
+        return _shared_instance(serializer).run_validation(data)
 
-    def read_nothing(self, request: Request) -> None:
-        """For an act without any field: a body or a parameter would be a wish that nobody hears."""
+    def refuse_input(self, request: Request) -> None:
+        """Refuse a body or query parameters, which an action without fields would silently ignore."""
         self.read_body(request, NoFields)

@@ -1,1 +1,1 @@
-"""What SQLite and PostgreSQL do differently, and what Django has no statement for."""
+"""Differences between SQLite and PostgreSQL, and statements that Django doesn't offer."""

@@ -1,4 +1,4 @@
-"""Several updates in one round trip, which Django's `bulk_update` can't do under conditions of each row."""
+"""Updates several rows in one round trip, each under its own conditions, which Django's `bulk_update` can't."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ def update_each(
     *,
     raised: Sequence[str] = (),
 ) -> int:
-    """As `filter(**where).update(**values)` for each pair of `where` and `values`; returns how many rows were changed.
+    """Run `filter(**where).update(**values)` for each pair of `where` and `values`; return how many rows were
+    changed.
 
-    All pairs have the same names, none of their values is an expression, and nothing is asked to be NULL. The columns
-    of `raised` become one more. On PostgreSQL it is one statement, planned once: `benchmarks/webhooks.py`.
+    All pairs have the same names, no value is an expression, and no condition is NULL. The columns in
+    `raised` are
+    incremented by one. On PostgreSQL it is one statement, planned once: `benchmarks/webhooks.py`.
     """
     connection = connections["default"]
     where, values = changes[0]
-    one, (head, row, tail), fields = _statements(
+    single_statement, (head, row_template, tail), fields = _statements(
         model, tuple(values), tuple(where), tuple(raised), connection.vendor
     )
     rows = [
@@ -40,14 +42,14 @@ def update_each(
     ]
     if len(rows) == 1:
         with keyed_cursor(connection) as cursor:
-            cursor.execute(one, rows[0])
+            cursor.execute(single_statement, rows[0])
             return int(cursor.rowcount)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            statement = f"{head}{', '.join([row] * len(rows))}{tail}"
-            cursor.execute(statement, [value for given in rows for value in given])
+            statement = f"{head}{', '.join([row_template] * len(rows))}{tail}"
+            cursor.execute(statement, [value for parameters in rows for value in parameters])
         else:
-            cursor.executemany(one, rows)
+            cursor.executemany(single_statement, rows)
         return int(cursor.rowcount)
 
 
@@ -55,22 +57,32 @@ def update_each(
 def _statements(
     model: type[Model], values: tuple[str, ...], where: tuple[str, ...], raised: tuple[str, ...], vendor: str
 ) -> tuple[str, tuple[str, str, str], tuple[Field[Any, Any], ...]]:
-    """That of one row, that of many (up to the first row, a row, the rest), and the fields of a row's parameters."""
+    """Return the statement for one row, that for many (up to the first row, a row, the rest), and the
+    parameters' fields.
+    """
     del vendor
     connection = connections["default"]
     quote = connection.ops.quote_name
     meta = model._meta
     fields: list[Any] = [meta.pk if name == "pk" else meta.get_field(name) for name in (*values, *where)]
     table, columns = quote(model._meta.db_table), [quote(field.column) for field in fields]
-    changed, asked = columns[: len(values)], columns[len(values) :]
-    more = [f"{column} = {table}.{column} + 1" for column in map(quote, raised)]
-    # Names of tables and columns alone are put together here.
-    one = f"UPDATE {table} SET {', '.join([f'{column} = %s' for column in changed] + more)}"  # noqa: S608
-    one += f" WHERE {' AND '.join(f'{column} = %s' for column in asked)}"
-    sets = [f"{column} = given.v{place}" for place, column in enumerate(changed)] + more
-    conditions = [f"{table}.{column} = given.v{place}" for place, column in enumerate(asked, len(changed))]
-    # What is quoted has no type by itself.
+    set_columns, where_columns = columns[: len(values)], columns[len(values) :]
+    increments = [f"{column} = {table}.{column} + 1" for column in map(quote, raised)]
+    # Only names of tables and columns are formatted into it; values are parameters.
+    single_statement = (
+        f"UPDATE {table} SET {', '.join([f'{column} = %s' for column in set_columns] + increments)}"  # noqa: S608
+    )
+    single_statement += f" WHERE {' AND '.join(f'{column} = %s' for column in where_columns)}"
+    sets = [f"{column} = given.v{index}" for index, column in enumerate(set_columns)] + increments
+    conditions = [
+        f"{table}.{column} = given.v{index}" for index, column in enumerate(where_columns, len(set_columns))
+    ]
+    # A parameter in VALUES has no type by itself.
     row = f"({', '.join(f'%s::{field.db_type(connection)}' for field in fields)})"
-    names = ", ".join(f"v{place}" for place in range(len(fields)))
+    names = ", ".join(f"v{index}" for index in range(len(fields)))
     head = f"UPDATE {table} SET {', '.join(sets)} FROM (VALUES "  # noqa: S608
-    return one, (head, row, f") AS given({names}) WHERE {' AND '.join(conditions)}"), tuple(fields)
+    return (
+        single_statement,
+        (head, row, f") AS given({names}) WHERE {' AND '.join(conditions)}"),
+        tuple(fields),
+    )

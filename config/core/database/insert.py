@@ -1,4 +1,6 @@
-"""Plain inserts: Django builds a `bulk_create` for longer than it takes to run, and doesn't tell whether a row was stored."""
+"""Inserts rows plainly: Django takes longer to build a `bulk_create` than to run it, and doesn't tell whether
+a row was stored.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,30 @@ if TYPE_CHECKING:
     from django.db.models import Field, Model
 
 
-_AT_ONCE: Final = 100
-"""Rows of a statement: fewer parameters than any database refuses."""
+_ROWS_PER_STATEMENT: Final = 100
+"""Few enough that no database refuses the number of parameters."""
 
 
 def insert(rows: Sequence[Model]) -> None:
     """Store new instances of one model, each with a value for every column, as `bulk_create` does."""
-    for start in range(0, len(rows), _AT_ONCE):
-        _insert(rows[start : start + _AT_ONCE])
+    for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+        _insert(rows[start : start + _ROWS_PER_STATEMENT])
 
 
-def insert_unless_there(row: Model) -> bool:
-    """Store a new instance, unless a unique constraint has it already; says whether it was stored.
+def insert_or_ignore(row: Model) -> bool:
+    """Store a new instance unless a unique constraint prevents it; return whether it was stored.
 
-    Without a savepoint: nothing is refused, so nothing spoils the transaction. An insert of the same thing that isn't
-    committed yet is waited for.
+    It needs no savepoint: nothing fails, so the transaction stays usable. It waits for an insert of the same
+    row that
+    isn't committed yet.
     """
     return _insert([row], " ON CONFLICT DO NOTHING") == 1
 
 
 def _insert(rows: Sequence[Model], ending: str = "") -> int:
+    """Insert the rows with one statement and return how many were stored."""
     connection = connections["default"]
-    head, group, fields = _statement(type(rows[0]), connection.vendor)
+    head, group, fields = _build_statement(type(rows[0]), connection.vendor)
     values = [
         field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows for field in fields
     ]
@@ -51,12 +55,12 @@ def _insert(rows: Sequence[Model], ending: str = "") -> int:
 
 
 @cache
-def _statement(model: type[Model], vendor: str) -> tuple[str, str, tuple[Field[Any, Any], ...]]:
-    """The statement up to its first row, what stands there for a row, and the fields of its parameters."""
+def _build_statement(model: type[Model], vendor: str) -> tuple[str, str, tuple[Field[Any, Any], ...]]:
+    """Return the statement up to its first row, the template of a row, and the fields of its parameters."""
     del vendor
     quote = connections["default"].ops.quote_name
     fields: tuple[Any, ...] = tuple(model._meta.local_concrete_fields)
     columns = ", ".join(quote(field.column) for field in fields)
-    # Names of tables and columns alone are put together here.
+    # Only names of tables and columns are formatted into it; values are parameters.
     head = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608
     return head, f"({', '.join(['%s'] * len(fields))})", fields

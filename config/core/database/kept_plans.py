@@ -1,8 +1,9 @@
-"""Statements that PostgreSQL plans once for each connection: those that find rows by their keys, and plain inserts.
+"""Cursors for statements that PostgreSQL plans once per connection: reads by key, and plain inserts.
 
-Django puts the values into the text of a statement, so that each is parsed and planned anew, which takes the database
-several times longer than the statement itself: `benchmarks/publication.py`. Statements whose best plan depends on the
-values, such as claims and lists, stay with Django's own cursor.
+Django puts the values into the text of a statement, so that each is parsed and planned again, which takes the
+database several times longer than the statement itself: `benchmarks/publication.py`. Statements whose best
+plan
+depends on the values, such as claims and lists, stay with Django's own cursor.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def keyed_cursor(connection: BaseDatabaseWrapper) -> CursorWrapper:
-    """A cursor whose statements are planned once on PostgreSQL; elsewhere Django's own."""
+    """Return a cursor whose statements PostgreSQL plans once; on other databases Django's own."""
     if connection.vendor != "postgresql":
         return connection.cursor()
     connection.ensure_connection()

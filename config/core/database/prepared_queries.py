@@ -1,8 +1,10 @@
-"""Prepared: statements of reading that are built and compiled once, and sent many times.
+"""Prepared: queries that are built and compiled once, and run many times.
 
-Django spends several times longer on building a statement of forty columns than the database on answering it:
-`benchmarks/api.py`, `benchmarks/generation.py`. So it is for the hottest routes alone. It reads the compiler's `as_sql`, `select` and `klass_info`,
-which Django doesn't promise to keep: tests/core/test_prepared_queries.py compares each answer with the queryset's own.
+Django takes several times longer to build a statement of forty columns than the database to answer it:
+`benchmarks/api.py`, `benchmarks/generation.py`. Prepared queries are for the hottest routes alone. They use
+the
+compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise to keep:
+tests/core/test_prepared_queries.py compares each answer with the queryset's own.
 """
 
 from __future__ import annotations
@@ -31,32 +33,37 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-_FORMS_KEPT: Final = 128
-"""Compiled forms of one query; a list has one for each combination of its filters that somebody uses."""
+_MAX_FORMS: Final = 128
+"""The most compiled forms of one query; a list has one for each combination of its filters in use."""
 _numbers: Final = count(1)
 
 
 @dataclass(frozen=True)
 class _Compiled:
+    """One compiled form of a prepared query."""
+
     sql: str
     constants: tuple[Any, ...]
-    """The statement's parameters; those that vary are overwritten."""
+    """The statement's parameters; those that vary are overwritten at each call."""
     places: tuple[tuple[int, int], ...]
-    """Which of the given values goes to which parameter."""
+    """Pairs of a parameter's index and the number of the value that goes there."""
     read: Callable[[Iterable[Sequence[Any]]], list[Any]]
     locks: bool
-    """It keeps what it reads locked until the transaction ends, so there must be one."""
+    """True if it locks the rows until the transaction ends, so that it must run in one."""
 
 
 class Prepared(Generic[Row]):
-    """Asks what `make(**values)` asks, with the same answer.
+    """Returns the same rows as the queryset of `make(**values)`.
 
-    UUIDs, moments, texts, bytes and lists of them may differ from one time to the next; everything else (None, flags,
-    numbers, tuples) is part of the statement, and each combination is compiled once. `make` must use each value only
-    as the operand of a filter. Its queryset gives instances, with annotations too, or `.values()`;
-    the first time of each form it is asked as it is, so that one that refuses to answer still does.
+    UUIDs, moments, texts, bytes and lists of them may differ between calls; every other value (None,
+    booleans, numbers,
+    tuples) is part of the statement, and each combination is compiled once. `make` must use each value only
+    as the
+    operand of a filter. Its queryset gives instances, with annotations too, or `.values()`; the first call of
+    each form
+    runs the queryset itself, so that one that refuses to be evaluated still does.
 
-    PostgreSQL keeps its plan, which is right where the filters name keys; a list says `keeps_plan=False`.
+    PostgreSQL caches the plan, which is right where filters name keys; a list passes `keeps_plan=False`.
     """
 
     def __init__(self, make: Callable[..., QuerySet[Any, Row]], *, keeps_plan: bool = True) -> None:
@@ -66,7 +73,10 @@ class Prepared(Generic[Row]):
         self._lock = threading.Lock()
 
     def ask(self, **values: Any) -> list[Row]:
-        form, given = _split(values)
+        """Run the query with these values and return its rows. Raises `TransactionManagementError` if it
+        locks outside a transaction.
+        """
+        form, variables = _split_values(values)
         with self._lock:
             compiled = self._forms.get(form)
             if compiled is not None:
@@ -78,47 +88,51 @@ class Prepared(Generic[Row]):
             message = "A prepared query that locks is asked in a transaction."
             raise TransactionManagementError(message)
         parameters = list(compiled.constants)
-        for place, number in compiled.places:
-            parameters[place] = _adapted(given[number], connection)
+        for index, number in compiled.places:
+            parameters[index] = _adapt_value(variables[number], connection)
         with keyed_cursor(connection) if self._keeps_plan else connection.cursor() as cursor:
             cursor.execute(compiled.sql, parameters)
             return compiled.read(cursor.fetchall())
 
     def _ask_first(self, form: Hashable, values: dict[str, Any]) -> list[Row]:
+        """Run the queryset itself, and compile it for the next calls."""
         rows = list(self._make(**values))
-        compiled = _compile(self._make, values)
+        compiled = _compile_query(self._make, values)
         if compiled is not None:
             with self._lock:
                 self._forms[form] = compiled
-                while len(self._forms) > _FORMS_KEPT:
+                while len(self._forms) > _MAX_FORMS:
                     self._forms.popitem(last=False)
         return rows
 
 
-def _split(values: dict[str, Any]) -> tuple[Hashable, list[Any]]:
-    """What of the values is part of the statement, and those that vary, in order."""
+def _split_values(values: dict[str, Any]) -> tuple[Hashable, list[Any]]:
+    """Return the values that are part of the statement, and those that vary, in order."""
     form: list[Hashable] = [connections["default"].vendor]
-    given: list[Any] = []
+    variables: list[Any] = []
     for name, value in values.items():
         if isinstance(value, UUID | datetime | str | bytes):
             form.append((name, type(value)))
-            given.append(value)
+            variables.append(value)
         elif isinstance(value, list):
             form.append((name, list, len(value)))
-            given.extend(value)
+            variables.extend(value)
         else:
             form.append((name, value))
-    return tuple(form), given
+    return tuple(form), variables
 
 
-def _compile(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) -> _Compiled | None:
-    """The statement with the places of the values that vary; None where it needs no database to be answered."""
+def _compile_query(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) -> _Compiled | None:
+    """Return the statement with the places of the values that vary; None if Django knows it has no rows."""
     connection = connections["default"]
     marked = {
-        name: [_mark_like(one) for one in value] if isinstance(value, list) else _mark_like(value)
+        name: [_mark_like(member) for member in value] if isinstance(value, list) else _mark_like(value)
         for name, value in values.items()
     }
-    marks = {_plain(_adapted(mark, connection)): number for number, mark in enumerate(_split(marked)[1])}
+    marks = {
+        _unwrap_binary(_adapt_value(mark, connection)): number
+        for number, mark in enumerate(_split_values(marked)[1])
+    }
     queryset = make(**marked)
     compiler = queryset.query.get_compiler(connection=connection)
     try:
@@ -126,19 +140,21 @@ def _compile(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) ->
     except EmptyResultSet:
         return None
     places = tuple(
-        (place, marks[parameter])
-        for place, parameter in enumerate(map(_plain, parameters))
+        (index, marks[parameter])
+        for index, parameter in enumerate(map(_unwrap_binary, parameters))
         if isinstance(parameter, Hashable) and parameter in marks
     )
     if {number for _, number in places} != set(marks.values()):
         message = "A value of a prepared query is not the plain operand of a filter."
         raise LookupError(message)
     locks = queryset.query.select_for_update and connection.features.has_select_for_update
-    return _Compiled(sql, tuple(parameters), places, _reader(queryset, compiler), locks=locks)
+    return _Compiled(sql, tuple(parameters), places, _build_reader(queryset, compiler), locks=locks)
 
 
 def _mark_like(value: Any) -> Any:
-    """A value of the same type that nothing else in the statement is equal to; what is no parameter, as it is."""
+    """Return a unique value of the same type, to find its parameter; values of other types are returned as
+    they are.
+    """
     if isinstance(value, UUID):
         return uuid4()
     if isinstance(value, datetime):
@@ -150,8 +166,8 @@ def _mark_like(value: Any) -> Any:
     return value
 
 
-def _adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
-    """As the filters of Django hand it to the driver."""
+def _adapt_value(value: Any, connection: BaseDatabaseWrapper) -> Any:
+    """Return the value as Django's filters pass it to the driver."""
     if isinstance(value, UUID):
         return value if connection.features.has_native_uuid_field else value.hex
     if isinstance(value, datetime):
@@ -161,46 +177,51 @@ def _adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
     return value
 
 
-def _plain(parameter: Any) -> Any:
-    """The bytes in psycopg's wrapper, which is equal to nothing but itself."""
+def _unwrap_binary(parameter: Any) -> Any:
+    """Return the bytes inside psycopg's wrapper, which is equal to nothing but itself."""
     return getattr(parameter, "obj", parameter) if type(parameter).__name__ == "Binary" else parameter
 
 
-def _reader(queryset: QuerySet[Any, Any], compiler: Any) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
-    """What makes of the driver's rows what the queryset itself would give."""
+def _build_reader(
+    queryset: QuerySet[Any, Any], compiler: Any
+) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
+    """Return a function that turns the driver's rows into what the queryset itself would give."""
     converters = compiler.get_converters([column for column, _, _ in compiler.select])
-    make_rows = _maker(queryset, compiler)
+    make_rows = _build_row_maker(queryset, compiler)
     if not converters:
         return make_rows
     return lambda rows: make_rows(compiler.apply_converters(rows, converters))
 
 
-def _maker(queryset: QuerySet[Any, Any], compiler: Any) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
-    kind = queryset._iterable_class  # noqa: SLF001
-    if issubclass(kind, ValuesIterable):
+def _build_row_maker(
+    queryset: QuerySet[Any, Any], compiler: Any
+) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
+    """Return a function that turns converted rows into dicts or instances."""
+    iterable_class = queryset._iterable_class  # noqa: SLF001
+    if issubclass(iterable_class, ValuesIterable):
         names = tuple(queryset.query.selected or queryset.query.values_select)
         return lambda rows: [dict(zip(names, row, strict=True)) for row in rows]
-    if not issubclass(kind, ModelIterable):
+    if not issubclass(iterable_class, ModelIterable):
         message = "A prepared query gives instances or values()."
         raise TypeError(message)
     info = compiler.klass_info
-    chosen = info["select_fields"]
-    start, end = chosen[0], chosen[-1] + 1
+    selected = info["select_fields"]
+    start, end = selected[0], selected[-1] + 1
     model, database = info["model"], queryset.db
     attributes = [column.target.attname for column, _, _ in compiler.select[start:end]]
-    # The stubs speak of a later Django.
+    # The stubs describe a later Django.
     populators = get_related_populators(info, compiler.select, database)  # type: ignore[call-arg]
     annotations = tuple(compiler.annotation_col_map.items())
 
     def make_instances(rows: Iterable[Sequence[Any]]) -> list[Any]:
-        made = []
+        instances = []
         for row in rows:
             instance = model.from_db(database, attributes, row[start:end])
             for populator in populators:
                 populator.populate(row, instance)
-            for name, place in annotations:
-                setattr(instance, name, row[place])
-            made.append(instance)
-        return made
+            for name, index in annotations:
+                setattr(instance, name, row[index])
+            instances.append(instance)
+        return instances
 
     return make_instances

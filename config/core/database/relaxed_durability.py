@@ -1,6 +1,6 @@
-"""The mark of the statements that SQLite need not bring to the disk."""
+"""The marker of statements that SQLite needn't write to the disk at once."""
 
 from typing import Final
 
 MAY_BE_LOST: Final = "/* may be lost */"
-"""In a statement of its own that nobody needs after a power cut, such as a count of requests: no wait for the disk."""
+"""Put into a statement whose loss in a power cut is harmless, such as a count of requests: it doesn't wait for the disk."""

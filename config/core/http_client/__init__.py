@@ -1,4 +1,6 @@
-"""The only way out: a guarded HTTP client and raw sockets, free of Django so that plug-ins may use them."""
+"""The only way to the network: a guarded HTTP client and raw sockets, free of Django so that plug-ins may use
+them.
+"""
 
 from __future__ import annotations
 

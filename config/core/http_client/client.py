@@ -1,4 +1,4 @@
-"""The HTTP client: guarded connections, redirects judged anew at every hop."""
+"""The HTTP client: guarded connections, with every redirect checked again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 # Everything that may stand in a path or query stays as the caller wrote it.
 _SAFE = "/%:@!$&'()*+,;=~[]?"
 
-# These say how a message is framed and where it goes, which is the client's affair alone.
+# These say how a message is framed and where it goes, which the client alone decides.
 _OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"}
 )
@@ -63,20 +63,21 @@ class _Unanswered(Exception):
 
 
 class Client:
-    """An HTTP/1.1 client for addresses that somebody else chose. Thread-safe.
+    """An HTTP/1.1 client for addresses that other people chose. Thread-safe.
 
-    Each request makes its own connection, whose address is judged then, but for those with `keep_alive`. There are no
-    cookies, no proxies or credentials from the environment, no retries. `tls` replaces the usual trust store.
+    Each request opens a connection, whose address is checked then, except with `keep_alive`. There are no
+    cookies, no
+    proxies or credentials from the environment, and no retries. `tls` replaces the usual trust store.
     """
 
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
         self.policy = policy
         self._tls = tls
-        self._kept = IdleConnections()
+        self._idle = IdleConnections()
 
     def sweep(self) -> None:
-        """Close the kept connections that nobody has used for a while."""
-        self._kept.sweep()
+        """Close the idle connections that nobody has used for a while."""
+        self._idle.sweep()
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
         return self.request("GET", url, **options)
@@ -107,9 +108,10 @@ class Client:
         bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
         0 a redirect is returned like any other response. The `json` value None means no body.
 
-        With `keep_alive` the connection stays open for the next request to the same place, for seconds (`pool.py`). Where a
-        kept one breaks before any byte of an answer, the request is sent once more on a new one: only for requests
-        that may arrive twice.
+        With `keep_alive` the connection stays open for some seconds for the next request to the same origin
+        (`pool.py`). If a reused connection breaks before any byte of an answer, the request is sent once more
+        on a new
+        one: use it only for requests that may arrive twice.
 
         Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
         combination of bodies that can't be sent.
@@ -126,7 +128,7 @@ class Client:
         content, content_type = _encode_body(body, json, form)
         request = Request(
             _check_method(method),
-            self._read_url(url, limits),
+            self._parse_url(url, limits),
             _merge_headers(
                 {"User-Agent": self.policy.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"},
                 {"Content-Type": content_type} if content_type else {},
@@ -146,7 +148,7 @@ class Client:
                 if len(redirects) == max_redirects:
                     message = f"The server redirected more than {max_redirects} times."
                     raise TooManyRedirects(message)
-                target = self._read_url(location, limits, base=request.target.url)
+                target = self._parse_url(location, limits, base=request.target.url)
                 redirects.append((answer.status, target.url))
                 request = request.after_redirect(answer.status, target)
         except OutboundError as error:
@@ -162,7 +164,8 @@ class Client:
             redirects=tuple(redirects),
         )
 
-    def _read_url(self, url: str, limits: TransferLimits, *, base: str = "") -> Target:
+    def _parse_url(self, url: str, limits: TransferLimits, *, base: str = "") -> Target:
+        """Return what to connect to and ask for. Raises `AddressRefused` for a URL that may not be called."""
         if len(url) > MAX_URL_LENGTH or _CONTROL.search(url):
             message = f"The URL holds spaces or control characters, or is longer than {MAX_URL_LENGTH}."
             raise AddressRefused(message)
@@ -195,12 +198,13 @@ class Client:
         )
 
     def _exchange(self, request: Request, limits: TransferLimits) -> RawResponse:
-        kept = self._kept.take(request.target.origin) if limits.keep_alive else None
-        if kept is not None:
+        """Send the request over an idle connection if there is one, else over a new one."""
+        pooled = self._idle.take(request.target.origin) if limits.keep_alive else None
+        if pooled is not None:
             try:
-                return self._exchange_on(kept.socket, request, limits, opened_at=kept.opened_at)
+                return self._exchange_on(pooled.socket, request, limits, opened_at=pooled.opened_at)
             except _Unanswered:
-                # The server closed it in the moment of its use.
+                # The server closed it just before it was used.
                 pass
         opened = self._open(request.target, limits)
         try:
@@ -211,8 +215,11 @@ class Client:
     def _exchange_on(
         self, sock: socket.socket, request: Request, limits: TransferLimits, *, opened_at: float
     ) -> RawResponse:
-        """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
-        is_kept = False
+        """Send the request over this socket and read the answer.
+
+        Raises `_Unanswered` if the connection broke before the first byte of an answer.
+        """
+        is_returned = False
         wire = DeadlineSocket(sock, limits.deadline)
         host = request.target.host.bare
         # From here on a failure says nothing about what the server has received.
@@ -225,8 +232,8 @@ class Client:
             will_close = response.will_close
             body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
             if limits.keep_alive and not will_close and response.isclosed():
-                self._kept.put(request.target.origin, sock, opened_at=opened_at)
-                is_kept = True
+                self._idle.put(request.target.origin, sock, opened_at=opened_at)
+                is_returned = True
             return replace(answer, body=body, truncated=truncated)
         except TimeoutError as error:
             message = f"{host} did not answer in full within {limits.deadline.seconds:g} seconds."
@@ -238,10 +245,11 @@ class Client:
                 raise _Unanswered(message) from error
             raise BadResponse(message, may_have_reached=True) from error
         finally:
-            if not is_kept:
+            if not is_returned:
                 sock.close()
 
     def _open(self, target: Target, limits: TransferLimits) -> socket.socket:
+        """Return a connected socket, with TLS for https."""
         sock = open_socket(
             target.host,
             target.port,
@@ -273,6 +281,7 @@ class Client:
 
 @cache
 def _make_tls_context() -> ssl.SSLContext:
+    """Return the default trust store, with certifi's authorities added."""
     context = ssl.create_default_context()
     # A slim container may have no trust store of its own; an operator's own authorities are in the system's.
     context.load_verify_locations(certifi.where())
@@ -281,6 +290,7 @@ def _make_tls_context() -> ssl.SSLContext:
 
 
 def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
+    """Return the address that a redirect leads to, or None if the answer isn't to be followed."""
     if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.
@@ -289,6 +299,7 @@ def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
 
 
 def _check_method(method: str) -> str:
+    """Return the method in upper case. Raises ValueError if it can't be sent."""
     if _TOKEN.fullmatch(method) is None:
         message = "This is not an HTTP method."
         raise ValueError(message)
@@ -298,6 +309,7 @@ def _check_method(method: str) -> str:
 def _encode_body(
     body: bytes | None, json: object, form: Mapping[str, str] | None
 ) -> tuple[bytes | None, str | None]:
+    """Return the body's bytes and content type."""
     if sum(part is not None for part in (body, json, form)) > 1:
         message = "Give one of body, json and form."
         raise ValueError(message)
@@ -309,7 +321,7 @@ def _encode_body(
 
 
 def _merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Lay the later over the earlier, whatever the case of their names."""
+    """Merge the layers, later ones over earlier ones, ignoring the case of names. Raises ValueError."""
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
         for name, value in layer.items():

@@ -1,4 +1,4 @@
-"""Bytes to and from a connected socket, all of them under one deadline and one limit of size."""
+"""Sends and receives bytes over a connected socket, all under one deadline and one limit of size."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MAX_INTERIM_RESPONSES = 8
 
 
 class _Receiver(io.RawIOBase):
-    """What a socket receives; each receive gets only what is left of the deadline.
+    """The receiving side of a socket; each receive gets only the time left until the deadline.
 
-    A header that drips in is many receives, so a time-out that is set once would hold for each, not for all.
+    A header that drips in takes many receives, so a time-out that is set once would hold for each, not for
+    all.
     """
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
@@ -65,7 +66,7 @@ class DeadlineSocket:
 
     @property
     def has_received(self) -> bool:
-        """Any byte at all."""
+        """Return whether any byte came in."""
         return self._receiver.has_received
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
@@ -73,6 +74,7 @@ class DeadlineSocket:
         return self._reader
 
     def send(self, content: bytes) -> None:
+        """Send all of the content, or as much as the server reads before it closes."""
         view = memoryview(content)
         try:
             while view:
@@ -84,6 +86,7 @@ class DeadlineSocket:
             return
 
     def receive_head(self, method: str) -> http.client.HTTPResponse:
+        """Return the final response with its headers, after skipping interim ones."""
         for _ in range(MAX_INTERIM_RESPONSES):
             # http.client asks a socket for nothing but makefile().
             response = http.client.HTTPResponse(cast("socket.socket", self), method=method)
@@ -121,24 +124,24 @@ def _too_large(max_bytes: int) -> ResponseTooLarge:
 
 
 def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[bytes]:
-    seen = 0
+    received = 0
     # One byte more than allowed is asked for, never a whole chunk, which a slow server might not have.
-    while piece := response.read(min(CHUNK, max_bytes - seen + 1)):
-        seen += len(piece)
+    while piece := response.read(min(CHUNK, max_bytes - received + 1)):
+        received += len(piece)
         yield piece
     _check_complete(response)
 
 
 def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: int) -> Iterator[bytes]:
     inflater: _Inflater | None = None
-    seen = 0
+    received = 0
     while piece := response.read(ENCODED_CHUNK):
         # Made at the first byte: the answer to a HEAD names an encoding and has no body.
         if inflater is None:
             inflater = _Inflater(encoding, piece)
         yield from inflater.feed(piece)
-        seen += len(piece)
-        if seen > max_bytes + ENCODING_OVERHEAD:
+        received += len(piece)
+        if received > max_bytes + ENCODING_OVERHEAD:
             raise _too_large(max_bytes)
     _check_complete(response)
     if inflater is not None:
@@ -146,14 +149,15 @@ def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: 
 
 
 def _check_complete(response: http.client.HTTPResponse) -> None:
+    """Raise if the body is shorter than announced."""
     # When read in pieces, http.client says nothing about a connection that closed before Content-Length.
     if response.length:
-        nothing = b""
-        raise http.client.IncompleteRead(nothing, response.length)
+        partial = b""
+        raise http.client.IncompleteRead(partial, response.length)
 
 
 class _Inflater:
-    """Undo gzip or deflate in pieces of bounded size."""
+    """Decompresses gzip or deflate in pieces of bounded size."""
 
     def __init__(self, encoding: str, first: bytes) -> None:
         if encoding in ("gzip", "x-gzip"):
@@ -169,6 +173,7 @@ class _Inflater:
         self._is_over = False
 
     def feed(self, encoded: bytes) -> Iterator[bytes]:
+        """Yield what the encoded bytes decompress to, in bounded pieces."""
         while encoded and not self._is_over:
             if self._engine.eof:
                 # A gzip file may be several in a row; anything else behind the end is padding. Only the first
@@ -181,9 +186,10 @@ class _Inflater:
             encoded = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
 
     def finish(self) -> bytes:
+        """Return the last decoded bytes. Raises if the data ended too early."""
         # With no input left behind, flush() has no more than the rest of one match to give.
-        rest = self._engine.flush()
+        remainder = self._engine.flush()
         if not self._engine.eof:
             message = "compressed data that end too early"
             raise http.client.HTTPException(message)
-        return rest
+        return remainder

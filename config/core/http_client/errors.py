@@ -1,4 +1,4 @@
-"""The ways in which a call to the outside can fail."""
+"""The errors of calls to other servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OutboundError(Exception):
 
 
 class AddressRefused(OutboundError):
-    """The URL is malformed, or it leads where calls may not go."""
+    """The URL is malformed, or it leads to an address that may not be called."""
 
     code = "address_refused"
 
@@ -39,7 +39,7 @@ class ConnectFailed(OutboundError):
 
 
 class NameNotFound(ConnectFailed):
-    """The domain name system has no such name, or no address for it: most often somebody mistyped it."""
+    """DNS has no such name, or no address for it: most often a typing error."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"No site was found under {host}. Check the address for typing errors.")
@@ -50,6 +50,6 @@ class TooManyRedirects(OutboundError):
 
 
 class BadResponse(OutboundError):
-    """The server broke off, or what it sent is not a complete HTTP response."""
+    """The server broke the connection, or what it sent isn't a complete HTTP response."""
 
     code = "bad_response"

@@ -1,4 +1,4 @@
-"""Which addresses may be called, and how a host becomes a socket that is connected to one of them."""
+"""Decides which addresses may be called, and connects sockets to allowed ones only."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What the operator lets through; the two first switches are for development."""
+    """What the operator allows; the first two switches are for development."""
 
     allow_loopback: bool = False
     allow_private: bool = False
@@ -79,15 +79,20 @@ class Policy:
 
 @dataclass(frozen=True)
 class Deadline:
+    """The moment (by `monotonic()`) until which everything must be done, and the seconds that were allowed."""
+
     at: float
     seconds: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
+        """Return the deadline in that many seconds."""
         return cls(monotonic() + seconds, seconds)
 
     def left(self) -> float:
-        """Return the seconds left, or raise TimeoutError; never 0, a socket's word for "don't block"."""
+        """Return the seconds left. Raises TimeoutError instead of returning 0, which tells a socket not to
+        block.
+        """
         left = self.at - monotonic()
         if left <= 0:
             raise TimeoutError
@@ -96,19 +101,21 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as written by somebody: `name` for DNS, Host and SNI, `address` when it was a literal."""
+    """A host as somebody wrote it: `name` for DNS, Host and SNI; `address` is set if it was a literal."""
 
     name: str
     address: Address | None
 
     @property
     def bare(self) -> str:
-        """Without the dot that ends an absolute name: certificates and servers don't know it."""
+        """Return the name without the dot that ends an absolute name, which certificates and servers don't
+        know.
+        """
         return self.name.removesuffix(".")
 
     @property
     def shown(self) -> str:
-        """As people write it, in its own letters."""
+        """Return the name as people write it, in its own script."""
         try:
             return idna.decode(self.bare)
         except UnicodeError:
@@ -116,7 +123,7 @@ class Host:
 
 
 def is_allowed(address: IPv4Address | IPv6Address, policy: Policy) -> bool:
-    """Tell whether this address may be connected to: it is globally routable, or the policy names it."""
+    """Return whether this address may be connected to: it is globally routable, or the policy allows it."""
     if isinstance(address, IPv6Address):
         return _is_allowed_v6(address, policy)
     if address in _LOOPBACK_V4:
@@ -244,6 +251,7 @@ def _connect_to(address: Address, port: int, timeout: float) -> socket.socket:
 
 
 def _check_peer(sock: socket.socket, address: Address) -> None:
+    """Raise `AddressRefused` if the socket is connected to another address."""
     peer = ip_address(sock.getpeername()[0])
     # A layer between (a patched socket, a SOCKS wrapper) could have led the connection elsewhere.
     if peer != address:
@@ -254,7 +262,7 @@ def _check_peer(sock: socket.socket, address: Address) -> None:
 _UNKNOWN_NAMES = frozenset(
     getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)
 )
-"""What the system's resolver says of a name that nobody has, apart from a name server that gives no answer."""
+"""The resolver's errors for a name that doesn't exist, as opposed to a name server that doesn't answer."""
 
 # getaddrinfo can't be interrupted, so a lookup that outlives its deadline keeps its thread until the system's
 # resolver gives up. The semaphore keeps a dead name server from filling the process with such threads.
@@ -262,33 +270,34 @@ _lookups = threading.BoundedSemaphore(MAX_LOOKUPS_AT_ONCE)
 
 
 def _resolve(host: Host, port: int, deadline: Deadline) -> list[Address]:
+    """Return the addresses of the host, in the resolver's order. Raises a subclass of `OutboundError`."""
     if host.address is not None:
         return [host.address]
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(host.name, port, type=socket.SOCK_STREAM)
-            answers.put([str(sockaddr[0]) for *_, sockaddr in found])
+            results = socket.getaddrinfo(host.name, port, type=socket.SOCK_STREAM)
+            answers.put([str(sockaddr[0]) for *_, sockaddr in results])
         except Exception as error:  # noqa: BLE001  this is the edge of a thread: the caller must hear of it
             answers.put(error)
         finally:
             _lookups.release()
 
-    late = f"The name {host.bare} was not resolved in time."
+    timeout_message = f"The name {host.bare} was not resolved in time."
     try:
         if not _lookups.acquire(timeout=deadline.left()):
-            raise TimedOut(late)
+            raise TimedOut(timeout_message)
         try:
             threading.Thread(target=look_up, name="outbound-lookup", daemon=True).start()
         except RuntimeError as error:
-            # No thread could be started, so nobody else will give the permit back.
+            # No thread was started, so nothing else will release the permit.
             _lookups.release()
             message = "The name could not be looked up: this process can start no more threads."
             raise ConnectFailed(message) from error
         answer = answers.get(timeout=deadline.left())
     except (TimeoutError, queue.Empty) as error:
-        raise TimedOut(late) from error
+        raise TimedOut(timeout_message) from error
     if isinstance(answer, socket.gaierror) and answer.errno in _UNKNOWN_NAMES:
         raise NameNotFound(host.shown) from answer
     if isinstance(answer, Exception):

@@ -1,4 +1,4 @@
-"""Requests and answers of the HTTP client, as data."""
+"""Requests and responses of the HTTP client, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from config.core.http_client.guard import Deadline, Host
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# What another origin may see after a redirect. Any other header could be a credential or a signature, under
+# The headers that another origin may see after a redirect. Any other could be a credential or a signature, under
 # whatever name, so the list is of what stays.
 _HARMLESS_HEADERS = frozenset(
     {
@@ -53,6 +53,10 @@ class Headers(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Response:
+    """A response; `url` is the last address, `redirects` are pairs of status and target, `truncated` says the
+    body was cut.
+    """
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -79,6 +83,8 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
+    """Where a request goes: a parsed, checked URL."""
+
     scheme: str
     host: Host
     port: int
@@ -86,10 +92,12 @@ class Target:
 
     @property
     def origin(self) -> tuple[str, str, int]:
+        """Return scheme, host and port."""
         return self.scheme, self.host.bare, self.port
 
     @property
     def authority(self) -> str:
+        """Return the host with its port, if that isn't the default, as the Host header names it."""
         name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
         return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
 
@@ -100,12 +108,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Request:
+    """A request as it will be sent."""
+
     method: str
     target: Target
     headers: dict[str, str]
     body: bytes | None
 
     def to_bytes(self, *, keep_alive: bool) -> bytes:
+        """Return the request line, headers and body."""
         lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
@@ -131,6 +142,8 @@ class Request:
 
 @dataclass(frozen=True)
 class TransferLimits:
+    """The limits of one call, shared by all its redirects."""
+
     deadline: Deadline
     connect_timeout: float
     max_bytes: int
@@ -142,6 +155,8 @@ class TransferLimits:
 
 @dataclass(frozen=True)
 class RawResponse:
+    """One hop's response."""
+
     status: int
     headers: Headers
     body: bytes

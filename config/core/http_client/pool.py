@@ -1,7 +1,8 @@
-"""Connections that stay open between requests to the same place.
+"""Keeps connections open between requests to the same origin.
 
-A connection is kept after an answer that was read to its end, and for so short a time that a name that leads elsewhere
-by now, or a certificate that has ended, is noticed within a minute. Its address was judged when it was opened.
+A connection is kept only after a completely read answer, and so briefly that a name that leads elsewhere by
+now, or an
+expired certificate, is noticed within a minute. Its address was checked when it was opened.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     Origin = tuple[str, str, int]
 
 IDLE_SECONDS: Final = 5.0
-"""Less than the time after which servers of the usual kind close an idle connection."""
+"""Less than the time after which common servers close an idle connection."""
 MAX_AGE_SECONDS: Final = 60.0
-"""Since it was opened: after that its name is resolved, and its certificate judged, anew."""
+"""The age after which the name is resolved, and the certificate checked, again."""
 MAX_PER_ORIGIN: Final = 8
-"""Idle connections of one scheme, host and port."""
+"""The most idle connections of one scheme, host and port."""
 MAX_TOTAL: Final = 128
-"""Idle connections of a process: each holds a file descriptor open."""
+"""The most idle connections of a process; each holds a file descriptor open."""
 
 
 @dataclass(frozen=True)
@@ -46,61 +47,69 @@ class IdleConnections:
         self._lock = threading.Lock()
 
     def take(self, origin: Origin) -> PooledConnection | None:
-        """One that the other side has neither closed nor written to, or None."""
+        """Return a connection that the other side has neither closed nor written to, or None."""
         while True:
             with self._lock:
-                held = self._idle.get(origin)
-                # The one that was used last: those that aren't needed grow old.
-                found = held.pop() if held else None
-                if found is not None:
+                connections = self._idle.get(origin)
+                # The most recently used one, so that those that aren't needed expire.
+                connection = connections.pop() if connections else None
+                if connection is not None:
                     self._count -= 1
-                if held is not None and not held:
+                if connections is not None and not connections:
                     del self._idle[origin]
-            if found is None:
+            if connection is None:
                 return None
-            if _is_fresh(found, monotonic()) and _is_silent(found.socket):
-                return found
-            found.socket.close()
+            if _is_fresh(connection, monotonic()) and _is_silent(connection.socket):
+                return connection
+            connection.socket.close()
 
     def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
-        """Keep a connection; the eldest of its origin, or all of the eldest origin, are closed where there are too many."""
+        """Keep a connection; if there are too many, the oldest of its origin, or all of the oldest origin,
+        are closed.
+        """
         now = monotonic()
         with self._lock:
-            held = self._idle.setdefault(origin, deque())
+            connections = self._idle.setdefault(origin, deque())
             self._idle.move_to_end(origin)
-            held.append(PooledConnection(sock, opened_at, now))
+            connections.append(PooledConnection(sock, opened_at, now))
             self._count += 1
-            spare = [held.popleft()] if len(held) > MAX_PER_ORIGIN else []
-            self._count -= len(spare)
+            surplus = [connections.popleft()] if len(connections) > MAX_PER_ORIGIN else []
+            self._count -= len(surplus)
             while self._count > MAX_TOTAL:
-                _, eldest = self._idle.popitem(last=False)
-                spare += eldest
-                self._count -= len(eldest)
-        for one in spare:
-            one.socket.close()
+                _, oldest = self._idle.popitem(last=False)
+                surplus += oldest
+                self._count -= len(oldest)
+        for connection in surplus:
+            connection.socket.close()
 
     def sweep(self) -> None:
-        """Close those that nobody has used for a while."""
+        """Close the connections that nobody has used for a while."""
         now = monotonic()
         with self._lock:
-            spare = [one for held in self._idle.values() for one in held if not _is_fresh(one, now)]
+            expired = [
+                connection
+                for connections in self._idle.values()
+                for connection in connections
+                if not _is_fresh(connection, now)
+            ]
             for origin in list(self._idle):
-                left = deque(one for one in self._idle[origin] if _is_fresh(one, now))
-                if left:
-                    self._idle[origin] = left
+                fresh = deque(connection for connection in self._idle[origin] if _is_fresh(connection, now))
+                if fresh:
+                    self._idle[origin] = fresh
                 else:
                     del self._idle[origin]
-            self._count -= len(spare)
-        for one in spare:
-            one.socket.close()
+            self._count -= len(expired)
+        for connection in expired:
+            connection.socket.close()
 
 
-def _is_fresh(one: PooledConnection, now: float) -> bool:
-    return now - one.idle_since < IDLE_SECONDS and now - one.opened_at < MAX_AGE_SECONDS
+def _is_fresh(connection: PooledConnection, now: float) -> bool:
+    """Return whether the connection is neither idle for too long nor too old."""
+    return now - connection.idle_since < IDLE_SECONDS and now - connection.opened_at < MAX_AGE_SECONDS
 
 
 def _is_silent(sock: socket.socket) -> bool:
-    """Nothing has come that nobody asked for, the end included."""
+    """Return whether nothing has arrived unasked, the end of the connection included."""
     try:
         poll = select.poll()
         poll.register(sock, select.POLLIN | select.POLLHUP | select.POLLERR)

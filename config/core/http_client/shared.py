@@ -1,4 +1,4 @@
-"""The one guarded HTTP client of this process, with the operator's policy."""
+"""The guarded HTTP client that this process shares, with the operator's policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""backup: the database and the media as one file."""
+"""backup: writes the database and the media to one file."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        given: Path | None = options["path"] or (Path(settings.BACKUP_DIR) if settings.BACKUP_DIR else None)
-        if given is None:
+        target: Path | None = options["path"] or (Path(settings.BACKUP_DIR) if settings.BACKUP_DIR else None)
+        if target is None:
             message = "Name a file or a folder, or set BACKUP_DIR."
             raise CommandError(message)
         keep: int | None = options["keep"]
         try:
-            self._write(given.absolute(), keep)
+            self._write(target.absolute(), keep)
         except (backup_archive.UnusableBackup, OSError) as error:
             raise CommandError(str(error)) from error
 
-    def _write(self, given: Path, keep: int | None) -> None:
-        is_folder = given.is_dir()
+    def _write(self, target: Path, keep: int | None) -> None:
+        is_folder = target.is_dir()
         if keep is not None and (keep < 1 or not is_folder):
             message = "--keep needs a folder that is there, and a number of at least 1."
             raise CommandError(message)
-        path = backup.next_backup_path(given) if is_folder else given
+        path = backup.next_backup_path(target) if is_folder else target
         backup.back_up(path)
         size = path.stat().st_size
         self.stdout.write(f"{path} ({size} bytes). Keep FIELD_KEYS and SECRET_KEY apart from it.")
         if keep is not None:
-            # Only now that the new one is whole.
-            dropped = backup.drop_old(given, keep=keep)
+            # Only now that the new one is complete.
+            dropped = backup.drop_old(target, keep=keep)
             self.stdout.write(
                 f"{counted(len(dropped), 'older one was', 'older ones were')} deleted; the newest {keep} are kept."
             )

@@ -1,4 +1,4 @@
-"""demo: fill a development instance with a workspace that reads the sample feed, and say what to open."""
+"""demo: fills a development instance with a workspace that reads the sample feed, and prints what to open."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORKSPACE: Final = "Demo"
 OWNER: Final = "owner@demo.example"
 SOURCE: Final = "Sample feed"
 ENGINES: Final = ("Short Post", "Quote Graphic")
-"""What is made in seconds, so that the first item is there at once."""
+"""Engine outputs that take seconds, so that the first item is there soon."""
 READY_SECONDS: Final = 60.0
 FIRST_ITEM_SECONDS: Final = 60.0
 
@@ -71,17 +71,19 @@ class Command(BaseCommand):
     def _fill(self, *, waits: bool) -> None:
         if waits:
             # The source is polled as soon as it exists, so the service must be there to answer.
-            _wait(_is_service_ready, READY_SECONDS, "The service did not become ready; its log says why.")
+            _wait_until(
+                _is_service_ready, READY_SECONDS, "The service did not become ready; its log says why."
+            )
         workspace = _make_workspace()
-        password, token = _let_in(workspace)
+        password, token = _create_log_in(workspace)
         _make_source(workspace)
         item = None
         if waits:
-            late = "No item became ready in time; the service's log says why."
-            _wait(
+            timeout_message = "No item became ready in time; the service's log says why."
+            _wait_until(
                 lambda: _ready_item(workspace) is not None or not _expects_items(workspace),
                 FIRST_ITEM_SECONDS,
-                late,
+                timeout_message,
             )
             item = _ready_item(workspace)
         self.stdout.write(_guide(workspace, password=password, token=token, item=item))
@@ -92,7 +94,7 @@ def _address(path: str) -> str:
 
 
 def _make_workspace() -> Workspace:
-    """The workspace, as old as its history; nobody can log in before `_let_in`."""
+    """Return the workspace, as old as its history; nobody can log in before `_create_log_in`."""
     with transaction.atomic(), clock.frozen_at(utc_now() - history.AGE):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
@@ -100,19 +102,19 @@ def _make_workspace() -> Workspace:
             owner.set_unusable_password()
             users.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
             owner.vouch_for_email()
-        found: Workspace | None = (
+        existing: Workspace | None = (
             Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()
         )
-        if found is not None:
-            return found
+        if existing is not None:
+            return existing
         workspace = workspaces.create(WORKSPACE, owner=owner, actor=ACTOR)
         workspaces.whitelist(workspace, actor=ACTOR)
         history.begin(workspace)
     return workspace
 
 
-def _let_in(workspace: Workspace) -> tuple[str | None, str | None]:
-    """The owner's password and the API key, each only where this call made it."""
+def _create_log_in(workspace: Workspace) -> tuple[str | None, str | None]:
+    """Return the owner's password and the API key, each None unless this call created it."""
     password = token = None
     with transaction.atomic():
         owner = User.objects.select_for_update().get(email=OWNER)
@@ -127,16 +129,17 @@ def _let_in(workspace: Workspace) -> tuple[str | None, str | None]:
 
 
 def _make_source(workspace: Workspace) -> None:
+    """Add the source of the sample feed, or update its address."""
     config = {"url": _address(demo_views.PATH)}
     source = Source.everywhere.filter(workspace=workspace, name=SOURCE, type="rss", deleted_at=None).first()
     if source is None:
         if not samples.has_samples(workspace):
-            # Somebody removed them all.
+            # Somebody removed the sample data.
             return
-        given = collect.SourceSettings(
+        source_settings = collect.SourceSettings(
             type="rss", name=SOURCE, config=config, engines=ENGINES, poll_interval_minutes=60
         )
-        source = collect.register(workspace, given)
+        source = collect.register(workspace, source_settings)
         Source.everywhere.filter(pk=source.pk).update(is_sample=True)
     elif source.config.get("url") != config["url"]:
         # The service moved to another port.
@@ -155,14 +158,14 @@ def _ready_item(workspace: Workspace) -> GeneratedItem | None:
 
 
 def _expects_items(workspace: Workspace) -> bool:
-    """On a later start everything may have been published already."""
+    """Return whether an item can still become ready: on a later start everything may be published already."""
     is_new: bool = samples.has_samples(workspace) and not _items(workspace).exists()
     return is_new or _items(workspace).in_making().exists()
 
 
 def _is_service_ready() -> bool:
     with requests.Session() as session:
-        # A proxy of the environment has no business on loopback.
+        # A proxy set in the environment must not be used for loopback.
         session.trust_env = False
         try:
             return session.get(f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5).ok
@@ -170,20 +173,22 @@ def _is_service_ready() -> bool:
             return False
 
 
-def _wait(is_done: Callable[[], bool], seconds: float, otherwise: str) -> None:
-    until, parent = monotonic() + seconds, os.getppid()
+def _wait_until(is_done: Callable[[], bool], seconds: float, timeout_message: str) -> None:
+    """Wait for the condition. Raises `CommandError` after that many seconds."""
+    deadline, parent = monotonic() + seconds, os.getppid()
     while not is_done():
         if os.getppid() != parent:
             # The service that started this is gone.
             sys.exit(1)
-        if monotonic() > until:
-            raise CommandError(otherwise)
+        if monotonic() > deadline:
+            raise CommandError(timeout_message)
         sleep(0.2)
 
 
 def _guide(
     workspace: Workspace, *, password: str | None, token: str | None, item: GeneratedItem | None
 ) -> str:
+    """Return the text that says what to open and try."""
     url = settings.PUBLIC_URL
     feed = (
         Outlet.everywhere.filter(workspace=workspace, platform="feed", deleted_at=None).order_by("id").first()
@@ -212,7 +217,7 @@ def _guide(
             "  Use the API key that the first start printed, or make another one for the lines below:",
             "",
         ]
-        lines += [f"TOKEN=$(make -s token{_where()})", ""]
+        lines += [f"TOKEN=$(make -s token{_data_dir_argument()})", ""]
         bearer = "$TOKEN"
     else:
         lines += [f"  API key         {token}   (shown only now)", ""]
@@ -222,7 +227,7 @@ def _guide(
     return "\n".join(lines)
 
 
-def _where() -> str:
+def _data_dir_argument() -> str:
     default = settings.BASE_DIR / "var"
     return "" if default == settings.DATA_DIR else f" DATA_DIR={settings.DATA_DIR}"
 
@@ -230,7 +235,7 @@ def _where() -> str:
 def _curl_lines(url: str, bearer: str, item: GeneratedItem | None) -> list[str]:
     head = f'curl -sS -H "Authorization: Bearer {bearer}"'
     post = f"{head} -H 'Content-Type: application/json'"
-    # Another text on each run: the same one again would be told as a duplicate.
+    # Another text on each run: the same one again would be a duplicate.
     pushed = {
         "title": "A note from the command line",
         "body": f"The harbour ferry {secrets.token_hex(3)} leaves at seven from now on, twenty minutes earlier than "

@@ -1,4 +1,4 @@
-"""doctor: a line for each thing that this instance needs, with what to do where it is missing."""
+"""doctor: prints a line for each thing that this instance needs, with what to do if it is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Command(BaseCommand):
     help = "Check settings, database, broker, clock, restore, media, disk, backups, outbound guard, keys, dispatcher and dead rows."
-    # The checks are the command's own first line; Django's would end it before the others are heard.
+    # Django's checks are the doctor's first check; run by Django, a failing one would end the command before the others.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,14 +24,14 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         findings = doctor.examine()
-        has_failed = any(one.verdict == "FAIL" for one in findings)
+        has_failed = any(finding.verdict == "FAIL" for finding in findings)
         if options["json"]:
-            told = {"ok": not has_failed, "checks": [asdict(one) for one in findings]}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            report = {"ok": not has_failed, "checks": [asdict(finding) for finding in findings]}
+            self.stdout.write(json.dumps(report, ensure_ascii=False))
         else:
-            for one in findings:
-                self.stdout.write(f"{one.verdict:<5} {one.name:<22} {one.said}")
-                if one.verdict != "ok" and one.advice:
-                    self.stdout.write(f"{'':<28} → {one.advice}")
+            for finding in findings:
+                self.stdout.write(f"{finding.verdict:<5} {finding.name:<22} {finding.said}")
+                if finding.verdict != "ok" and finding.advice:
+                    self.stdout.write(f"{'':<28} → {finding.advice}")
         if has_failed:
             raise SystemExit(1)

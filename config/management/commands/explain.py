@@ -1,4 +1,4 @@
-"""explain: why something hasn't moved, what it waits for, and what to do."""
+"""explain: says why something hasn't moved, what it waits for, and what to do."""
 
 from __future__ import annotations
 

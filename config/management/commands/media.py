@@ -1,4 +1,4 @@
-"""media: how the media folder and the database stand to each other, and what the sweep of its files waits for."""
+"""media: says whether the media folder belongs to the database, and what the sweep of its files waits for."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Command(BaseCommand):
     help = "Say whether the media folder belongs to the database, and what its sweep waits for."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        asked = parser.add_mutually_exclusive_group()
-        asked.add_argument(
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
             "--adopt",
             action="store_true",
             help="write this database's id into the folder: its files are then judged by this database",
         )
-        asked.add_argument(
+        group.add_argument(
             "--approve-sweep", action="store_true", help="let a sweep that stopped take what it found, once"
         )
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         except OSError as error:
             message = f"{settings.MEDIA_ROOT} can't be written to: {error.strerror}."
             raise CommandError(message) from error
-        self._tell()
+        self._report()
 
     def _approve(self) -> None:
         approved = media_sweep.approve()
@@ -47,17 +47,17 @@ class Command(BaseCommand):
             raise CommandError(message)
         self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
-    def _tell(self) -> None:
-        found = media_root_id.compare_folder()
-        stopped = media_sweep.why_stopped()
-        resting = [one for one in files.trash().rglob("*") if one.is_file()]
-        if found.verdict == "ours":
+    def _report(self) -> None:
+        comparison = media_root_id.compare_folder()
+        stop_reason = media_sweep.why_stopped()
+        trashed = [path for path in files.trash().rglob("*") if path.is_file()]
+        if comparison.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
-        elif not found.said:
+        elif not comparison.said:
             self.stdout.write(f"{settings.MEDIA_ROOT} has no id yet; the next sweep or backup gives it one.")
-        self.stdout.write(f"{counted(len(resting), 'file rests', 'files rest')} in its trash.")
-        if found.said:
-            raise CommandError(found.refusal)
-        if stopped:
-            message = f"{stopped} {media_sweep.APPROVE}"
+        self.stdout.write(f"{counted(len(trashed), 'file rests', 'files rest')} in its trash.")
+        if comparison.said:
+            raise CommandError(comparison.refusal)
+        if stop_reason:
+            message = f"{stop_reason} {media_sweep.APPROVE}"
             raise CommandError(message)

@@ -1,4 +1,4 @@
-"""migrate: Django's own, which refuses a database that former migrations left half made."""
+"""migrate: Django's command, which here refuses a database whose old migrations are incomplete."""
 
 from __future__ import annotations
 

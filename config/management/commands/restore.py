@@ -1,4 +1,4 @@
-"""restore: a backup in the place of this instance's data."""
+"""restore: replaces this instance's data by a backup."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            done = restore.restore(options["path"].absolute(), wipe=options["wipe"])
+            result = restore.restore(options["path"].absolute(), wipe=options["wipe"])
         except (backup_archive.UnusableBackup, OSError) as error:
             raise CommandError(str(error)) from error
         lines = [
-            f"Restored as it was at {done.made_at}.",
-            f"{counted(done.voided, 'row that was in hand is', 'rows that were in hand are')} looked at again.",
-            f"{counted(done.doubted, 'publication that was still to be sent is', 'publications that were still to be sent are')} looked up on the platform first.",
+            f"Restored as it was at {result.made_at}.",
+            f"{counted(result.voided, 'row that was in hand is', 'rows that were in hand are')} looked at again.",
+            f"{counted(result.doubted, 'publication that was still to be sent is', 'publications that were still to be sent are')} looked up on the platform first.",
         ]
-        if done.stopped:
-            names = ", ".join(done.stopped)
+        if result.stopped:
+            names = ", ".join(result.stopped)
             lines.append(
                 f"Publishing is stopped for workspaces whose sources publish by themselves: {names}. "
                 'Compare with their platforms, then resume it in the admin under "Stopped".'
             )
         self.stdout.write("\n".join(lines))
-        if done.warning:
-            self.stderr.write(f"Warning: {done.warning}")
+        if result.warning:
+            self.stderr.write(f"Warning: {result.warning}")

@@ -1,4 +1,4 @@
-"""rotate_keys: seal every secret anew with the first key of FIELD_KEYS."""
+"""rotate_keys: encrypts every secret again with the first key of FIELD_KEYS."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        is_whole = True
+        is_complete = True
         if not options["check"]:
-            for one in rotate_keys.rotate():
-                self.stdout.write(f"{one.column}: {one.anew} sealed anew{self._more(one)}")
-                is_whole = is_whole and not one.shut
-        if not self._check() or not is_whole:
+            for rotated in rotate_keys.rotate():
+                self.stdout.write(f"{rotated.column}: {rotated.anew} sealed anew{self._problems(rotated)}")
+                is_complete = is_complete and not rotated.shut
+        if not self._check() or not is_complete:
             raise SystemExit(1)
 
-    def _more(self, one: rotate_keys.RotatedColumn) -> str:
-        overtaken = f", {one.overtaken} written by others meanwhile" if one.overtaken else ""
-        return overtaken + (f", {one.shut} that no key opens" if one.shut else "")
+    def _problems(self, rotated: rotate_keys.RotatedColumn) -> str:
+        overtaken = f", {rotated.overtaken} written by others meanwhile" if rotated.overtaken else ""
+        return overtaken + (f", {rotated.shut} that no key opens" if rotated.shut else "")
 
     def _check(self) -> bool:
-        """Whether the first key has sealed everything."""
+        """Print how many values each key encrypts; return whether the first one encrypts all."""
         newest = rotate_keys.newest_key()
         known = {str(pair).partition(":")[0] for pair in settings.FIELD_KEYS}
         total: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""runserver: Django's own, at the service's port."""
+"""runserver: Django's command, at the service's port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""serve: web, worker and beat in one process, with nothing else to install."""
+"""serve: runs web, worker and Beat in one process, with nothing else to install."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         from config import server  # noqa: PLC0415  gunicorn, which `help` doesn't need
 
-        # Before the fork, so that a process that is started again doesn't import every view first.
+        # Before the fork, so that a restarted process doesn't have to import every view first.
         import_module(settings.ROOT_URLCONF)
         try:
             unfinished_restore.refuse_to_start(before_fork=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from config.core.api.pagination import PAGING
 from config.core.api.query_params import (
-    LEAVES_DAY_OUT,
+    EXCLUSIVE_END_DESCRIPTION,
     Parameter,
     choice,
     choices,
@@ -68,13 +68,13 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "outlet": public_id("out"),
     "variant_group": _variant_group(),
     "created_after": moment_or_date(),
-    "created_before": moment_or_date(LEAVES_DAY_OUT),
+    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "from": moment_or_date(),
-    "to": moment_or_date(LEAVES_DAY_OUT),
+    "to": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "updated_after": moment_or_date(),
-    "updated_before": moment_or_date(LEAVES_DAY_OUT),
+    "updated_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "publish_after": moment_or_date(),
-    "publish_before": moment_or_date(LEAVES_DAY_OUT),
+    "publish_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "include": _include(),
 }
 _SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}

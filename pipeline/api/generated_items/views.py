@@ -173,7 +173,7 @@ class GeneratedItemView(PipelineResource):
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         decisions.erase(row, now=utc_now())
         return Response(status=204)
 
@@ -275,7 +275,7 @@ class GeneratedItemView(PipelineResource):
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel what is scheduled."""
         row = self.find(self._rows(), "gen", id)
-        self.read_nothing(request)
+        self.refuse_input(request)
         return self._answer(publish.cancel(row, now=utc_now()), 200)
 
     @extend_schema(

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from config.core import states
 from config.core.crash_points import crash_point
-from config.core.database.insert import insert_unless_there
+from config.core.database.insert import insert_or_ignore
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import first_of, uuid7
@@ -118,7 +118,7 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
     row = _row(source, kind, incoming, now)
     row.sender_key = sender_key or _key_in(kind, read.payload) or None
     with transaction.atomic():
-        if insert_unless_there(row):
+        if insert_or_ignore(row):
             crash_point("inbound.stored")
         else:
             row = InboundDelivery.everywhere.select_for_update().get(source=source, sender_key=row.sender_key)

@@ -1,1 +1,1 @@
-"""Django's backend for SQLite, whose writers take turns."""
+"""Django's backend for SQLite, with a fair queue for writers."""

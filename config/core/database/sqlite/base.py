@@ -1,12 +1,18 @@
-"""SQLite for many threads of one process.
+"""Makes SQLite work for many threads of one process.
 
-SQLite has one write lock, and whoever finds it taken sleeps for up to a tenth of a second and tries again: a thread that
-writes one transaction after the other keeps the rest away for seconds. Here the threads of a process queue for it, so
-that one workspace's burst delays nobody else's row. Other processes wait as ever; SQLite alone decides who may write.
+SQLite has one write lock, and a thread that finds it taken sleeps for up to a tenth of a second and tries
+again: a
+thread that writes one transaction after the other keeps the rest away for seconds. Here the threads of a
+process
+queue for it, so that one workspace's burst delays nobody else's row. Other processes wait as ever; SQLite
+alone
+decides who may write.
 
-What is committed is on the disk before the call returns, so that no power cut takes back an answer or an armed attempt.
-SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that wait comes after the lock is
-given back, and threads that commit at the same time share it.
+What is committed is on the disk before the call returns, so that no power cut takes back an answer or an
+armed
+attempt. SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that wait
+comes after
+the lock is released, and threads that commit at the same time share it.
 """
 
 from __future__ import annotations
@@ -31,14 +37,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE_SECONDS: Final = 0.05
-"""Who has waited this long is the next, whoever asks meanwhile."""
+"""A thread that has waited this long gets the lock next, whoever asks meanwhile."""
 WRITES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
-"""What of Django's own SQL takes the lock outside a transaction."""
+"""Matches the statements of Django that take the write lock outside a transaction."""
 SECONDS: Final = 5.0
-"""SQLite's own default."""
+"""SQLite's own default of how long to wait for the write lock."""
 
 
 class _Waiter:
+    """A thread in the queue for the lock."""
+
     def __init__(self) -> None:
         self.since = monotonic()
         self.gate = threading.Lock()
@@ -46,51 +54,55 @@ class _Waiter:
         self.has_turn = False
 
     def wake(self) -> None:
+        """Let the thread look at the lock again."""
         if self.gate.locked():
             self.gate.release()
 
 
-class Turns:
+class FairLock:
     """A lock for the threads of one process.
 
-    Whoever comes while it is free gets it, although others are on their way to it: to hand it over costs a switch of
-    threads each time, during which it would stand idle. Only once the first in the queue has waited for
-    `PATIENCE_SECONDS` is it handed over.
+    A thread that comes while it is free gets it, although others are about to: handing it over costs a switch
+    of threads
+    each time, during which it would be idle. Only once the first in the queue has waited for
+    `PATIENCE_SECONDS` is it
+    handed over.
     """
 
     def __init__(self) -> None:
-        self._forget()
-        # A forked child has none of the threads that would give it back.
-        os.register_at_fork(after_in_child=self._forget)
+        self._reset()
+        # A forked child has none of the threads that would release it.
+        os.register_at_fork(after_in_child=self._reset)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._changing = threading.Lock()
         self._is_taken = False
         self._waiting: deque[_Waiter] = deque()
 
     def take(self, seconds: float) -> bool:
-        """False where it wasn't given back within so many seconds."""
+        """Take the lock; return False if it wasn't released within `seconds`."""
         with self._changing:
             if not self._is_taken:
                 self._is_taken = True
                 return True
             waiter = _Waiter()
             self._waiting.append(waiter)
-        until = waiter.since + seconds
+        deadline = waiter.since + seconds
         while True:
-            is_woken = waiter.gate.acquire(timeout=max(0.0, until - monotonic()))
+            is_woken = waiter.gate.acquire(timeout=max(0.0, deadline - monotonic()))
             with self._changing:
                 if waiter.has_turn:
                     return True
                 if self._is_taken and is_woken:
-                    # Somebody was quicker; the place in the queue is kept.
+                    # Another thread was quicker; this one keeps its place in the queue.
                     continue
                 self._waiting.remove(waiter)
-                gets_it = not self._is_taken
+                was_free = not self._is_taken
                 self._is_taken = True
-                return gets_it
+                return was_free
 
     def give_back(self) -> None:
+        """Release the lock; it is handed to the first in the queue if that has waited too long."""
         with self._changing:
             if not self._waiting:
                 self._is_taken = False
@@ -105,7 +117,7 @@ class Turns:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[None]:
-        """With it or, where it isn't given back in time, without."""
+        """Run the block with the lock or, if it isn't released in time, without it."""
         has_turn = self.take(seconds)
         try:
             yield
@@ -114,30 +126,30 @@ class Turns:
                 self.give_back()
 
 
-_turns: Final[dict[str, Turns]] = {}
-"""By the name of the database."""
-_syncs: Final[dict[str, SharedSync]] = {}
-"""By the name of the database."""
+_write_locks: Final[dict[str, FairLock]] = {}
+"""The lock of each database, by its name."""
+_shared_syncs: Final[dict[str, SharedSync]] = {}
+"""The sync of each database's log, by the name of the database."""
 
 
 class SharedSync:
-    """Brings a file to the disk; those who come while that is under way share the next one."""
+    """Writes a file to the disk; threads that ask while that is under way share the next sync."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._forget()
-        # A forked child has none of the threads that would end it.
-        os.register_at_fork(after_in_child=self._forget)
+        self._reset()
+        # A forked child has none of the threads that would finish a sync.
+        os.register_at_fork(after_in_child=self._reset)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._changing = threading.Condition()
         self._begun = self._done = 0
         self._is_busy = False
 
     def sync(self) -> None:
-        """Return when all that was written before is on the disk; raises `OSError`."""
+        """Return when all that was written before is on the disk. Raises `OSError`."""
         with self._changing:
-            # One that has begun already may have missed it.
+            # A sync that has begun already may miss what was written since.
             wanted = self._begun + 1
             self._changing.wait_for(lambda: self._done >= wanted or not self._is_busy)
             if self._done >= wanted:
@@ -148,7 +160,7 @@ class SharedSync:
         try:
             self._write_out()
         except BaseException:
-            # Whatever it was, the next one has to try itself.
+            # Whatever it was, the next thread has to try itself.
             self._end(self._done)
             raise
         self._end(number)
@@ -171,8 +183,9 @@ class SharedSync:
 
 
 class DatabaseOperations(operations.DatabaseOperations):
-    """What is there already is left out as PostgreSQL does it; INSERT OR IGNORE, as Django says it, drops rows that break
-    any other constraint too.
+    """Ignores only conflicts with a unique constraint, as PostgreSQL does.
+
+    Django's INSERT OR IGNORE drops rows that break any other constraint too.
     """
 
     def insert_statement(self, on_conflict: OnConflict | None = None) -> str:
@@ -187,6 +200,8 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection whose writes take turns, and whose commits share the wait for the disk."""
+
     ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
 
@@ -204,53 +219,58 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return opened
 
     def _begin(self, *, syncs_itself: bool) -> None:
-        """Before a transaction, or a statement of its own."""
+        """Prepare for a transaction, or for a statement outside of one; `syncs_itself` has SQLite wait for
+        the disk.
+        """
         if syncs_itself != self._syncs_itself:
             self.connection.execute(f"PRAGMA synchronous={'FULL' if syncs_itself else 'NORMAL'}")
             self._syncs_itself = syncs_itself
         self._changes_before = self.connection.total_changes
 
     def _sync(self) -> None:
-        """Wait for the disk, where anything was changed."""
+        """Wait for the disk if anything was changed. Raises `OperationalError`."""
         if self.connection.total_changes == self._changes_before:
             return
         name = str(self.settings_dict["NAME"])
         try:
-            (_syncs.get(name) or _syncs.setdefault(name, SharedSync(f"{name}-wal"))).sync()
+            (_shared_syncs.get(name) or _shared_syncs.setdefault(name, SharedSync(f"{name}-wal"))).sync()
         except OSError as error:
             message = f"What was committed may not be on the disk: {error.strerror}."
             raise OperationalError(message) from error
 
     @property
-    def _turns(self) -> Turns:
+    def _write_lock(self) -> FairLock:
         name = str(self.settings_dict["NAME"])
-        # setdefault() is one step: two threads never get two of them. Each one made stays for good, for the sake of forks.
-        return _turns.get(name) or _turns.setdefault(name, Turns())
+        # setdefault() is atomic: two threads never get two locks. A lock is never removed, as its fork handler isn't either.
+        return _write_locks.get(name) or _write_locks.setdefault(name, FairLock())
 
     @property
-    def _patience(self) -> float:
+    def _lock_timeout(self) -> float:
         return float(self.settings_dict["OPTIONS"].get("timeout", SECONDS))
 
     def _write_in_turn(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        """Run a statement; a write outside a transaction takes the lock first and waits for the disk
+        afterwards.
+        """
         if self.in_atomic_block or not WRITES.match(sql):
             return execute(sql, *rest)
         is_needed = MAY_BE_LOST not in sql
-        # Such a statement is committed only when its rows have been fetched, after this: then SQLite has to wait.
+        # A statement with RETURNING is committed only when its rows have been fetched, later: SQLite itself has to wait.
         syncs_itself = is_needed and "RETURNING" in sql
         self._begin(syncs_itself=syncs_itself)
-        with self._turns.turn(self._patience):
-            done = execute(sql, *rest)
+        with self._write_lock.turn(self._lock_timeout):
+            result = execute(sql, *rest)
         if is_needed and not syncs_itself:
             self._sync()
-        return done
+        return result
 
     def _start_transaction_under_autocommit(self) -> None:
-        # Whoever gets no turn asks SQLite all the same, whose answer holds: a turn is a courtesy.
-        self._has_turn = self._turns.take(self._patience)
+        # Without a turn SQLite is asked all the same, and its answer counts: turns only make it fair.
+        self._has_turn = self._write_lock.take(self._lock_timeout)
         try:
             self._begin(syncs_itself=False)
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs leave it out
-        # Whatever it was, a transaction that didn't begin never ends.
+        # Whatever it was, a transaction that didn't begin won't release the lock at its end.
         except BaseException:
             self._end_turn()
             raise
@@ -258,7 +278,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _end_turn(self) -> None:
         if self._has_turn:
             self._has_turn = False
-            self._turns.give_back()
+            self._write_lock.give_back()
 
     def _commit(self) -> None:
         # A commit that fails leaves the transaction open, and Django rolls it back.

@@ -1,8 +1,10 @@
-"""Changes of SQLite's tables that keep triggers and indexes.
+"""Changes SQLite's tables without losing triggers and indexes.
 
-Most changes of a column make the table anew under another name, copy its rows and drop the former one, with which SQLite
-drops its triggers. Django knows no triggers, and only the indexes of its models: whatever else a migration made by SQL
-would be gone without a word, and with the triggers the words under which new rows are found.
+Most changes of a column create the table anew under another name, copy its rows and drop the old one, with
+which
+SQLite drops its triggers. Django knows no triggers, and only the indexes of its models: whatever else a
+migration made
+by SQL would silently be lost, and with the triggers the words by which new rows are found.
 """
 
 from __future__ import annotations
@@ -20,30 +22,34 @@ if TYPE_CHECKING:
 
 
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
+    """Remakes tables together with the triggers and indexes that SQL of migrations made."""
+
     def _remake_table(self, model: type[Model], *arguments: Any, **named: Any) -> None:
         table = strip_quotes(model._meta.db_table)
-        made_by_sql = self._indexes(table, besides=self._index_names(model))
+        sql_indexes = self._indexes(table, besides=self._index_names(model))
         triggers = self._triggers(table)
-        # Killed halfway, a migration without a transaction of its own would leave the table without them.
+        # Otherwise a migration without a transaction, killed halfway, would leave the table without them.
         with transaction.atomic(using=self.connection.alias):
             for name in triggers:
-                # SQLite refuses to rename a table while a trigger of another one names it in vain.
+                # SQLite refuses to rename a table while another table's trigger names a missing one.
                 self.execute(f"DROP TRIGGER {self.quote_name(name)}", params=None)
             super()._remake_table(model, *arguments, **named)  # type: ignore[misc]  # the stubs leave it out
-            there = self._indexes(table, besides=set())
-            for name, sql in [*made_by_sql.items(), *triggers.items()]:
-                if name not in there:
+            existing = self._indexes(table, besides=set())
+            for name, sql in [*sql_indexes.items(), *triggers.items()]:
+                if name not in existing:
                     self.execute(sql, params=None)
 
     def _triggers(self, table: str) -> dict[str, str]:
-        """Names and statements of the triggers of a table, and of those of others that mention it."""
+        """Return the statements, by name, of a table's triggers and of those of others that mention it."""
         mention = re.compile(rf"\b{re.escape(table)}\b", re.IGNORECASE)
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid")
             return {name: sql for name, sql in cursor.fetchall() if mention.search(sql)}
 
     def _indexes(self, table: str, besides: set[str]) -> dict[str, str]:
-        """Names and statements of a table's indexes; those that belong to its columns have no statement."""
+        """Return the statements, by name, of a table's indexes except `besides`; implicit indexes have no
+        statement.
+        """
         with self.connection.cursor() as cursor:
             cursor.execute(
                 "SELECT name, sql FROM sqlite_master"
@@ -53,17 +59,17 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
             return {name: sql for name, sql in cursor.fetchall() if name not in besides}
 
     def _index_names(self, model: type[Model]) -> set[str]:
-        """Names of the indexes that Django makes for a model."""
+        """Return the names of the indexes that Django makes for a model."""
         deferred = self.deferred_sql
         self.deferred_sql = []
         try:
-            # It puts unique constraints that are indexes among what is run later.
+            # table_sql() defers unique constraints that are indexes.
             self.table_sql(model)
             statements = [*self.deferred_sql, *self._model_indexes_sql(model)]  # type: ignore[attr-defined]
         finally:
             self.deferred_sql = deferred
         return {
-            strip_quotes(str(one.parts["name"]))
-            for one in statements
-            if isinstance(one, Statement) and "name" in one.parts
+            strip_quotes(str(statement.parts["name"]))
+            for statement in statements
+            if isinstance(statement, Statement) and "name" in statement.parts
         }
