@@ -1,4 +1,6 @@
-"""The outbox: facts written beside the change, and handed to their readers without gaps."""
+"""The outbox: events are written in the transaction of the change that they report, and handed to readers
+without gaps.
+"""
 
 from __future__ import annotations
 
@@ -38,32 +40,38 @@ TYPES: Final[Mapping[str, bool]] = {
     "outlet.needs_reconnect": False,
     "published.overdue": False,
 }
-"""Every type, and whether an endpoint gets it without asking."""
+"""Every type, and whether endpoints get it by default."""
 
 LONG_FIELDS: Final = ("body", "content", "claims", "checks", "metadata", "provenance", "overrides")
-"""What gives way to the id when a body would be too large, in this order; then whatever is longest."""
+"""The fields left out when a body would be too large, in this order; then whichever is longest."""
 KEPT_FIELDS: Final = frozenset({"id", "status", "version", "test", "code", "truncated"})
 
 
-_had_their_turn: Final[set[UUID]] = set()
-"""Workspaces that this process has dispatched for since the last round began."""
+_served_workspaces: Final[set[UUID]] = set()
+"""Workspaces for which this process has dispatched events since the last round began."""
 
 
 class OutsideTransaction(RuntimeError):
-    """A fact without its change: our own bug."""
+    """Raised when an event is recorded without its change: a programming error."""
 
 
 def record(event_type: str, *, workspace_id: UUID, **facts: Any) -> Event:
-    """Write the fact in the transaction of the change, as `compose` makes it; refuses outside one."""
+    """Write an event as `compose` makes it, in the transaction of its change.
+
+    Raises `OutsideTransaction` outside of one.
+    """
     event = compose(event_type, workspace_id=workspace_id, **facts)
     write([event])
     return event
 
 
 def write(made: Sequence[Event]) -> None:
-    """Write facts that were composed, in the transaction of their changes and with one statement; refuses outside one."""
+    """Write composed events with one statement, in the transaction of their changes.
+
+    Raises `OutsideTransaction` outside of one.
+    """
     if not connection.in_atomic_block:
-        message = f"{', '.join(sorted({one.type for one in made}))} must be recorded in the transaction of its change."
+        message = f"{', '.join(sorted({event.type for event in made}))} must be recorded in the transaction of its change."
         raise OutsideTransaction(message)
     if not made:
         return
@@ -85,10 +93,11 @@ def compose(
     will_retry: bool | None = None,
     request: str = "",
 ) -> Event:
-    """A fact that isn't written yet.
+    """Return an event that isn't written yet.
 
-    `data` is what the event's envelope holds; the bytes that will be signed are made here, once. `request` is the id
-    of the request that caused it, by default the one that this thread is busy with.
+    `data` is the content of the event's envelope; the bytes that will be signed are made here, once.
+    `request` is the id of
+    the request that caused it, by default the one that this thread works on.
     """
     if event_type not in TYPES:
         raise LookupError(event_type)
@@ -113,75 +122,86 @@ def compose(
 def envelope(
     event_id: UUID, event_type: str, workspace_id: UUID, data: Mapping[str, Any], now: datetime
 ) -> bytes:
-    """The exact bytes of an event; long text gives way to the object's id, named in `truncated`."""
-    outer: dict[str, Any] = {
+    """Return the exact bytes of an event; long fields are left out and named in `truncated`."""
+    content: dict[str, Any] = {
         "id": encode("evt", event_id),
         "type": event_type,
         "timestamp": as_z(now),
         "workspace": encode("ws", workspace_id),
         "data": dict(data),
     }
-    body = dump(outer)
+    body = dump(content)
     for field in LONG_FIELDS:
         if len(body) <= EVENT_BYTES:
             return body
-        outer["data"] = {name: _without(thing, field) for name, thing in outer["data"].items()}
-        body = dump(outer)
+        content["data"] = {
+            name: _without_field(resource, field) for name, resource in content["data"].items()
+        }
+        body = dump(content)
     while len(body) > EVENT_BYTES:
-        name, field = _longest(outer["data"])
-        outer["data"] = {**outer["data"], name: _without(outer["data"][name], field)}
-        body = dump(outer)
+        name, field = _longest_field(content["data"])
+        content["data"] = {**content["data"], name: _without_field(content["data"][name], field)}
+        body = dump(content)
     return body
 
 
-def _without(thing: Any, field: str) -> Any:
-    if not isinstance(thing, dict) or field not in thing:
-        return thing
-    left = {key: value for key, value in thing.items() if key != field}
-    return {**left, "truncated": [*thing.get("truncated", ()), field]}
+def _without_field(resource: Any, field: str) -> Any:
+    """Return the resource without the field, which its `truncated` names."""
+    if not isinstance(resource, dict) or field not in resource:
+        return resource
+    remaining = {key: value for key, value in resource.items() if key != field}
+    return {**remaining, "truncated": [*resource.get("truncated", ()), field]}
 
 
-def _longest(data: Mapping[str, Any]) -> tuple[str, str]:
-    """The object and the field of it that take most: where many small things are too long together."""
+def _longest_field(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the resource and its field that take most space, for many small resources that are too long
+    together.
+    """
     sizes = {
         (name, field): len(dump(value))
-        for name, thing in data.items()
-        if isinstance(thing, dict)
-        for field, value in thing.items()
+        for name, resource in data.items()
+        if isinstance(resource, dict)
+        for field, value in resource.items()
         if field not in KEPT_FIELDS
     }
-    return max(sizes, key=lambda place: sizes[place])
+    return max(sizes, key=lambda key: sizes[key])
 
 
 def dispatch_batch(
     write_deliveries: Callable[[Sequence[Event]], None], *, limit: int = 50, now: datetime | None = None
 ) -> int:
-    """Give the next events their places in their workspaces and hand them on, in one transaction; returns how many.
+    """Give the next events their positions in their workspaces and hand them on, in one transaction; return
+    how many.
 
-    A workspace's position row is the lock: two dispatchers can't give the same place, and a place is given only
-    to what is committed, so that a reader by position never finds a gap filled later.
+    A workspace's position row is the lock: two dispatchers can't give the same position, and a position is
+    given only to
+    what is committed, so that a reader by position never finds a gap filled later.
     """
     waiting = _next_to_dispatch(limit)
     if not waiting:
         return 0
     with transaction.atomic():
-        last = _locked_positions(sorted(set(waiting.values())))
-        # Without the bodies: whoever sends an event reads its own.
-        found = Event.everywhere.filter(pk__in=list(waiting), dispatched_at__isnull=True).defer("body")
-        events = list(found.order_by("id"))
+        positions = _locked_positions(sorted(set(waiting.values())))
+        # Without the bodies, which the sender of each event reads.
+        undispatched = Event.everywhere.filter(pk__in=list(waiting), dispatched_at__isnull=True).defer("body")
+        events = list(undispatched.order_by("id"))
         crash_point("fan_out.claimed")
         if not events:
-            # Another dispatcher held the locks and did them; there may be more.
+            # Another dispatcher held the locks and handled these; there may be more.
             return 1 if _undispatched().exists() else 0
         now = now or utc_now()
         for event in events:
-            last[event.workspace_id] += 1
-            event.position = last[event.workspace_id]
+            positions[event.workspace_id] += 1
+            event.position = positions[event.workspace_id]
             event.dispatched_at = now
-        _write_places(events)
-        moved = {event.workspace_id: last[event.workspace_id] for event in events}
+        _write_positions(events)
+        new_positions = {event.workspace_id: positions[event.workspace_id] for event in events}
         update_each(
-            EventPosition, [({"workspace_id": owner}, {"last": place}) for owner, place in moved.items()]
+            EventPosition,
+            [
+                ({"workspace_id": workspace_id}, {"last": position})
+                for workspace_id, position in new_positions.items()
+            ],
         )
         write_deliveries(events)
         crash_point("fan_out.written")
@@ -189,22 +209,25 @@ def dispatch_batch(
 
 
 def _locked_positions(workspace_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The last place that each workspace has given; locked in one order, so that two dispatchers can't block each other."""
+    """Lock each workspace's position row and return its last position.
+
+    They are locked in one order, so that two dispatchers can't deadlock.
+    """
 
     def lock(ids: Sequence[UUID]) -> dict[UUID, int]:
         rows = EventPosition.everywhere.select_for_update().filter(workspace_id__in=ids)
         return dict(rows.order_by("workspace_id").values_list("workspace_id", "last"))
 
-    found = lock(workspace_ids)
-    new = [workspace_id for workspace_id in workspace_ids if workspace_id not in found]
+    positions = lock(workspace_ids)
+    new = [workspace_id for workspace_id in workspace_ids if workspace_id not in positions]
     if new:
         for workspace_id in new:
             EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
-        found |= lock(new)
-    return found
+        positions |= lock(new)
+    return positions
 
 
-def _write_places(events: Sequence[Event]) -> None:
+def _write_positions(events: Sequence[Event]) -> None:
     update_each(
         Event,
         [
@@ -216,33 +239,33 @@ def _write_places(events: Sequence[Event]) -> None:
 
 NOT_DISPATCHED: Final = "SELECT 1 FROM event WHERE dispatched_at IS NULL ORDER BY id"
 NOT_COUNTED: Final = "SELECT 1 FROM event WHERE counted_at IS NULL ORDER BY id"
-"""Each finds a row where there is an event to dispatch, or to count."""
+"""Statements that find a row if there is an event to dispatch, or to count."""
 
 
 def _undispatched() -> QuerySet[Event]:
-    waiting: QuerySet[Event] = Event.everywhere.filter(dispatched_at__isnull=True)
-    return waiting
+    undispatched: QuerySet[Event] = Event.everywhere.filter(dispatched_at__isnull=True)
+    return undispatched
 
 
 def _next_to_dispatch(limit: int) -> dict[UUID, UUID]:
-    """The next events, each with its workspace.
+    """Return the next events, each with its workspace.
 
-    The workspaces take turns, or one's single event would wait for all that another had before it.
+    The workspaces take turns; otherwise one's single event would wait for all that another had before it.
     """
-    # By the order of ids, which only the index of what waits can give.
+    # In the order of ids, which only the index of undispatched events provides.
     waiting = _undispatched().order_by("id").values_list("id", "workspace_id")
-    found = dict(waiting.exclude(workspace_id__in=list(_had_their_turn))[:limit])
-    if not found and _had_their_turn:
-        _had_their_turn.clear()
-        found = dict(waiting[:limit])
-    _had_their_turn.update(found.values())
-    return found
+    workspaces_by_event = dict(waiting.exclude(workspace_id__in=list(_served_workspaces))[:limit])
+    if not workspaces_by_event and _served_workspaces:
+        _served_workspaces.clear()
+        workspaces_by_event = dict(waiting[:limit])
+    _served_workspaces.update(workspaces_by_event.values())
+    return workspaces_by_event
 
 
 def count_batch(
     write: Callable[[Sequence[Event]], None], *, limit: int = 200, now: datetime | None = None
 ) -> int:
-    """Hand the next uncounted events to the counter and mark them, in one transaction; returns how many."""
+    """Hand the next uncounted events to the counter and mark them, in one transaction; return how many."""
     with transaction.atomic():
         waiting: QuerySet[Event] = Event.everywhere.filter(counted_at__isnull=True).order_by("id")
         if connection.vendor == "postgresql":

@@ -1,4 +1,6 @@
-"""What people read of a status, by model: tone, icon and words; the words are the choices' own where no page has others."""
+"""The badge of each status by model: tone, icon and label. Labels are those of the choices where no page
+needs others.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class Badge(NamedTuple):
 
 
 class HealthBadge(NamedTuple):
-    """A badge, and a sentence that says what is so or what to do."""
+    """A badge with a sentence that says what is the case or what to do."""
 
     tone: str
     icon: str
@@ -51,6 +53,7 @@ class HealthBadge(NamedTuple):
 def _badges(
     choices: type[TextChoices], tones: Mapping[str, str], icons: Mapping[str, str] | None = None
 ) -> Mapping[str, Badge]:
+    """Return a badge for each choice."""
     return {value: Badge(tones[value], (icons or {}).get(value, ""), text) for value, text in choices.choices}
 
 
@@ -73,7 +76,7 @@ FORMATS: Final[Mapping[str, _StrPromise]] = {
     "newsletter_issue": gettext_lazy("One story as a mail with a subject and a link"),
     "newsletter_digest": gettext_lazy("Three to seven stories in one mail"),
 }
-"""By an engine's kind, a line that says what one gets; a plugin's engine has none."""
+"""What each engine makes, in one line, by its kind; an installed plug-in's engine has none."""
 
 # --- Generated items -------------------------------------------------------------------------------------------------
 
@@ -120,39 +123,43 @@ GENERATED_ITEMS: Final = _badges(
 TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("To review"))
 HELD: Final = Badge("warn", "circle-pause", gettext_lazy("On hold"))
 APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
-"""What is ready, told apart by whether somebody has decided on it."""
+"""The badges of ready items, by whether somebody has decided on them."""
 EDITED_SINCE: Final = Badge("warn", "pencil", gettext_lazy("Edited since approval"))
-"""In place of `APPROVED` where a post is about to be promised: the newest words are approved by nobody."""
+"""Replaces `APPROVED` where an item is about to be scheduled: nobody has approved its newest revision."""
 
 
 def of_status(status: str, *, is_approved: bool, is_held: bool) -> Badge:
-    """That of an item's status; what is ready is on hold, approved or still to review."""
+    """Return the badge of an item's status; a ready item is on hold, approved or to review."""
     if status != GeneratedItemStatus.READY:
         return GENERATED_ITEMS[status]
     return HELD if is_held else APPROVED if is_approved else TO_REVIEW
 
 
 def of_item(item: GeneratedItem) -> Badge:
-    """That of an item; of one whose video is rendering with its percentage."""
+    """Return the badge of an item, with the percentage while its video is rendered."""
     badge = of_status(item.status, is_approved=item.is_approved, is_held=bool(item.held))
     percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
     return badge._replace(label=_("Generating: %(percent)s %%") % {"percent": percent}) if percent else badge
 
 
 def of_promise(item: GeneratedItem) -> Badge:
-    """That of an item that is about to be scheduled: an approval of former words is none of the newest."""
+    """Return the badge of an item about to be scheduled: an approval of an earlier revision doesn't count."""
     is_edited_since = item.is_approved and not item.is_approved_as_it_is
     return EDITED_SINCE if is_edited_since else of_item(item)
 
 
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
-    """`badge`, or that of an item by how far its outlets are; `spread` is that of `publications.spread_of`."""
-    out, count = spread.get("published", 0), sum(spread.values())
-    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
-    if status in SPREADING and 0 < out < count:
-        tone, icon = ("warn", "circle-alert") if needs_somebody else (badge.tone, badge.icon)
-        return Badge(tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count})
-    if status == GeneratedItemStatus.PUBLISHING and not spread.get("publishing") and needs_somebody:
+    """Return the badge of an item by how far its outlets are, or `badge`; `spread` is from
+    `publications.spread_of`.
+    """
+    published_count, count = spread.get("published", 0), sum(spread.values())
+    needs_action = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
+    if status in SPREADING and 0 < published_count < count:
+        tone, icon = ("warn", "circle-alert") if needs_action else (badge.tone, badge.icon)
+        return Badge(
+            tone, icon, _("Published to %(out)d of %(count)d") % {"out": published_count, "count": count}
+        )
+    if status == GeneratedItemStatus.PUBLISHING and not spread.get("publishing") and needs_action:
         return Badge(
             "warn",
             "circle-alert",
@@ -169,7 +176,7 @@ HOLDS: Final[Mapping[str, _StrPromise]] = {
         "Possible prompt injection in the source. Check it, then approve."
     ),
 }
-"""Why an item is held back, in words, by what holds it."""
+"""Why an item is on hold, by the reason's code."""
 
 FLAGS: Final[Mapping[str, _StrPromise]] = {
     "source_changed": gettext_lazy(
@@ -180,7 +187,7 @@ FLAGS: Final[Mapping[str, _StrPromise]] = {
         "again."
     ),
 }
-"""What is to be done about what is published, in words, by what befell its source."""
+"""What to do about a published item whose source has changed, by the reason's code."""
 HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
     "approval_stale": gettext_lazy("Edited after approval. Approve to publish."),
     "source_changed": gettext_lazy("Source changed. Approve to publish."),
@@ -189,7 +196,7 @@ HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
         "Possible prompt injection in the source. Check it, then approve."
     ),
 }
-"""The same beside a publication that may go on."""
+"""The same for the list of what publishes when a workspace's hold ends."""
 BUCKET_ICONS: Final[Mapping[str, str]] = {
     "text": "type",
     "image": "image",
@@ -204,14 +211,14 @@ BUCKETS: Final[Mapping[str, _StrPromise]] = {
     "blog": gettext_lazy("Articles"),
     "newsletter": gettext_lazy("Newsletters"),
 }
-"""Several of a bucket."""
+"""The plural names of the buckets."""
 STAGES: Final[Mapping[str, _StrPromise]] = {
     GenerationStage.BRIEF: gettext_lazy("Reading source"),
     GenerationStage.DRAFT: gettext_lazy("Writing"),
     GenerationStage.RENDER: gettext_lazy("Rendering"),
     GenerationStage.WRITE: gettext_lazy("Assembling"),
 }
-"""How far a run is, by its stage."""
+"""What a run is doing, by its stage."""
 CHECKS: Final[Mapping[str, _StrPromise]] = {
     "numbers": gettext_lazy("Numbers"),
     "quotations": gettext_lazy("Quotations"),
@@ -241,7 +248,7 @@ CHECKS: Final[Mapping[str, _StrPromise]] = {
     "gate_platform": gettext_lazy("Autopilot: format"),
     "gate_safety": gettext_lazy("Autopilot: safety"),
 }
-"""By a check's code."""
+"""The names of checks, by code."""
 
 # --- Publications ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +270,7 @@ ATTEMPTS: Final[Mapping[str, Badge]] = {
     "failed": PUBLICATIONS["failed"],
     "unknown": PUBLICATIONS["unknown"],
 }
-"""A call is called as a publication is that has come so far."""
+"""An attempt has the badge of a publication in the corresponding status."""
 CALENDAR: Final[Mapping[str, Badge]] = {
     "scheduled": Badge("", "", gettext_lazy("Scheduled")),
     "publishing": Badge("info", "", gettext_lazy("Publishing")),
@@ -280,14 +287,14 @@ AT_RELEASE: Final[Mapping[str, Badge]] = {
     "next_slot": Badge("warn", "", gettext_lazy("Moves to next slot")),
     "held": Badge("warn", "", gettext_lazy("Stays unpublished")),
 }
-"""What the end of a workspace's hold does with a publication, by `Coming.what`."""
+"""What the end of a workspace's hold does with a publication, by `ComingPublication.what`."""
 FAILURE_CLASSES: Final[Mapping[str, Badge]] = {
     "retry": Badge("warn", "", gettext_lazy("Retrying")),
     "account": Badge("bad", "", gettext_lazy("Account")),
     "content": Badge("bad", "", gettext_lazy("Content")),
     "unknown": Badge("warn", "", gettext_lazy("Unknown")),
 }
-"""Whose a failure is, by its `class`."""
+"""Whose fault a failure is, by its `class`."""
 
 # --- The rest --------------------------------------------------------------------------------------------------------
 
@@ -348,23 +355,24 @@ DASHBOARD: Final[Mapping[str, Badge]] = {
     "failing": Badge("warn", "", gettext_lazy("Failing")),
     "gone": Badge("bad", "", gettext_lazy("Gone")),
 }
-"""On the first page, whatever the model; a status that needs no word, such as that of what waits for review under that
-heading, isn't here."""
+"""The badges of the first page for all models; statuses that need none, as the heading says it, are missing."""
 
 
 def origin_of(source_name: str, external_id: str, *, is_push: bool) -> str:
-    """Where a raw item came from: its source, or the person who gave it at Create."""
+    """Return where a raw item came from: its source's name, or how a person gave it at Create."""
     if not is_push or not external_id.startswith(PASTED):
         return source_name
     return str(_("Uploaded") if external_id.startswith(UPLOADED) else _("Pasted"))
 
 
 def origin_of_row(row: Mapping[str, Any]) -> str:
-    """The same of an item's row with these columns of its source and raw item; empty for what has no source."""
+    """Return the same for an item's row with these columns of source and raw item; empty for an item without
+    a source.
+    """
     external_id, is_push = row["raw_item__external_id"] or "", bool(row["source__is_push"])
     return origin_of(row["source__name"] or "", external_id, is_push=is_push)
 
 
 def source_name_of(name: str, *, is_push: bool) -> str:
-    """A source by itself; that of what is pushed has what people give at Create too."""
+    """Return the name of a source; the push source's also says that it has what people give at Create."""
     return str(_("Create and API")) if is_push else name

@@ -1,4 +1,4 @@
-"""The numbers that the pipeline promises or refuses, each with its unit and its reason."""
+"""The limits that the pipeline promises or enforces, each with its unit and its reason."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEARCH_CANDIDATES: Final = 5_000
 SEARCH_SECONDS: Final = 3_600
 """Seconds that the cursor of a search lasts."""
 HINT_CHARACTERS: Final = 500
-"""Characters of what is asked of a further variant."""
+"""Characters of the hint for a further variant."""
 STORYBOARD_BYTES: Final = 512 * 1024
-"""Of the JSON of a storyboard that somebody changed."""
+"""Bytes of the JSON of an edited storyboard."""
 EXTERNAL_ID_CHARACTERS: Final = 512
 """Characters of the sender's own id: room for an address."""
 METADATA_BYTES: Final = 16 * 1024
@@ -42,27 +42,27 @@ UPLOAD_AUDIO_BYTES: Final = 100 * 1024 * 1024
 UPLOAD_VIDEO_BYTES: Final = 200 * 1024 * 1024
 """Bytes of an uploaded video."""
 UPLOAD_BODY_BYTES: Final = UPLOAD_VIDEO_BYTES + 64 * 1024
-"""Bytes of a `POST /uploads` body: the largest file and what stands around it."""
+"""Bytes of a `POST /uploads` body: the largest file and the form around it."""
 MEDIA_VIDEO_BYTES: Final = 2 * 1024 * 1024 * 1024
-"""Bytes of a video that is looked into: two hours of good 1080p."""
+"""Bytes of a video that is analyzed: two hours of good 1080p."""
 MEDIA_SECONDS: Final = 2 * 60 * 60
-"""Seconds of a video or a sound that something is made from; longer ones are cut by their owner."""
+"""Seconds of a video or sound that something is made from; longer ones have to be cut by their owner."""
 MEDIA_FRAME_PIXELS: Final = 3840 * 2160
 """Pixels of a video's frame: 2160p. A short has a quarter of them."""
 MEDIA_FRAME_SIDE: Final = 4096
 """Pixels of a frame's longer side: strips are no videos, and cost a decoder as much."""
 MEDIA_FRAMES_PER_SECOND: Final = 60
-"""Frames a second of a video; what more a camera gives is seen by nobody and costs as much again."""
+"""Frames per second of a video; more aren't visible and cost as much again."""
 MEDIA_STREAMS: Final = 16
 """Streams in one file: picture, languages, subtitles. Hundreds are an attack."""
 MEDIA_PROBE_SECONDS: Final = 30
-"""Seconds by the clock within which a file must say what it is: 2 GiB are read through in about five."""
+"""Seconds that the analysis of a file may take: 2 GiB are read through in about five."""
 MEDIA_PROBES_AT_ONCE: Final = 2
-"""Files that are looked into at once on one machine: each may take a core and the memory below."""
+"""Files that are analyzed at once on one machine: each may take a core and the memory below."""
 MEDIA_PROBE_MEMORY: Final = 1024 * 1024 * 1024
-"""Bytes of address space in which a file must say what it is; a frame of 2160p takes 12 MB, its decoder 200."""
+"""Bytes of address space for the analysis of a file; a frame of 2160p takes 12 MB, its decoder 200."""
 UPLOADS_UNUSED_BYTES: Final = 1024 * 1024 * 1024
-"""Bytes of uploads that one workspace may have lying unused."""
+"""Bytes of unused uploads that one workspace may have."""
 OUTLETS_PER_ITEM: Final = 20
 """Outlets that one item may go to."""
 ENGINES_PER_ITEM: Final = 20
@@ -79,15 +79,15 @@ PUBLISH_AHEAD: Final = timedelta(days=366)
 INBOUND_CALLS: Final = "120/m"
 """Calls of one source's inbound address, and guesses at such addresses from one sender."""
 INBOUND_REFUSALS_NOTED: Final = 10
-"""Calls a minute that failed one source's verification and are noted; further ones are refused without a trace."""
+"""Calls per minute that fail one source's verification and are recorded; further ones are refused unrecorded."""
 INBOUND_WINDOW: Final = timedelta(minutes=5)
-"""How far the time of a signature may lie from ours: as Standard Webhooks, Slack and Stripe have it."""
+"""How far a signature's time may differ from ours: as for Standard Webhooks, Slack and Stripe."""
 MAPPING_CHARACTERS: Final = 500
 """Characters of one expression of a webhook source's mapping."""
 MAPPING_STEPS: Final = 100_000
 """Steps that the whole mapping may take for one delivery."""
 MAPPING_WEIGHT: Final = 8 * 1024 * 1024
-"""Characters that a mapping may build, compare and hand to functions for one delivery."""
+"""Characters that a mapping may build, compare and pass to functions for one delivery."""
 
 # --- Keeping ---------------------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ INBOUND_DELIVERIES_KEPT: Final = timedelta(hours=72)
 INBOUND_EXCERPT: Final = 2000
 """Characters of a delivery's body that lists and pages show."""
 RENDER_FOLDERS_KEPT: Final = timedelta(hours=2)
-"""How long the working folder of a film whose process was killed stays."""
+"""How long the working folder of a video whose process was killed is kept."""
 
 # --- Work ------------------------------------------------------------------------------------------------------------
 
@@ -119,23 +119,23 @@ SITEMAP_BYTES: Final = 50 * 1024 * 1024
 FEED_PUBLISHED: Final = 50
 """Items in a workspace feed."""
 SANDBOX_FEED_PUBLISHED: Final = 20
-"""The same of a workspace that isn't approved yet."""
+"""Items in the feed of a workspace that isn't approved yet."""
 MAX_BURST_DEFAULT: Final = 20
-"""New entries of one poll that become items at once; the rest are skipped and said so."""
+"""New entries of one poll that become items at once; the rest are skipped, which the log shows."""
 LINKS_AT_ONCE: Final = 10
-"""Links that are pasted at Create at once."""
+"""Links that may be pasted at once at Create."""
 SOURCES_AT_ONCE: Final = 100
 """Addresses that a page adds as sources at once."""
 OPML_BYTES: Final = 1024 * 1024
 """Bytes of a feed reader's list."""
 FIRST_POLL_NEWEST: Final = 5
-"""Entries taken at a source's first poll where it doesn't say otherwise: a start, not a flood."""
+"""Entries taken at a source's first poll unless it says otherwise: a start, not a flood."""
 POLL_INTERVAL_MINUTES: Final = 60
-"""Minutes between two polls where nobody says and the source shows no rhythm."""
+"""Minutes between two polls if none are set and the source shows no rhythm."""
 POLL_INTERVAL_LEAST: Final = timedelta(minutes=10)
 """The shortest wait between two polls that a source's own rhythm leads to."""
 POLL_INTERVAL_MOST: Final = timedelta(hours=24)
-"""The longest one."""
+"""The longest wait between two polls that a source's own rhythm leads to."""
 POLL_RHYTHM_ENTRIES: Final = 20
 """The newest entries whose gaps tell a source's rhythm: half of the median gap is waited."""
 POLL_UNCHANGED_FACTOR: Final = 1.5
@@ -145,7 +145,7 @@ PREVIEW_SECONDS: Final = 20
 MOVE_POLLS: Final = 3
 """Polls in a row that a permanent redirect must have been seen at before its target is stored."""
 MOVE_AFTER: Final = timedelta(days=1)
-"""For how long it must have been seen."""
+"""For how long a permanent redirect must have been seen before its target is stored."""
 HOST_GAP: Final = timedelta(milliseconds=500)
 """The rest between two fetches from one host, whoever's sources they are for; there is one at a time."""
 HOST_BUSY_WAIT: Final = timedelta(seconds=2)
@@ -161,7 +161,7 @@ SOURCE_ENTRIES_KEPT: Final = timedelta(days=90)
 POLL_BACKOFF_MOST: Final = timedelta(hours=24)
 """The longest wait between two polls of a failing source."""
 POLL_RETRY_OF_NEW: Final = timedelta(minutes=10)
-"""What is doubled for each failure of a source that has never been read, where its interval is longer."""
+"""The wait that is doubled for each failure of a source that has never been read, if its interval is longer."""
 POLL_FAILURES_UNTIL_FAILING: Final = 3
 """Failed polls in a row until the source says so."""
 POLL_DEAD_AFTER: Final = timedelta(days=14)
@@ -174,25 +174,25 @@ PUBLISH_RETRIES: Final = (
 )
 """Waits before a publication's further tries."""
 ASKED_AT_LEAST: Final = timedelta(seconds=30)
-"""The least wait before a third or later try, where a platform asks for less."""
+"""The least wait before a third or later try, even if a platform asks for less."""
 PROCESSING_MOST: Final = timedelta(hours=6)
-"""How long a platform may work on what it was given before the post is given up; nothing of it is public then."""
+"""How long a platform may process a post before it is given up; nothing of it is public then."""
 LATE_AFTER: Final = timedelta(minutes=1)
 """How late a publication may be before pages and figures call it late: what is due waits for a worker first."""
 MAKING_LATE_AFTER: Final = timedelta(hours=1)
-"""After so long an item that still isn't made is shown as late."""
+"""How long an item may be in the making before it is shown as late."""
 OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
-"""How late a publication that still waits may be before its people are told: the first retries take less."""
+"""How late a waiting publication may be before people are notified: the first retries take less."""
 UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)
-"""How long a publication with an unknown outcome is looked up before its people are told."""
+"""How long a publication with an unknown outcome is looked up before people are notified."""
 PLATFORM_SETTLES: Final = timedelta(minutes=1)
-"""How long a platform that declares no time of its own may still work on a call after the call's deadline, as web servers
-do whose caller has gone; only then does it prove anything that the platform doesn't have the post.
+"""How long a platform that declares no time of its own may still process a call after the call's deadline, as web
+servers do whose caller has gone; only after that does it count that the platform doesn't have the post.
 """
 OUTLET_PER_DAY_MOST: Final = 1000
 """The highest cap of posts in 24 hours that an outlet may be given."""
 OUTLET_GAP_MINUTES_MOST: Final = 7 * 24 * 60
-"""Minutes: the longest gap between two posts that an outlet may be given."""
+"""Minutes of the longest gap between two posts that an outlet may be given."""
 REMOVAL_RETRIES: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
 """Waits before further tries to take a post back; it may be asked for any number of times."""
 RECONCILE_EVERY: Final = (
@@ -201,7 +201,7 @@ RECONCILE_EVERY: Final = (
     timedelta(minutes=5),
     timedelta(minutes=15),
 )
-"""Waits before the look-ups of an unknown outcome; the last one repeats."""
+"""Waits before the lookups of an unknown outcome; the last one repeats."""
 MAIL_RETRIES: Final = (
     timedelta(minutes=5),
     timedelta(minutes=15),
@@ -219,13 +219,13 @@ MAIL_SESSION_WAITS: Final = (
 )
 """Waits after a session with a newsletter's mail server that failed; the last one repeats."""
 MAIL_FAILURES_TOLD: Final = 4
-"""Sessions in a row that fail before a newsletter's people are told."""
+"""Sessions in a row that fail before people are notified of a newsletter's failure."""
 MAIL_SPREAD_AT_ONCE: Final = 500
-"""Recipients of a newsletter that are written down in one transaction."""
+"""Recipients of a newsletter whose deliveries are created in one transaction."""
 HIT_COUNTS_KEPT: Final = timedelta(days=400)
-"""Counts of clicks and of fetches of feeds: longer than a question may reach."""
+"""How long counts of clicks and feed fetches are kept: longer than a query may reach."""
 MAIL_DELIVERIES_KEPT: Final = timedelta(days=90)
-"""How long each recipient's line of a newsletter is kept; the counts stay with the mailing."""
+"""How long each recipient's delivery of a newsletter is kept; the counts stay with the mailing."""
 SUBSCRIBERS: Final = 100_000
 """Addresses on one outlet's list."""
 SUBSCRIBERS_IMPORTED: Final = 10_000
@@ -243,7 +243,7 @@ SUBSCRIBE_CALLS_OF_LIST: Final = "600/h"
 BOUNCE_BYTES: Final = 1024 * 1024
 """Bytes of a bounce report."""
 GENERATION_TRIES: Final = 5
-"""Claims of one generation before it ends as failed: a crash loop must not run for ever."""
+"""Tries of one generation before it ends as failed: a crash loop must not run forever."""
 MODEL_RETRIES: Final = (
     timedelta(seconds=30),
     timedelta(minutes=1),
@@ -251,23 +251,23 @@ MODEL_RETRIES: Final = (
     timedelta(minutes=5),
     timedelta(minutes=15),
 )
-"""Waits before a model that can't be asked is asked again, where it names no time; the last one repeats."""
+"""Waits before an unavailable model is asked again, if it names no time; the last one repeats."""
 MODEL_PATIENCE: Final = timedelta(hours=24)
-"""How long a run waits for a model that can't be asked before it ends as failed."""
+"""How long a run waits for an unavailable model before it ends as failed."""
 BATCH_GATHER: Final = timedelta(minutes=1)
 """How long calls that may wait are gathered before they are sent as one batch."""
 BATCH_CALLS: Final = 100
 """Calls of one batch; more are sent in the next."""
 BATCH_CALLS_READ: Final = 300
-"""Calls that are looked at together when a batch is put together."""
+"""Calls that are considered when a batch is put together."""
 BATCH_HOURS: Final = 24
-"""Hours that a source may let its runs wait for the cheaper answer, at most."""
+"""The most hours that a source may let its runs wait for the cheaper answer."""
 BATCH_POLL: Final = timedelta(minutes=2)
-"""How often a batch that was sent is asked after."""
+"""How often the state of a sent batch is requested."""
 BATCH_PATIENCE: Final = timedelta(days=2)
-"""How long a batch that was sent and can't be asked after is kept open."""
+"""How long a sent batch whose state can't be read is kept open."""
 MODEL_BATCHES_KEPT: Final = timedelta(days=30)
-"""Batches that have ended; their costs stay in the books."""
+"""How long ended batches are kept; their costs stay recorded."""
 
 # --- Brand lane ------------------------------------------------------------------------------------------------------
 
@@ -296,9 +296,9 @@ PERSONAS: Final = 50
 PERSONA_DRAFTS_AT_ONCE: Final = 3
 """Drafts of personas that one workspace may have under way: each reads a site and may cost a call to a model."""
 PERSONA_DRAFTS_KEPT: Final = timedelta(days=7)
-"""How long a draft of a persona is kept; what was saved of it is the persona's."""
+"""How long a draft of a persona is kept; what was saved of it stays in the persona."""
 PERSONA_DRAFT_PATIENCE: Final = timedelta(minutes=2)
-"""The longest single wait for a model while somebody waits for a draft; past it they are told."""
+"""The longest single wait for a model while a person waits for a draft; after it they are told."""
 DRAFT_POSTS: Final = 100
 """Past posts that may be pasted for one draft of a persona."""
 TOPICS: Final = 1000
@@ -320,54 +320,54 @@ TOPIC_WEIGHT: Final = 100
 TOPIC_COOLDOWN_DAYS: Final = 365
 """The longest rest of a topic and angle."""
 TOPIC_COOLDOWN_DAYS_DEFAULT: Final = 14
-"""How long a topic and angle rest where nobody says."""
+"""How long a topic and angle rest by default."""
 TOPICS_ELIGIBLE_LEAST: Final = 7
-"""Fewer topics that could be picked are told: a daily lane has used them up within a week."""
+"""With fewer topics to pick from, people are notified: a daily lane uses them up within a week."""
 LANE_MEMORY: Final = timedelta(days=90)
-"""How far back a lane's words are compared with what its persona has said."""
+"""How far back a lane's text is compared with what its persona has said."""
 LANE_LIKENESS: Final = 0.35
-"""From this share of common runs of three words on, two texts are the same again."""
+"""From this share of common three-word sequences on, two texts count as the same."""
 REPETITION_ITEMS: Final = 500
 """A workspace's newest items that a draft is compared with."""
 REPETITION_CHARACTERS: Final = 2_000
-"""Of each of them, so many characters."""
+"""Characters of each of these items that are compared."""
 REPETITION_LIKENESS: Final = 0.5
-"""From this share of common runs of five characters on, a draft repeats an item."""
+"""From this share of common five-character sequences on, a draft repeats an item."""
 REPETITION_OPENINGS: Final = 20
 """Newest items whose first four words a draft may not begin with."""
 COPYING_LIKENESS: Final = 0.35
-"""From this share on, words that a model found copy their source; it is shown to the reviewer."""
+"""From this share on, a model's text counts as copied from its source, which the reviewer is shown."""
 LANE_FURTHER_TOPICS: Final = 2
-"""How many further topics a run takes when what it wrote is too near to what was said."""
+"""How many further topics a run tries when its text is too similar to earlier ones."""
 LANE_TITLES_SHOWN: Final = 10
 """Newest titles of a persona that a model is told not to repeat."""
 LANE_DELISTED_WAIT: Final = timedelta(minutes=10)
-"""How often the lane of a workspace that isn't at work looks again."""
+"""How often a lane checks again whether its workspace has access."""
 PLAN_DAYS: Final = 31
-"""Days that one plan fills at most."""
+"""The most days that one plan fills."""
 PLAN_ENTRIES: Final = 100
-"""Publications that one plan schedules at most: all of them in one transaction."""
+"""The most publications that one plan schedules, all of them in one transaction."""
 PLAN_CANDIDATES: Final = 200
 """The newest ready items among which a plan chooses."""
 PLAN_LANES: Final = 20
-"""Outlets that one plan fills at most."""
+"""The most outlets that one plan fills."""
 PLANS_KEPT: Final = timedelta(days=90)
 """How long a plan can be read and undone."""
 SERIES_MOST: Final = 50
 """Series of digests in a workspace."""
 SERIES_WINDOW_DAYS: Final = 31
-"""How old a raw item may be that a digest tells, at most."""
+"""The greatest age in days of a raw item in a digest."""
 SERIES_LOOKED_AT: Final = 200
 """The newest raw items of a series' window that a digest is chosen from."""
 SERIES_MEMORY: Final = timedelta(days=90)
-"""For how long nothing is told that is near to what an earlier digest of the series told."""
+"""For how long a digest leaves out what is similar to an earlier digest of the series."""
 SERIES_SHOWN: Final = 10
-"""Times of a series that are shown with it: those to come, and the last ones with what came of them."""
+"""Times of a series that are shown with it: upcoming ones, and the last ones with their outcome."""
 RECURRENCES_MOST: Final = 200
-"""Items of a workspace that come back by themselves."""
+"""Recurring items of a workspace."""
 RECURRING_DAYS_MOST: Final = 366
-"""Days after which an item comes back, at most."""
+"""The most days between two times of a recurring item."""
 RECURRING_PAUSED_TIMES: Final = 3
-"""Times in a row at which the source of an item that comes back is paused; then it stops itself."""
+"""Times in a row at which a recurring item's source is paused before the recurrence stops itself."""
 RECURRING_SHOWN: Final = 10
-"""The last times of an item that comes back, which are shown with it."""
+"""The last times of a recurring item that are shown with it."""

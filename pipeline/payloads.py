@@ -1,6 +1,7 @@
-"""How each resource looks in JSON: one place for the API and the events.
+"""Serializes each resource to JSON, in one place for the API and the events.
 
-Functions take a row as a dict of `.values(*FIELDS)` or an instance's dict, so that a list of a hundred items makes no
+Functions take a row as a dict of `.values(*FIELDS)` or an instance's dict, so that a list of a hundred items
+creates no
 model instances.
 """
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform
 
 
-def row_of(thing: Model) -> dict[str, Any]:
-    """An instance as `.values()` would give it."""
-    return {field.attname: getattr(thing, field.attname) for field in thing._meta.concrete_fields}
+def row_of(instance: Model) -> dict[str, Any]:
+    """Return an instance's columns as `.values()` would."""
+    return {field.attname: getattr(instance, field.attname) for field in instance._meta.concrete_fields}
 
 
-def _id(prefix: str, value: UUID | None) -> str | None:
+def _encode_id(prefix: str, value: UUID | None) -> str | None:
     return None if value is None else encode(prefix, value)
 
 
@@ -72,9 +73,10 @@ SOURCE_FIELDS: Final = (
 
 
 def source(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a source as the API shows it."""
     inbound = row["inbound_token"]
     is_polled = row["status"] in POLLED_SOURCES
-    # A brand lane isn't polled; its next slot is what it promises.
+    # A brand lane isn't polled; its next slot is shown instead.
     next_at = row["wake_at"] or (row["due_at"] if row["type"] == "brand" else None)
     next_poll_at = as_z_or_none(next_at) if is_polled else None
     return {
@@ -86,7 +88,7 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
         "last_error": row["last_error"],
         "engines": row["engines"],
         "variants": row["variants"],
-        "persona": _id("per", row["persona_id"]),
+        "persona": _encode_id("per", row["persona_id"]),
         "outlets": row["outlets"],
         "poll_interval_minutes": row["poll_interval_minutes"],
         "autopilot": row["autopilot"],
@@ -114,7 +116,9 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _interval_minutes(row: Mapping[str, Any]) -> int | None:
-    """The wait between two polls as it is now; None for a source that has never been polled and has none set."""
+    """Return the present wait between two polls; None for a source that was never polled and has no interval
+    set.
+    """
     seconds = row["interval_seconds"]
     minutes: int | None = row["poll_interval_minutes"]
     return minutes or (round(seconds / 60) if seconds else None)
@@ -149,7 +153,7 @@ def source_entry(row: Mapping[str, Any]) -> dict[str, Any]:
         "decided_by": row["decided_by"],
         "code": row["code"],
         "message": row["message"],
-        "raw_item": _id("raw", row["raw_item_id"]),
+        "raw_item": _encode_id("raw", row["raw_item_id"]),
         "first_seen_at": as_z(row["first_seen_at"]),
         "decided_at": as_z(row["decided_at"]),
     }
@@ -165,13 +169,13 @@ def brand_slot(slot: BrandSlot, picks: Iterable[BrandPick]) -> dict[str, Any]:
         "note": slot.note,
         "picks": [
             {
-                "topic": _id("top", pick.topic_id),
+                "topic": _encode_id("top", pick.topic_id),
                 "title": pick.title,
                 "angle": pick.angle or None,
                 "decision": pick.decision,
                 "reason": pick.reason,
                 "discarded": pick.words or None,
-                "generated_item": _id("gen", pick.item_id),
+                "generated_item": _encode_id("gen", pick.item_id),
                 "decided_at": as_z_or_none(pick.decided_at),
             }
             for pick in picks
@@ -211,7 +215,10 @@ RAW_ITEM_FIELDS: Final = (
 
 
 def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`outcomes` are those of `generate.raw_item_outcomes`: one for each engine and variant that was asked for."""
+    """Return a raw item as the API shows it.
+
+    `outcomes` are from `generate.raw_item_outcomes`: one for each engine and variant that was asked for.
+    """
     return {
         "id": encode("raw", row["id"]),
         "status": row["status"],
@@ -231,7 +238,7 @@ def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -
         "engines": row["engines"],
         "variants": row["variants"],
         "outcomes": list(outcomes),
-        "persona": _id("per", row["persona_id"]),
+        "persona": _encode_id("per", row["persona_id"]),
         "near_duplicate": row["near_duplicate"],
         "withdrawn_at": as_z_or_none(row["withdrawn_at"]),
         "test": row["test"],
@@ -287,7 +294,7 @@ GENERATED_ITEM_LONG_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "checks": ("checks",),
     "provenance": ("raw_version", "persona_version", "parent_id", "hint"),
 }
-"""What lists leave out unless `include=` names it, and the columns behind it."""
+"""The fields that lists leave out unless `include=` names them, with their columns."""
 GENERATED_ITEM_FIELDS: Final = (
     *GENERATED_ITEM_LEAN_FIELDS,
     *(name for names in GENERATED_ITEM_LONG_FIELDS.values() for name in names),
@@ -303,17 +310,21 @@ def generated_item(
     include: Iterable[str] = tuple(GENERATED_ITEM_LONG_FIELDS),
     progress: tuple[str, int] | None = None,
 ) -> dict[str, Any]:
-    """`publications` and `assets` are rows of this item; `progress` is its run's stage and percent while it is made."""
+    """Return an item as the API shows it.
+
+    `publications` and `assets` are rows of this item; `progress` is its run's stage and percentage while it
+    is generated.
+    """
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
-    inputs = [UUID(one) for one in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
+    inputs = [UUID(element) for element in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
     is_checked = row["checks_revision"] == row["revision"]
     is_overdue = (
         publish_at is not None
         and row["status"] in {GeneratedItemStatus.SCHEDULED, GeneratedItemStatus.PUBLISHING}
         and publish_at < now
     )
-    shown: dict[str, Any] = {
+    result: dict[str, Any] = {
         "id": encode("gen", row["id"]),
         "bucket": row["bucket"],
         "engine_output": row["engine_output"],
@@ -330,12 +341,12 @@ def generated_item(
         "body_format": row["body_format"],
         "excerpt": row["excerpt"],
         "language": row["language"] or None,
-        "assets": [asset(one) for one in assets],
-        "source": _id("src", row["source_id"]),
-        "raw_item": _id("raw", raw_item_id),
-        "raw_items": [encode("raw", one) for one in inputs],
-        "topic": _id("top", row["topic_id"]),
-        "persona": _id("per", row["persona_id"]),
+        "assets": [asset(element) for element in assets],
+        "source": _encode_id("src", row["source_id"]),
+        "raw_item": _encode_id("raw", raw_item_id),
+        "raw_items": [encode("raw", element) for element in inputs],
+        "topic": _encode_id("top", row["topic_id"]),
+        "persona": _encode_id("per", row["persona_id"]),
         "outlets": row["outlets"],
         "overrides": row["overrides"],
         "approval": {
@@ -345,14 +356,14 @@ def generated_item(
             "revision": row["approved_revision"],
         },
         "rejection": row["rejection"],
-        "publications": [publication_in_item(one, now=now) for one in publications],
+        "publications": [publication_in_item(element, now=now) for element in publications],
         "publish_at": as_z_or_none(publish_at),
         "overdue_seconds": int((now - publish_at).total_seconds()) if is_overdue else 0,
         "held": row["held"] or None,
         "flagged": row["flagged"] or None,
         "generator": row["generator"] or None,
         "checks_revision": row["checks_revision"] if is_checked else None,
-        "error": _run_error(row["error"]),
+        "error": _serialize_run_error(row["error"]),
         "progress": None if progress is None else {"stage": progress[0], "percent": progress[1]},
         "test": row["test"],
         "created_at": as_z(row["created_at"]),
@@ -361,24 +372,26 @@ def generated_item(
         "updated_at": as_z(row["updated_at"]),
     }
     if "content" in include:
-        shown["content"] = row["content"]
+        result["content"] = row["content"]
     if "claims" in include:
-        shown["claims"] = claim_map(row["body"], row["claims"])
+        result["claims"] = claim_map(row["body"], row["claims"])
     if "checks" in include:
-        shown["checks"] = row["checks"] if is_checked else []
+        result["checks"] = row["checks"] if is_checked else []
     if "provenance" in include:
-        shown["provenance"] = {
+        result["provenance"] = {
             "raw_version": row["raw_version"],
             "persona_version": row["persona_version"],
             "engine_version": row["engine_version"],
-            "parent": _id("gen", row["parent_id"]),
+            "parent": _encode_id("gen", row["parent_id"]),
             "hint": row["hint"] or None,
         }
-    return shown
+    return result
 
 
-def _run_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """One that an earlier release kept doesn't say whether trying again can help: nothing speaks against it."""
+def _serialize_run_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the error of a run; one stored by an earlier release lacks `retryable`, and nothing speaks
+    against a retry.
+    """
     return None if error is None else {"retryable": True, "action": "Try it again.", **error}
 
 
@@ -400,18 +413,18 @@ ASSET_FIELDS: Final = (
 
 
 def claim_map(body: str, claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each claim with its places in the source and in the item's words; the latter are looked up in the words as they are.
+    """Return each claim with its places in the source and in the item's present text.
 
-    `draft_start` and `draft_end` are null where the words don't say it any more, or say it in other words.
+    `draft_start` and `draft_end` are null where the text no longer says it, or says it in other words.
     """
-    shown = []
+    located = []
     for claim in claims:
-        place = place_in(body, claim["text"])
-        start, end = place if place is not None else (None, None)
-        shown.append(
+        span = place_in(body, claim["text"])
+        start, end = span if span is not None else (None, None)
+        located.append(
             {"derived": "", **claim, "draft_start": start, "draft_end": end},
         )
-    return shown
+    return located
 
 
 def asset(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -464,7 +477,7 @@ def upload(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def upload_address(row: Mapping[str, Any]) -> str | None:
-    """None for text: what somebody handed over as HTML must not be shown as a page of ours."""
+    """Return the address of an upload; None for text, as somebody's HTML must not be shown as a page of ours."""
     if row["kind"] == "text":
         return None
     return f"{settings.PUBLIC_URL}/media/{row['secret']}/{row['kind']}"
@@ -507,7 +520,7 @@ def publication(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
 
 
 def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
-    """As its item lists it: without its numbers, which change without the item changing."""
+    """Return a publication as its item lists it: without metrics, which change without the item changing."""
     due_at = row["due_at"]
     is_open = row["status"] in UNSENT_PUBLICATIONS and row["step"] != Publication.BY_HAND
     is_late = due_at is not None and is_open and due_at < now
@@ -521,7 +534,7 @@ def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, A
         "external_id": row["external_id"] or None,
         "url": row["url"] or None,
         "attempts": row["attempt_count"],
-        "error": _error_of(row["error"]),
+        "error": _serialize_error(row["error"]),
         "due_at": as_z_or_none(row["due_at"]),
         "scheduled_for": (
             {"local_time": row["local_time"], "timezone": row["zone"]} if row["local_time"] else None
@@ -538,20 +551,25 @@ def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, A
     }
 
 
-_CLASSES: Final = {
+_CLASSES_OF_OLD_ERRORS: Final = {
     "TryLater": "retry",
     "Refused": "content",
     "NeedsReconnect": "account",
     "OutcomeUnknown": "unknown",
 }
-"""Of failures that were written before they had a class of their own."""
+"""Maps the class names in errors stored by earlier releases to today's classes."""
 
 
-def _error_of(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _serialize_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    kind = error.get("class", "")
-    return {"action": "", "platform_message": None, **error, "class": _CLASSES.get(kind, kind)}
+    error_class = error.get("class", "")
+    return {
+        "action": "",
+        "platform_message": None,
+        **error,
+        "class": _CLASSES_OF_OLD_ERRORS.get(error_class, error_class),
+    }
 
 
 ATTEMPT_FIELDS: Final = (
@@ -575,22 +593,22 @@ def attempt(row: Mapping[str, Any]) -> dict[str, Any]:
         "number": row["number"],
         "revision": row["revision"],
         "status": row["status"],
-        "error": _error_of(row["error"]),
+        "error": _serialize_error(row["error"]),
         "receipt": row["receipt"],
-        "late_answer": _late_answer_of(row["late_answer"]),
+        "late_answer": _serialize_late_answer(row["late_answer"]),
         "started_at": as_z(row["started_at"]),
         "finished_at": as_z_or_none(row["finished_at"]),
     }
 
 
-def _late_answer_of(kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if kept is None:
+def _serialize_late_answer(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if answer is None:
         return None
-    return {"external_id": kept["external_id"] or None, "url": kept["url"] or None, "at": kept["at"]}
+    return {"external_id": answer["external_id"] or None, "url": answer["url"] or None, "at": answer["at"]}
 
 
 def publish_queue(row: Mapping[str, Any], *, outlets: Sequence[str]) -> dict[str, Any]:
-    """`outlets` are the public ids of those that use it."""
+    """Return a queue as the API shows it; `outlets` are the public ids of those that use it."""
     return {
         "id": encode("que", row["id"]),
         "name": row["name"],
@@ -643,8 +661,8 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "buckets": list(platform.buckets),
         "status": row["status"],
         "last_error": row["last_error"],
-        "limits": _limits_of(platform, row),
-        "account": _account_of(row["profile"]),
+        "limits": _serialize_limits(platform, row),
+        "account": _serialize_account(row["profile"]),
         "connected_at": as_z_or_none(row["connected_at"]),
         "checked_at": as_z_or_none(row["checked_at"]),
         "expires_at": as_z_or_none(row["expires_at"]),
@@ -658,8 +676,10 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
     }
 
 
-def _limits_of(platform: Platform, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the text bucket, of each bucket, and how fast: the workspace's own caps where they are tighter."""
+def _serialize_limits(platform: Platform, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of text, of each bucket and of the pace; the workspace's own caps where they are
+    tighter.
+    """
     from pipeline.platforms import rules  # noqa: PLC0415  as the registry
     from pipeline.platforms.base import Account  # noqa: PLC0415
 
@@ -679,13 +699,14 @@ def _limits_of(platform: Platform, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _account_of(profile: Mapping[str, Any]) -> dict[str, Any] | None:
+def _serialize_account(profile: Mapping[str, Any]) -> dict[str, Any] | None:
     if not profile:
         return None
     return {name: profile.get(name) or None for name in ("external_id", "handle", "name", "url")}
 
 
 def feed_addresses(secret: str) -> dict[str, str]:
+    """Return the addresses of a workspace feed by format."""
     return {
         "atom": f"{settings.PUBLIC_URL}/feeds/{secret}.atom",
         "rss": f"{settings.PUBLIC_URL}/feeds/{secret}.rss",
@@ -694,7 +715,7 @@ def feed_addresses(secret: str) -> dict[str, str]:
 
 
 def feed_page_address(secret: str) -> str:
-    """The feed as a page for people; an entry's id is the fragment that leads to it."""
+    """Return the address of the feed as a page for people; an entry's id is the fragment that leads to it."""
     return f"{settings.PUBLIC_URL}/posts/{secret}"
 
 
@@ -765,8 +786,8 @@ def topic(row: Mapping[str, Any]) -> dict[str, Any]:
         "max_per_month": row["max_per_month"],
         "season": season,
         "is_active": row["is_active"],
-        "persona": _id("per", row["persona_id"]),
-        "source": _id("src", row["source_id"]),
+        "persona": _encode_id("per", row["persona_id"]),
+        "source": _encode_id("src", row["source_id"]),
         "last_used_at": as_z_or_none(row["last_used_at"]),
         "test": row["test"],
         "version": row["version"],
@@ -787,7 +808,7 @@ def series(row: Series) -> dict[str, Any]:
         "items_least": row.items_least,
         "items_most": row.items_most,
         "sources": row.sources,
-        "persona": _id("per", row.persona_id),
+        "persona": _encode_id("per", row.persona_id),
         "outlets": row.outlets,
         "paused": row.is_paused,
         "next_at": as_z_or_none(row.due_at),
@@ -799,29 +820,29 @@ def series(row: Series) -> dict[str, Any]:
 
 
 def series_issue(row: SeriesIssue, generated_item: UUID | None) -> dict[str, Any]:
-    """One time of a series; `generated_item` is its digest, where there is one still."""
+    """Return one time of a series; `generated_item` is its digest, if it still exists."""
     return {
         "id": encode("iss", row.pk),
         "due_at": as_z(row.due_at),
         "decision": row.decision,
         "message": row.message or None,
         "found": row.found,
-        "generated_item": _id("gen", generated_item),
+        "generated_item": _encode_id("gen", generated_item),
         "by": row.by or None,
         "created_at": as_z(row.created_at),
     }
 
 
 def recurrence(row: Recurrence) -> dict[str, Any]:
-    """An item that comes back; `stopped` says why it doesn't any more."""
-    why = row.reason
+    """Return a recurrence; `stopped` says why a stopped one ended."""
+    reason = row.reason
     return {
         "id": encode("rec", row.pk),
         "generated_item": encode("gen", row.item_id),
         "every_days": row.every_days,
         "time": row.time,
         "status": row.status,
-        "stopped": {**why, "by": why["by"] or None} if why else None,
+        "stopped": {**reason, "by": reason["by"] or None} if reason else None,
         "next_at": as_z_or_none(row.due_at),
         "test": row.test,
         "version": row.version,
@@ -831,12 +852,12 @@ def recurrence(row: Recurrence) -> dict[str, Any]:
 
 
 def recurrence_turn(row: RecurrenceTurn) -> dict[str, Any]:
-    """One time of it; `generated_item` is what was made, where it is there still."""
+    """Return one time of a recurrence; `generated_item` is the item made, if it still exists."""
     return {
         "id": encode("rct", row.pk),
         "due_at": as_z(row.due_at),
         "decision": row.decision,
         "message": row.message or None,
-        "generated_item": _id("gen", row.item_id),
+        "generated_item": _encode_id("gen", row.item_id),
         "created_at": as_z(row.created_at),
     }

@@ -1,11 +1,14 @@
-"""The registry holds every plug-in; beside it are the errors that plug-ins raise, and what they say of themselves.
+"""The registry of all plug-ins, the errors that they raise, and what they declare about themselves.
 
-A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its kind, and
-being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are pure
+A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its
+kind, and
+being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are
+pure
 Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
 
-`kinds`, `get` and `every` are the registry. `Evidence` says what a plug-in was tested against, `Unavailability` why it
-can't work here, `Problem` what is wrong with what a person gave.
+`kinds`, `get` and `every` are the registry. `Evidence` says what a plug-in was tested against,
+`Unavailability` why it
+can't work here, `Problem` what is wrong with a person's input.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ FAMILIES = ("sources", "engines", "writers", "platforms", "voices")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with what a person gave: `field` is dotted (`config.url`), None for the whole."""
+    """One thing that is wrong with a person's input: `field` is a dotted path (`config.url`), None for the
+    whole.
+    """
 
     field: str | None
     code: str
@@ -38,21 +43,24 @@ class Problem:
 class Evidence:
     """What a source or a platform was tested against, and the test that shows it.
 
-    `level` says how much that proves: `server` is the real software, running; `software` is a stand-in, or a document
-    of ours, that software which others wrote works with; `documents` is a stand-in written from the vendor's documents
-    alone; `none` is for what asks nothing outside of this service. `against` is a name and a version, or the month in
-    which the documents were read.
+    `level` says how much that proves: `server` is the real software, running; `software` is a stand-in, or a
+    document of
+    ours, that third-party software works with; `documents` is a stand-in written from the vendor's documents
+    alone; `none`
+    is for a plug-in that calls nothing outside of this service. `against` is a name and a version, or the
+    month in which
+    the documents were read.
     """
 
     level: Literal["server", "software", "documents", "none"]
     against: str = ""
     test: str = ""
     gap: str = ""
-    """What is tested against a stand-in only, as a plural noun ("counts"); empty where nothing is."""
+    """What is tested against a stand-in only, as a plural noun ("counts"); empty if nothing is."""
 
     @property
     def sentence(self) -> str:
-        """What a person is told who chooses a platform; empty where there is nothing to test."""
+        """Return what a person who chooses a platform is told; empty if there is nothing to test."""
         gap = f" Its {self.gap}: only against a stand-in." if self.gap else ""
         return {
             "server": f"Tested against a real server, {self.against}.{gap}",
@@ -65,9 +73,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Unavailability:
-    """Something can't work on this instance: one sentence says why, one says what to do about it. It isn't raised.
+    """Something that can't work on this instance: why, and what to do about it. It isn't raised.
 
-    `field` is the setting that asks for it (`config.username`), None for the whole kind. `code` is for programs.
+    `field` is the setting that needs it (`config.username`), None for the whole kind. `code` is for programs.
     """
 
     reason: str
@@ -81,7 +89,7 @@ class Unavailability:
 
 
 class _ErrorDetails(TypedDict, total=False):
-    """What every `PluginError` can be given beside its message."""
+    """The arguments that every `PluginError` takes besides its message."""
 
     code: str
     action: str
@@ -90,10 +98,11 @@ class _ErrorDetails(TypedDict, total=False):
 
 
 class PluginError(Exception):
-    """Every anticipated way in which a plug-in fails; anything else is our own bug.
+    """The base of every anticipated failure of a plug-in; any other exception is a bug.
 
-    `message` says what happened, `action` what to do about it; `platform_status` and `platform_message` are the
-    platform's own status and words, where it answered. `code` and `action` have a default for each subclass.
+    `message` says what happened, `action` what to do about it; `platform_status` and `platform_message` are
+    the platform's
+    own status and text, if it answered. `code` and `action` have a default for each subclass.
     """
 
     error_class: ClassVar[str]
@@ -142,7 +151,7 @@ class TryLater(PluginError):
 
 
 class Refused(PluginError):
-    """The content will never be taken; `field` names what to change where that is known."""
+    """The content will never be accepted; `field` names what to change, if that is known."""
 
     error_class = "content"
     default_code = "refused"
@@ -154,7 +163,9 @@ class Refused(PluginError):
 
 
 class NeedsReconnect(PluginError):
-    """The credential is expired or revoked, or lacks a right: nothing goes through this account until a person acts."""
+    """The credential is expired, revoked or lacks a permission: nothing goes through this account until a
+    person acts.
+    """
 
     error_class = "account"
     default_code = "needs_reconnect"
@@ -162,7 +173,9 @@ class NeedsReconnect(PluginError):
 
 
 class OutcomeUnknown(PluginError):
-    """From a platform's `commit` only: the platform may or may not have taken it. Never sent again blindly."""
+    """Raised by a platform's `commit` only: the platform may or may not have accepted it. Never sent again
+    blindly.
+    """
 
     error_class = "unknown"
     default_code = "outcome_unknown"
@@ -170,7 +183,7 @@ class OutcomeUnknown(PluginError):
 
 
 class ConfigInvalid(Exception):
-    """A source's or an outlet's settings can't be used; `problems` name each field."""
+    """The settings of a source or outlet can't be used; `problems` name each field."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -178,7 +191,7 @@ class ConfigInvalid(Exception):
 
 
 class UnknownKind(LookupError):
-    """No plug-in of that name; `known` lists those that are there."""
+    """There is no plug-in of that name; `known` lists the existing ones."""
 
     def __init__(self, family: str, kind: str, known: tuple[str, ...]) -> None:
         super().__init__(f"There is no {family} plug-in {kind!r}; known are {', '.join(known)}.")
@@ -187,9 +200,9 @@ class UnknownKind(LookupError):
 
 @cache
 def _load(family: str) -> Mapping[str, Any]:
-    """Every plug-in of a family by its kind. Raises `RuntimeError` where a kind isn't its folder's name."""
+    """Return every plug-in of a family by its kind. Raises `RuntimeError` if a kind isn't its folder's name."""
     package = importlib.import_module(f"pipeline.{family}")
-    found = {}
+    plugins_by_kind = {}
     for module_info in pkgutil.iter_modules(package.__path__):
         if not module_info.ispkg:
             continue
@@ -201,24 +214,26 @@ def _load(family: str) -> Mapping[str, Any]:
         if plugin.kind != module_info.name:
             message = f"pipeline/{family}/{module_info.name} names its kind {plugin.kind!r}"
             raise RuntimeError(message)
-        found[module_info.name] = plugin
-    return found
+        plugins_by_kind[module_info.name] = plugin
+    return plugins_by_kind
 
 
 def kinds(family: str) -> tuple[str, ...]:
-    """The kinds of one family, sorted by name."""
+    """Return the kinds of one family, sorted by name."""
     return tuple(sorted(_load(family)))
 
 
 def get(family: str, kind: str, of: type[Plugin]) -> Plugin:
-    """The one plug-in of that kind; raises `UnknownKind`. `of` is the family's base class, for the type only."""
+    """Return the plug-in of that kind. Raises `UnknownKind`. `of` is the family's base class, for the type
+    only.
+    """
     del of
-    found = _load(family)
-    if kind not in found:
-        raise UnknownKind(family, kind, tuple(sorted(found)))
-    return cast("Plugin", found[kind])
+    plugins_by_kind = _load(family)
+    if kind not in plugins_by_kind:
+        raise UnknownKind(family, kind, tuple(sorted(plugins_by_kind)))
+    return cast("Plugin", plugins_by_kind[kind])
 
 
 def every(family: str, of: type[Plugin]) -> tuple[Plugin, ...]:
-    """All plug-ins of a family in the order of their kinds."""
+    """Return all plug-ins of a family in the order of their kinds."""
     return tuple(get(family, kind, of) for kind in kinds(family))

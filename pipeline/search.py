@@ -1,7 +1,8 @@
-"""Finds items, raw items and sources by words, best first: PostgreSQL's text search and SQLite's FTS5 behind one function.
+"""Finds items, raw items and sources by words, best first, with PostgreSQL's text search or SQLite's FTS5.
 
-Triggers of the database keep `generated_item_words` and `raw_item_words` as the rows are: migrations 0002 and 0003.
-Sources are few: their names and addresses are read.
+Database triggers keep `generated_item_words` and `raw_item_words` up to date: migrations 0002 and 0003.
+Sources are
+few, so their names and addresses are read.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _LANGUAGES: Final = [
     "tr",
     "yi",
 ]
-"""Those that PostgreSQL knows the forms of words of."""
+"""The languages in which PostgreSQL knows the inflected forms of words."""
 _ADDRESS_SETTINGS: Final = (
     "url",
     "sitemap",
@@ -65,11 +66,11 @@ _ADDRESS_SETTINGS: Final = (
 )
 """The settings of all types of sources that name an address, an account or a list."""
 _EXACT_WEIGHT: Final = 4
-"""How much more a word counts than a word that only begins as one."""
+"""How much more a whole word counts than the beginning of one."""
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to look for."""
+    """Return whether the text has anything to look for."""
     return any(query_words(text))
 
 
@@ -81,11 +82,11 @@ def find_items(
     among: QuerySet[Any] | None = None,
     most: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
-    """Ids of the items with every word of the text, the last of them as a beginning too; best first.
+    """Return the ids of the items with every word of the text, the last one also as a beginning; best first.
 
-    `among` narrows them. Of more than `SEARCH_CANDIDATES` the newest are ranked.
+    `among` narrows the search. Of more than `SEARCH_CANDIDATES` matches the newest are ranked.
     """
-    return _find("generated_item_words", workspace, text, test=test, among=among, most=most)
+    return _search_table("generated_item_words", workspace, text, test=test, among=among, most=most)
 
 
 def find_raw_items(
@@ -96,53 +97,62 @@ def find_raw_items(
     among: QuerySet[Any] | None = None,
     most: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
-    """The same of raw items, by the title and text that they have now."""
-    return _find("raw_item_words", workspace, text, test=test, among=among, most=most)
+    """Return the ids of raw items likewise, by their present title and text."""
+    return _search_table("raw_item_words", workspace, text, test=test, among=among, most=most)
 
 
 def find_sources(rows: QuerySet[Any], text: str, *, most: int = limits.SEARCH_RESULTS) -> list[UUID]:
-    """Ids of the sources with every word in name or address, the last of them as a beginning too; best first.
+    """Return the ids of the sources with every word in name or address, the last one also as a beginning;
+    best first.
 
-    Who has all of them in the name comes before who has them in the address. Of more than `SEARCH_CANDIDATES` the
-    newest are looked at.
+    Sources with all words in the name come before those with them in the address. Of more than
+    `SEARCH_CANDIDATES` sources
+    the newest are looked at.
     """
     words, beginnings = query_words(text)
     if not words and not beginnings:
         return []
-    found = []
-    read = rows.order_by("-id").values_list("id", "name", "config")[: limits.SEARCH_CANDIDATES]
-    for key, name, config in read:
-        named, told = (
-            set(search_words(one).split()) for one in (name, f"{name} {' '.join(_addresses(config))}")
+    matches = []
+    candidates = rows.order_by("-id").values_list("id", "name", "config")[: limits.SEARCH_CANDIDATES]
+    for key, name, config in candidates:
+        name_words, all_words = (
+            set(search_words(text_part).split())
+            for text_part in (name, f"{name} {' '.join(_addresses(config))}")
         )
-        if _has(told, words, beginnings):
-            found.append((not _has(named, words, beginnings), name.casefold(), key))
-    return [key for _, _, key in sorted(found)[:most]]
+        if _matches(all_words, words, beginnings):
+            matches.append((not _matches(name_words, words, beginnings), name.casefold(), key))
+    return [key for _, _, key in sorted(matches)[:most]]
 
 
-def _has(told: set[str], words: Sequence[str], beginnings: Sequence[str]) -> bool:
-    return told.issuperset(words) and all(any(one.startswith(begun) for one in told) for begun in beginnings)
+def _matches(words_of_source: set[str], words: Sequence[str], beginnings: Sequence[str]) -> bool:
+    """Return whether the words contain all these words, and a word with each beginning."""
+    return words_of_source.issuperset(words) and all(
+        any(word.startswith(beginning) for word in words_of_source) for beginning in beginnings
+    )
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[str]:
-    """What a source's settings say of where it reads; selectors, mappings and rules are no words of it."""
+    """Yield the addresses, accounts and lists in a source's settings; selectors, mappings and rules aren't
+    searched.
+    """
     for name in _ADDRESS_SETTINGS:
-        given = config.get(name) or ""
-        yield from [given] if isinstance(given, str) else given
+        value = config.get(name) or ""
+        yield from [value] if isinstance(value, str) else value
 
 
-def _find(
+def _search_table(
     table: str, workspace: UUID, text: str, *, test: bool, among: QuerySet[Any] | None, most: int
 ) -> list[UUID]:
+    """Return the ids that the table of words finds, best first."""
     words, beginnings = query_words(text)
     if not words and not beginnings:
         return []
     scope = f"w{workspace.hex}{int(test)}"
-    find = _find_on_postgres if connection.vendor == "postgresql" else _find_on_sqlite
+    build_statement = _find_on_postgres if connection.vendor == "postgresql" else _find_on_sqlite
     narrowed, parameters = (
         ("", ()) if among is None else among.order_by().values("id").query.sql_with_params()
     )
-    statement, values = find(table, scope, (words, beginnings), narrowed, parameters)
+    statement, values = build_statement(table, scope, (words, beginnings), narrowed, parameters)
     with connection.cursor() as cursor:
         cursor.execute(statement, [*values, most])
         rows = cursor.fetchall()
@@ -156,32 +166,46 @@ def _find_on_postgres(
     narrowed: str,
     parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
+    """Return the statement and its parameters for PostgreSQL."""
     words, beginnings = query
-    whole = " & ".join(map(_quoted, [*words, *beginnings]))
-    begun = " & ".join([*map(_quoted, words), *(f"{_quoted(one)}:*" for one in beginnings)])
+    all_words = " & ".join(map(_quote, [*words, *beginnings]))
+    with_prefixes = " & ".join(
+        [*map(_quote, words), *(f"{_quote(word_or_language)}:*" for word_or_language in beginnings)]
+    )
     stems = " || ".join(
         [
             "to_tsquery('simple', %s)",
-            *(f"to_tsquery(search_configuration('{one}'), %s)" for one in _LANGUAGES),
+            *(
+                f"to_tsquery(search_configuration('{word_or_language}'), %s)"
+                for word_or_language in _LANGUAGES
+            ),
         ]
     )
-    stemmed = [whole] * (len(_LANGUAGES) + 1)
-    join, same = (f", ({narrowed}) AS among", "AND among.id = item_id") if narrowed else ("", "")
+    stem_parameters = [all_words] * (len(_LANGUAGES) + 1)
+    join, condition = (f", ({narrowed}) AS among", "AND among.id = item_id") if narrowed else ("", "")
     # Only texts of ours are put together here.
     statement = f"""
         SELECT item_id FROM (
             SELECT item_id, words FROM {table}{join}
-            WHERE words @@ (%s::tsquery && (({stems}) || to_tsquery('simple', %s))) {same}
+            WHERE words @@ (%s::tsquery && (({stems}) || to_tsquery('simple', %s))) {condition}
             ORDER BY item_id DESC LIMIT {limits.SEARCH_CANDIDATES}
         ) AS found
         ORDER BY {_EXACT_WEIGHT} * ts_rank(words, {stems}, 1) + ts_rank(words, to_tsquery('simple', %s), 1) DESC,
             item_id DESC
         LIMIT %s
     """  # noqa: S608
-    return statement, [*parameters, _quoted(scope), *stemmed, begun, *stemmed, begun]
+    return statement, [
+        *parameters,
+        _quote(scope),
+        *stem_parameters,
+        with_prefixes,
+        *stem_parameters,
+        with_prefixes,
+    ]
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
+    """Return the word as a quoted lexeme of a tsquery."""
     return "'{}'".format(word.replace("\\", " ").replace("'", " "))
 
 
@@ -192,9 +216,10 @@ def _find_on_sqlite(
     narrowed: str,
     parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
+    """Return the statement and its parameters for SQLite."""
     words, beginnings = query
-    asked = " AND ".join([*(f'"{word}"' for word in words), *(f'"{word}"*' for word in beginnings)])
-    join, same = (
+    match = " AND ".join([*(f'"{word}"' for word in words), *(f'"{word}"*' for word in beginnings)])
+    join, condition = (
         (f" CROSS JOIN ({narrowed}) AS among", "AND among.id = substr(words.item_id, 2, 32)")
         if narrowed
         else ("", "")
@@ -204,10 +229,10 @@ def _find_on_sqlite(
         SELECT item FROM (
             SELECT substr(words.item_id, 2, 32) AS item, bm25({table}, 0, 0, 10, 1) AS score
             FROM {table} AS words{join}
-            WHERE {table} MATCH %s {same}
+            WHERE {table} MATCH %s {condition}
             ORDER BY words.rowid DESC LIMIT {limits.SEARCH_CANDIDATES}
         )
         ORDER BY score, item DESC
         LIMIT %s
     """  # noqa: S608
-    return statement, [*parameters, f"scope:{scope} AND {{title body}}:({asked})"]
+    return statement, [*parameters, f"scope:{scope} AND {{title body}}:({match})"]

@@ -1,9 +1,8 @@
-"""For each thing with a status: the moves that it may make, named groups of its statuses, and derive_status().
+"""The moves that each thing with a status may make, named groups of statuses, and `derive_status`.
 
-A table has the statuses to which each status may move; `states.move` refuses every other one.
-
-Statuses of a generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from
-its publications.
+A table maps each status to the statuses it may move to; `states.move` refuses every other move. Statuses of a
+generated
+item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from its publications.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final[Mapping[str, frozenset[str]]] = {
     "active": frozenset({"paused", "failing", "gone"}),
-    # A person alone pauses a source, or lets it go on.
+    # Only a person pauses a source, or resumes it.
     "paused": frozenset({"active"}),
     "failing": frozenset({"active", "paused", "gone"}),
     # A person who switches a gone source on again has it polled at once.
@@ -28,7 +27,7 @@ RAW_ITEM: Final[Mapping[str, frozenset[str]]] = {
     "queued": frozenset({"processing", "processed", "failed", "waiting_quota"}),
     "processing": frozenset({"processed", "failed"}),
     "waiting_quota": frozenset({"queued", "skipped"}),
-    # Retried, or revised with content that has to be made into something.
+    # Retried, or revised with content from which something is generated.
     "processed": frozenset({"queued", "waiting_quota"}),
     "failed": frozenset({"queued", "waiting_quota"}),
     "skipped": frozenset({"queued", "waiting_quota"}),
@@ -58,7 +57,7 @@ GENERATED_ITEM: Final[Mapping[str, frozenset[str]]] = {
 
 PUBLICATION: Final[Mapping[str, frozenset[str]]] = {
     # To unknown: after a restore, which can't know what was sent since its backup.
-    # To published, also from failed: where the platform answered a call late that had been given up.
+    # To published, also from failed: the platform answered a call late that had been given up.
     "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown", "published"}),
     "publishing": frozenset({"published", "scheduled", "failed", "unknown"}),
     "unknown": frozenset({"published", "scheduled", "failed"}),
@@ -81,7 +80,7 @@ OUTLET: Final[Mapping[str, frozenset[str]]] = {
     "disabled": frozenset({"ok"}),
 }
 
-# A WebSub subscription. A hub may verify late, or again; what has ended begins anew with the next poll.
+# A hub may verify late, or again; an ended subscription starts again with the next poll.
 WEBSUB_SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
     "wanted": frozenset({"asked", "active", "denied", "wanted", "ended"}),
     "asked": frozenset({"active", "wanted", "denied", "ended"}),
@@ -92,9 +91,9 @@ WEBSUB_SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
 }
 
 _SETTLED: Final = frozenset({"taken", "duplicate", "ignored", "failed"})
-"""Statuses of an inbound delivery that was read.
+"""Statuses of an inbound delivery that was processed.
 
-A replay goes the same way again, with the mapping of now; what failed its verification has nothing to replay.
+A replay processes it again with the present mapping; one that failed its verification can't be replayed.
 """
 INBOUND_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "received": _SETTLED | {"refused"},
@@ -120,7 +119,7 @@ PERSONA_DRAFT: Final[Mapping[str, frozenset[str]]] = {
 SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"active", "unsubscribed", "bounced", "complained"}),
     "active": frozenset({"unsubscribed", "bounced", "complained"}),
-    # They may take it back on the page; the others have to subscribe anew.
+    # They may undo it on the page; the others have to subscribe again.
     "unsubscribed": frozenset({"active", "pending"}),
     "bounced": frozenset({"pending"}),
     "complained": frozenset({"pending"}),
@@ -129,23 +128,23 @@ SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
 MAILING: Final[Mapping[str, frozenset[str]]] = {
     "spreading": frozenset({"sending", "stopped"}),
     "sending": frozenset({"done", "stopped"}),
-    # Going on finishes the spreading first. Done where its item is erased, so that nobody can let it go on.
+    # Resumed, it first creates the missing deliveries. It is done if its item is erased, so that nobody can resume it.
     "stopped": frozenset({"spreading", "done"}),
     "done": frozenset(),
 }
 
 MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"sending", "failed", "skipped"}),
-    # Back to pending only where the server said that it didn't take it, or never got its end.
+    # Back to pending only if the server said that it didn't accept the mail, or never got its end.
     "sending": frozenset({"sent", "pending", "failed", "unknown"}),
     "sent": frozenset(),
     "failed": frozenset(),
-    # Where the server's word came when the line was another task's already.
+    # The server's answer came when another task had taken the row over.
     "unknown": frozenset({"sent"}),
     "skipped": frozenset(),
 }
 
-# A batch that was found in the service's list and turns out to be another one is looked for again.
+# From sent back to sending: a batch found in the service's list turned out to be another one.
 MODEL_BATCH: Final[Mapping[str, frozenset[str]]] = {
     "waiting": frozenset({"sending", "ended"}),
     "sending": frozenset({"sent", "ended"}),
@@ -179,7 +178,7 @@ for _model, _table in {
     states.register(_model, _table)
 
 POLLED_SOURCES: Final = frozenset({"active", "failing"})
-"""Statuses of a source that is at work: a failing one is tried again by itself."""
+"""Statuses of a source that is polled: a failing one is retried by itself."""
 OPEN_RUNS: Final = frozenset({"queued", "running"})
 """Statuses of a generation that hasn't ended."""
 OPEN_DRAFTS: Final = frozenset({"queued", "running"})
@@ -191,22 +190,22 @@ PUBLISHABLE_ITEMS: Final = frozenset(
 )
 """Statuses of an item from which a further outlet may be published to."""
 EDITABLE_ITEMS: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
-"""Statuses in which an item's words may be changed: some of it may still be sent, and nothing is on its way."""
+"""Statuses in which an item may be edited: some of it may still be sent, and nothing is being sent."""
 ITEMS_IN_MAKING: Final = frozenset({"queued", "generating"})
-"""Statuses of an item whose words aren't there yet."""
+"""Statuses of an item that has no content yet."""
 OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
 """Statuses of a publication that may still come to be published."""
 UNSENT_PUBLICATIONS: Final = frozenset({"scheduled", "publishing"})
-"""Statuses of a publication of which the platform hasn't been heard to have it."""
+"""Statuses of a publication that the platform hasn't confirmed."""
 PUBLICATIONS_IN_FLIGHT: Final = frozenset({"publishing", "unknown"})
 """Statuses of a publication that the platform may have by now."""
 WANTED_SUBSCRIBERS: Final = frozenset({"active", "pending"})
 """Statuses of a subscriber who is on the list, or may yet confirm."""
 ENDED_SUBSCRIPTIONS: Final = frozenset({"ended", "denied"})
-"""Statuses of a WebSub subscription by which no hub tells anything."""
+"""Statuses of a WebSub subscription for which no hub sends anything."""
 
 
-_DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
+_DERIVATION_RULES: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
     ("ready", lambda there: not there),
     ("publishing", lambda there: bool(there & {"publishing", "unknown"})),
     ("scheduled", lambda there: "scheduled" in there),
@@ -215,10 +214,10 @@ _DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
     ("publish_failed", lambda there: "failed" in there),
     ("removed", lambda there: "removed" in there),
 )
-"""An item's status, and the rule over its publications' statuses by which it has it; the first that holds decides."""
+"""An item's status and the condition on its publications' statuses; the first one that holds decides."""
 
 
 def derive_status(publications: Iterable[str]) -> str:
-    """An item's status from those of its publications; the first rule that matches holds."""
-    there = frozenset(publications) - {"cancelled"}
-    return next(status for status, holds in _DERIVED if holds(there))
+    """Return an item's status from those of its publications; the first rule that matches decides."""
+    statuses = frozenset(publications) - {"cancelled"}
+    return next(status for status, holds in _DERIVATION_RULES if holds(statuses))

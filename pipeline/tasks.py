@@ -1,4 +1,4 @@
-"""The pipeline's jobs: a Celery task for each."""
+"""Registers the pipeline's jobs: each is a Celery task."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ jobs.register(
     )
 )
 # Three jobs over the same rows: the row says which queue its next step needs.
-_RUN: Final[dict[str, Any]] = {
+_RUN_OPTIONS: Final[dict[str, Any]] = {
     "model": Generation,
     "give_up": generate.give_up,
     "lease": _LEASE,
     "max_attempts": limits.GENERATION_TRIES,
-    # Each call to a model, and each second of a film, renews the lease.
+    # Each call to a model, and each second of a video, renews the lease.
     "longest": timedelta(hours=1),
 }
 jobs.register(
@@ -84,7 +84,7 @@ jobs.register(
         name="generate.run_item",
         work=partial(generate.run_generation, queue=GenerationQueue.GENERATE),
         where={"queue": GenerationQueue.GENERATE.value},
-        **_RUN,
+        **_RUN_OPTIONS,
     )
 )
 jobs.register(
@@ -93,9 +93,9 @@ jobs.register(
         work=partial(generate.run_generation, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
         computes=True,
-        # A text takes some thirty milliseconds: these last until the next round.
+        # A text takes some thirty milliseconds: these keep a slot busy until the next round.
         ahead=8,
-        **_RUN,
+        **_RUN_OPTIONS,
     )
 )
 jobs.register(
@@ -104,11 +104,11 @@ jobs.register(
         work=partial(generate.run_generation, queue=GenerationQueue.RENDER),
         where={"queue": GenerationQueue.RENDER.value},
         computes=True,
-        # A film takes minutes: none is queued before there is a slot for it, and who comes first is decided then.
+        # A video takes minutes: none is queued before a slot is free, and only then is it decided which workspace comes first.
         ahead=0,
         turns=generate.turns_of_films,
         late_after=timedelta(hours=1),
-        **{**_RUN, "longest": limits.RENDER_FOLDERS_KEPT},
+        **{**_RUN_OPTIONS, "longest": limits.RENDER_FOLDERS_KEPT},
     )
 )
 jobs.register(
@@ -184,7 +184,7 @@ jobs.register(
         per_workspace=2,
     )
 )
-# Here and not among the accounts' own, because what waits for review is counted by the pipeline.
+# Registered here and not in accounts, because the pipeline counts what waits for review.
 jobs.register(
     jobs.RowJob(
         name="mail.send_digest",

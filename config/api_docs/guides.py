@@ -218,7 +218,7 @@ def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple
     text = re.sub(r"^<!-- .*? -->\n", "", text.partition("\n")[2], flags=re.MULTILINE)
     tokens = _markdown.parse(text)
     headings = tuple(
-        (_anchor(tokens[position + 1].content), tokens[index_ + 1].content.replace("`", ""))
+        (_anchor(tokens[position + 1].content), tokens[position + 1].content.replace("`", ""))
         for position, token in enumerate(tokens)
         if token.type == "heading_open" and token.tag == "h2"
     )

@@ -1,4 +1,4 @@
-"""/v1/outlets, /v1/engines and /v1/source-types: what there is to publish to, to make and to take from."""
+"""/v1/outlets, /v1/engines and /v1/source-types: what one can publish to, generate and import from."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 class OutletView(PipelineResource):
+    """The workspace's outlets."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {"list": "generated:read", "retrieve": "generated:read"}
 
     def _rows(self) -> QuerySet[Any]:
@@ -55,10 +57,13 @@ class OutletView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         default_ids = self._default_ids()
-        found = page(request, self._rows().values(*payloads.OUTLET_FIELDS), query)
-        return found.respond(
+        outlet_page = page(request, self._rows().values(*payloads.OUTLET_FIELDS), query)
+        return outlet_page.respond(
             request,
-            [payloads.outlet(row, is_default=encode("out", row["id"]) in default_ids) for row in found.rows],
+            [
+                payloads.outlet(row, is_default=encode("out", row["id"]) in default_ids)
+                for row in outlet_page.rows
+            ],
         )
 
     @extend_schema(
@@ -81,6 +86,8 @@ class OutletView(PipelineResource):
 
 
 class EngineView(PipelineResource):
+    """The engine outputs of this service."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
 
     @extend_schema(
@@ -101,15 +108,20 @@ class EngineView(PipelineResource):
                 "credits": engine.credits,
                 "made_from": list(engine.made_from),
                 "version": engine.version,
-                **_standing(availability.of_engine(engine)),
-                "restrictions": [_restriction(one) for one in availability.restrictions_of(engine)],
+                **_serialize_availability(availability.of_engine(engine)),
+                "restrictions": [
+                    _serialize_restriction(restriction)
+                    for restriction in availability.restrictions_of(engine)
+                ],
             }
             for engine in plugins.every("engines", Engine)
         ]
-        return _whole(request, data)
+        return _respond_whole_list(request, data)
 
 
 class SourceTypeView(PipelineResource):
+    """The types of sources of this service."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
 
     @extend_schema(
@@ -128,29 +140,37 @@ class SourceTypeView(PipelineResource):
                 "type": kind.kind,
                 "label": kind.label,
                 "fetches": kind.fetches,
-                **_standing(availability.of_source(kind)),
-                "restrictions": [_restriction(one) for one in availability.settings_of_source(kind).values()],
+                **_serialize_availability(availability.of_source(kind)),
+                "restrictions": [
+                    _serialize_restriction(one) for one in availability.settings_of_source(kind).values()
+                ],
                 "config_schema": kind.config_schema,
             }
             for kind in plugins.every("sources", SourceKind)
         ]
-        return _whole(request, data)
+        return _respond_whole_list(request, data)
 
 
-def _whole(request: Request, data: list[dict[str, Any]]) -> Response:
-    """A list that is always one page."""
+def _respond_whole_list(request: Request, data: list[dict[str, Any]]) -> Response:
+    """Return a list that is always one page."""
     read_query(request, {})
     body = {"data": data, "has_more": False, "next_cursor": None}
     return respond_with_tag(request, body, tag=weak_tag(body))
 
 
-def _standing(why: Unavailability | None) -> dict[str, Any]:
+def _serialize_availability(unavailability: Unavailability | None) -> dict[str, Any]:
+    """Return whether something works here, and if not, why and what to do."""
     return {
-        "available": why is None,
-        "reason": why.reason if why is not None else None,
-        "remedy": why.remedy if why is not None else None,
+        "available": unavailability is None,
+        "reason": unavailability.reason if unavailability is not None else None,
+        "remedy": unavailability.remedy if unavailability is not None else None,
     }
 
 
-def _restriction(why: Unavailability) -> dict[str, Any]:
-    return {"code": why.code, "field": why.field, "reason": why.reason, "remedy": why.remedy}
+def _serialize_restriction(unavailability: Unavailability) -> dict[str, Any]:
+    return {
+        "code": unavailability.code,
+        "field": unavailability.field,
+        "reason": unavailability.reason,
+        "remedy": unavailability.remedy,
+    }

@@ -1,4 +1,4 @@
-"""/v1/events: the webhooks' envelopes in a feed without gaps, and as the OpenAPI document's webhooks."""
+"""/v1/events: the events in a feed without gaps, and their envelopes as the OpenAPI document's webhooks."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FILTERS: Mapping[str, Parameter] = {
     ),
     "type": choices(*events.TYPES),
 }
-_KIND = "events"
-_DATA: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
+_FEED_KIND = "events"
+_SERIALIZERS_BY_PREFIX: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
     "raw": {"raw_item": response_schemas.RawItem},
     "generated": {"generated_item": response_schemas.GeneratedItem},
     "published": {
@@ -61,10 +61,12 @@ _SUMMARIES: Final = {
 
 
 TEST: Final = "webhook.test"
-"""What the test button sends; it isn't in the feed, so it is no type of events."""
+"""The event that the test button sends; it isn't in the feed, so it isn't one of `events.TYPES`."""
 
 
 class EventView(PipelineResource):
+    """The event feed."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {"list": "generated:read"}
 
     @extend_schema(
@@ -76,31 +78,35 @@ class EventView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
         size = query.get("limit", PAGE_ROWS_DEFAULT)
-        # The place in the feed doesn't depend on the filter, so that a receiver may widen it and go on.
-        after = open_position(request, query["after"], _KIND) if "after" in query else 0
+        # The position in the feed doesn't depend on the filter, so that a receiver may change the filter and go on.
+        after = open_position(request, query["after"], _FEED_KIND) if "after" in query else 0
         rows = self.rows(Event).filter(position__gt=after, body__isnull=False)
         if "type" in query:
             rows = rows.filter(type__in=query["type"])
-        found = list(rows.order_by("position").values_list("position", "body")[: size + 1])
-        shown = found[:size]
-        last = shown[-1][0] if shown else after
+        rows_read = list(rows.order_by("position").values_list("position", "body")[: size + 1])
+        rows_shown = rows_read[:size]
+        last = rows_shown[-1][0] if rows_shown else after
         body = {
-            "data": [json.loads(bytes(envelope)) for _, envelope in shown],
-            "has_more": len(found) > size,
-            "next_cursor": seal_position(request, last, _KIND) if last else None,
+            "data": [json.loads(bytes(envelope)) for _, envelope in rows_shown],
+            "has_more": len(rows_read) > size,
+            "next_cursor": seal_position(request, last, _FEED_KIND) if last else None,
         }
         return respond_with_tag(request, body, tag=weak_tag(body))
 
 
-def _data(event_type: str) -> dict[str, Any]:
+def _data_fields(event_type: str) -> dict[str, Any]:
+    """Return the fields of an event's `data`, by type."""
     if event_type == TEST:
         return {"endpoint": PublicIdField("whe"), "message": serializers.CharField()}
-    return {key: of() for key, of in _DATA[event_type.partition(".")[0]].items()}
+    return {
+        key: serializer() for key, serializer in _SERIALIZERS_BY_PREFIX[event_type.partition(".")[0]].items()
+    }
 
 
 def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
+    """Return the serializer of an event's envelope, for the OpenAPI document."""
     name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
-    data = _data(event_type)
+    data = _data_fields(event_type)
     if event_type == "published.failed":
         data |= {
             "error": response_schemas.PublicationError(allow_null=True),
@@ -118,6 +124,7 @@ def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
 
 
 def _webhook(event_type: str) -> OpenApiWebhook:
+    """Return the OpenAPI description of an event as a webhook."""
     default = "Sent by default." if events.TYPES.get(event_type) else "Sent to endpoints that ask for it."
     if event_type == TEST:
         default = "Sent when somebody asks for it."

@@ -1,4 +1,6 @@
-"""/v1/sources/:id/deliveries and what is tried on them: what came to a webhook source, and what its mapping makes of it."""
+"""/v1/sources/:id/deliveries and its actions: what came to a webhook source, and what its mapping makes of
+it.
+"""
 
 from __future__ import annotations
 
@@ -158,6 +160,8 @@ InboundSecretDocument.__name__ = "InboundSecret"
 
 
 class InboundDeliveryView(PipelineResource):
+    """The deliveries of a webhook source, trials of its mapping, and its secret."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "sources:read",
         "replay": "sources:write",
@@ -190,8 +194,8 @@ class InboundDeliveryView(PipelineResource):
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
         rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(*LIST_FIELDS)
-        found = page(request, rows, query)
-        return found.respond(request, [serialize_delivery(row) for row in found.rows])
+        delivery_page = page(request, rows, query)
+        return delivery_page.respond(request, [serialize_delivery(row) for row in delivery_page.rows])
 
     @extend_schema(
         operation_id="inbound_deliveries_replay",
@@ -215,19 +219,19 @@ class InboundDeliveryView(PipelineResource):
     )
     def dry_run(self, request: Request, id: str) -> Response:
         source = self._source(id)
-        given = self.read_body(request, MappingTrialInput)
+        trial_input = self.read_body(request, MappingTrialInput)
         if source.type != "webhook":
             message = "Only webhook sources have a mapping."
             raise Conflict.because("not_a_webhook", message, field="type")
-        delivery = given.get("delivery")
+        delivery = trial_input.get("delivery")
         trial = trying.try_on(
             source,
-            payload=given.get("payload"),
+            payload=trial_input.get("payload"),
             delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
-            wishes={name: given[name] for name in trying.WISHES if name in given},
+            wishes={name: trial_input[name] for name in trying.WISHES if name in trial_input},
             now=utc_now(),
         )
-        return Response(_tried(trial))
+        return Response(_serialize_trial(trial))
 
     @extend_schema(
         operation_id="sources_rotate_secret",
@@ -238,19 +242,19 @@ class InboundDeliveryView(PipelineResource):
     )
     def rotate(self, request: Request, id: str) -> Response:
         source = self._source(id)
-        given = self.read_body(request, RotateInput)
-        overlap = given.get("overlap_seconds")
-        made = secrets.rotate(
+        rotation = self.read_body(request, RotateInput)
+        overlap = rotation.get("overlap_seconds")
+        new_secret = secrets.rotate(
             source,
-            secret=given.get("secret"),
+            secret=rotation.get("secret"),
             overlap=accounts_limits.TOKEN_OVERLAP_DEFAULT if overlap is None else timedelta(seconds=overlap),
             actor=self.caller.actor,
         )
-        return secret_answer(Response({"secret": made}))
+        return secret_answer(Response({"secret": new_secret}))
 
 
 def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `LIST_FIELDS` as the API shows it."""
+    """Return a row of `LIST_FIELDS` as the API shows it."""
     excerpt = row["excerpt"]
     return {
         "id": encode("ind", row["id"]),
@@ -275,6 +279,7 @@ def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
+    """Return a delivery's values under `LIST_FIELDS`."""
     excerpt = None if delivery.body is None else bytes(delivery.body)[: limits.INBOUND_EXCERPT]
     return {
         **{name: getattr(delivery, name) for name in LIST_FIELDS if name != "excerpt"},
@@ -282,7 +287,7 @@ def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
     }
 
 
-def _tried(trial: trying.Trial) -> dict[str, Any]:
+def _serialize_trial(trial: trying.Trial) -> dict[str, Any]:
     plan = trial.plan
     return {
         "outcome": trial.outcome,

@@ -1,4 +1,6 @@
-"""/v1/personas: who speaks, what may be said as a fact, how it sounds, and the lines that may stand word for word."""
+"""/v1/personas: who speaks, which facts may be stated, how it sounds, and the lines that may be used word for
+word.
+"""
 
 from __future__ import annotations
 
@@ -33,27 +35,27 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
 
-_WORDS: Final = r"[\s\S]*\S[\s\S]*"
-# Nothing and an empty text take a value away.
+_NON_BLANK: Final = r"[\s\S]*\S[\s\S]*"
+# Null and an empty text remove a value.
 _BRAND_TYPE: Final = ["string", "null"]
-_COLOUR: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "pattern": "^(#[0-9A-Fa-f]{6})?$"}
-_LINE: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "maxLength": 200}
-_TAKEN: Final[Mapping[str, Mapping[str, Any]]] = {
+_OPTIONAL_COLOUR: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "pattern": "^(#[0-9A-Fa-f]{6})?$"}
+_OPTIONAL_LINE: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "maxLength": 200}
+_STRUCTURE_VALUES: Final[Mapping[str, Mapping[str, Any]]] = {
     "most": {"type": "integer", "minimum": 0, "maximum": STRUCTURE_MOST},
     "text": {"type": "string", "minLength": 1, "maxLength": limits.STRUCTURE_CHARACTERS, "pattern": r"\S"},
 }
 
 
-def _structure(kind: str, takes: str | None) -> dict[str, Any]:
+def _structure_schema(kind: str, takes: str | None) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {"kind": {"const": kind}, **({takes: _TAKEN[takes]} if takes else {})},
+        "properties": {"kind": {"const": kind}, **({takes: _STRUCTURE_VALUES[takes]} if takes else {})},
         "required": ["kind", takes] if takes else ["kind"],
         "additionalProperties": False,
     }
 
 
-@extend_schema_field({"oneOf": [_structure(name, kind.takes) for name, kind in KINDS.items()]})
+@extend_schema_field({"oneOf": [_structure_schema(name, kind.takes) for name, kind in KINDS.items()]})
 class StructureField(JsonObjectField):
     """What every draft has to show, such as `{"kind": "max_hashtags", "most": 1}`; the stage checks it."""
 
@@ -62,11 +64,11 @@ class StructureField(JsonObjectField):
     {
         "type": "object",
         "properties": {
-            "primary": _COLOUR,
-            "accent": _COLOUR,
-            "font": _LINE,
-            "portrait": _LINE,
-            "logo": _LINE,
+            "primary": _OPTIONAL_COLOUR,
+            "accent": _OPTIONAL_COLOUR,
+            "font": _OPTIONAL_LINE,
+            "portrait": _OPTIONAL_LINE,
+            "logo": _OPTIONAL_LINE,
             "voice_rate": {
                 "type": _BRAND_TYPE,
                 "pattern": "^([89][0-9]|[12][0-9]{2}|300)?$",
@@ -117,7 +119,7 @@ class SectionsInput(StrictSerializer):
 
 
 class PersonaChanges(StrictSerializer):
-    name = PatternField(_WORDS, max_length=core_limits.NAME_CHARACTERS, required=False)
+    name = PatternField(_NON_BLANK, max_length=core_limits.NAME_CHARACTERS, required=False)
     handle = PatternField(
         r"^@?[A-Za-z0-9_][A-Za-z0-9_.\-]{0,50}(@[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)+)?$",
         max_length=60,
@@ -143,10 +145,12 @@ class PersonaChanges(StrictSerializer):
 
 
 class PersonaInput(PersonaChanges):
-    name = PatternField(_WORDS, max_length=core_limits.NAME_CHARACTERS)
+    name = PatternField(_NON_BLANK, max_length=core_limits.NAME_CHARACTERS)
 
 
 class PersonaView(PipelineResource):
+    """The workspace's personas."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "generated:read",
         "retrieve": "generated:read",
@@ -173,9 +177,9 @@ class PersonaView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         default_id = self.defaults().persona_id
-        found = page(request, self._rows().values(*payloads.PERSONA_FIELDS), query)
-        return found.respond(
-            request, [payloads.persona(row, is_default=row["id"] == default_id) for row in found.rows]
+        persona_page = page(request, self._rows().values(*payloads.PERSONA_FIELDS), query)
+        return persona_page.respond(
+            request, [payloads.persona(row, is_default=row["id"] == default_id) for row in persona_page.rows]
         )
 
     @extend_schema(
@@ -186,13 +190,13 @@ class PersonaView(PipelineResource):
         responses=answers({201: response_schemas.Persona}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
-        given = self.read_body(request, PersonaInput)
+        values = self.read_body(request, PersonaInput)
         self._refuse_test()
-        with _faults_in_place():
-            row = crud.create(self.caller.workspace, _as_content(given), by=self.caller.actor, now=utc_now())
-        shown = self._shown(row)
-        headers = {"Location": f"/v1/personas/{shown['id']}", "ETag": self._tag(row)}
-        return Response(shown, status=201, headers=headers)
+        with _locate_errors():
+            row = crud.create(self.caller.workspace, _as_content(values), by=self.caller.actor, now=utc_now())
+        body = self._serialize(row)
+        headers = {"Location": f"/v1/personas/{body['id']}", "ETag": self._tag(row)}
+        return Response(body, status=201, headers=headers)
 
     @extend_schema(
         operation_id="personas_retrieve",
@@ -205,7 +209,7 @@ class PersonaView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
         read_query(request, {})
-        return respond_with_tag(request, self._shown(row), tag=self._tag(row))
+        return respond_with_tag(request, self._serialize(row), tag=self._tag(row))
 
     @extend_schema(
         operation_id="personas_update",
@@ -216,18 +220,18 @@ class PersonaView(PipelineResource):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
-        given = self.read_body(request, PersonaChanges)
+        values = self.read_body(request, PersonaChanges)
         self._refuse_test()
         is_bound = refuse_unless_match(request, row.version)
-        with as_version_conflict(), _faults_in_place():
+        with as_version_conflict(), _locate_errors():
             changed = crud.change(
                 row,
-                _as_content(given),
+                _as_content(values),
                 by=self.caller.actor,
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        return Response(self._shown(changed), headers={"ETag": self._tag(changed)})
+        return Response(self._serialize(changed), headers={"ETag": self._tag(changed)})
 
     @extend_schema(
         operation_id="personas_delete",
@@ -243,12 +247,12 @@ class PersonaView(PipelineResource):
         return Response(status=204)
 
     def _refuse_test(self) -> None:
-        """Personas aren't kept apart: a test token would change what live items say."""
+        """Refuse test tokens: personas have no test mode, so a test token would change what live items say."""
         if self.caller.test:
             message = "Live items speak with the workspace's personas too; change them with a live key."
             raise Conflict.because("live_only", message, field=None)
 
-    def _shown(self, row: Persona) -> dict[str, Any]:
+    def _serialize(self, row: Persona) -> dict[str, Any]:
         return payloads.persona(payloads.row_of(row), is_default=row.pk == self.defaults().persona_id)
 
     def _tag(self, row: Persona) -> str:
@@ -256,24 +260,28 @@ class PersonaView(PipelineResource):
 
 
 @contextmanager
-def _faults_in_place() -> Iterator[None]:
-    """What the stage finds wrong with a section, named where this API has it."""
+def _locate_errors() -> Iterator[None]:
+    """Rename the fields of errors to where this API has them: sections are nested."""
     try:
         yield
     except Invalid as error:
         raise Invalid(
-            *(Detail(_placed(one.field), one.code, one.message, one.extra) for one in error.detail)
+            *(
+                Detail(_api_field(detail.field), detail.code, detail.message, detail.extra)
+                for detail in error.detail
+            )
         ) from error
 
 
-def _placed(field: str | None) -> str | None:
+def _api_field(field: str | None) -> str | None:
+    """Return the field's path in this API."""
     name = (field or "").partition("[")[0].partition(".")[0]
     return f"sections.{field}" if name in SECTIONS else field
 
 
-def _as_content(given: Mapping[str, Any]) -> dict[str, Any]:
-    """By the names that the stage knows: sections stand beside the rest."""
-    content = {name: value for name, value in given.items() if name != "sections"}
+def _as_content(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values under the model's names, with the sections beside the rest."""
+    content = {name: value for name, value in values.items() if name != "sections"}
     if content.get("handle", "") is None:
         content["handle"] = ""
-    return {**content, **given.get("sections", {})}
+    return {**content, **values.get("sections", {})}

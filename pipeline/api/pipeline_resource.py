@@ -1,6 +1,7 @@
-"""A `PipelineResource` finds the caller's rows, answers 402 before 409, and knows the workspace's defaults.
+"""The base of the pipeline's views: finds the caller's rows, answers 402 before 409, and loads the
+workspace's defaults.
 
-Beside it are the OpenAPI parameters that its views share.
+It also has the OpenAPI parameters that the views share.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ Row = TypeVar("Row", bound="WorkspaceRow")
 
 NO_CONTENT: Final = OpenApiResponse(description="Done; nothing to say.")
 POST_PARAMETERS: Final = [IDEMPOTENCY_KEY]
-"""What every POST takes."""
+"""The header parameters of every POST."""
 
 
 def path_id(prefix: str) -> OpenApiParameter:
-    """A public id in the path: 128 bits in 26 letters of base 32, as `config/core/ids.py` writes them."""
+    """Return the parameter of a public id in the path: 128 bits in 26 letters of base 32, see
+    `config/core/ids.py`.
+    """
     return OpenApiParameter(
         "id",
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},
@@ -59,13 +62,15 @@ class PipelineResource(WorkspaceResource):
     """A resource of the pipeline, within the reach of the caller's workspace and mode."""
 
     def rows(self, model: type[Row]) -> QuerySet[Any]:
-        """The caller's rows: its workspace's, live or test."""
-        # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the indexes of the lists.
-        bound: QuerySet[Any] = model.objects.of(self.caller.workspace).filter(test=Value(self.caller.test))
-        return bound
+        """Return the rows of the caller's workspace, live or test."""
+        # Value() gives `test = false`; Django's `NOT test` would keep SQLite from using the indexes of the lists.
+        rows_of_caller: QuerySet[Any] = model.objects.of(self.caller.workspace).filter(
+            test=Value(self.caller.test)
+        )
+        return rows_of_caller
 
     def find(self, rows: QuerySet[Any], prefix: str, public_id: str) -> Any:
-        """The one row of that public id; another workspace's answers as one that never was."""
+        """Return the row with that public id. Raises `NotFound`, also for another workspace's id."""
         key = ids.decode(prefix, public_id)
         row = rows.filter(pk=key).first() if key else None
         if row is None:
@@ -74,9 +79,11 @@ class PipelineResource(WorkspaceResource):
 
     @contextmanager
     def quota_before_conflict(self, price: int) -> Iterator[None]:
-        """The contract answers 402 before 409: a state that refuses is told only where the credits would do.
+        """Raise `QuotaExceeded` in place of a `Conflict` if the credits don't suffice: the contract answers
+        402 before 409.
 
-        The act itself reserves last, so that the balance is locked for as short as can be; this only looks, and only
+        The action itself reserves last, so that the balance is locked as briefly as possible; this only reads
+        it, and only
         after a refusal.
         """
         try:
@@ -98,6 +105,6 @@ class PipelineResource(WorkspaceResource):
             raise credit_account.QuotaExceeded(needed=price, balance=balance) from conflict
 
     def defaults(self) -> WorkspaceDefaults:
-        """The workspace's defaults, with the source that a push goes to in the caller's mode."""
+        """Return the workspace's defaults, with the source that a push goes to in the caller's mode."""
         (defaults,) = _DEFAULTS.ask(workspace=self.caller.workspace.pk, test=self.caller.test)
         return defaults

@@ -1,4 +1,4 @@
-"""/v1/publications: one item on one outlet, and what to do where it didn't work."""
+"""/v1/publications: items on outlets, and actions for those that didn't work."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ FILTERS = {
 
 
 class PublicationView(PipelineResource):
+    """The publications of the workspace's items."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "generated:read",
         "retrieve": "generated:read",
@@ -64,9 +66,11 @@ class PublicationView(PipelineResource):
             rows = rows.filter(item_id=query["generated_item"])
         if "outlet" in query:
             rows = rows.filter(outlet_id=query["outlet"])
-        found = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
+        publication_page = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
         now = utc_now()
-        return found.respond(request, [payloads.publication(row, now=now) for row in found.rows])
+        return publication_page.respond(
+            request, [payloads.publication(row, now=now) for row in publication_page.rows]
+        )
 
     @extend_schema(
         operation_id="publications_retrieve",
@@ -79,10 +83,12 @@ class PublicationView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
         read_query(request, {})
-        shown = payloads.publication(payloads.row_of(row), now=utc_now())
-        # How late it is changes by itself.
-        late = shown["overdue_seconds"]
-        return respond_with_tag(request, shown, tag=strong_tag(row.version, *([late] if late else [])))
+        body = payloads.publication(payloads.row_of(row), now=utc_now())
+        # The delay changes without a new version, so the tag includes it.
+        overdue_seconds = body["overdue_seconds"]
+        return respond_with_tag(
+            request, body, tag=strong_tag(row.version, *([overdue_seconds] if overdue_seconds else []))
+        )
 
     @extend_schema(
         operation_id="publications_attempts",
@@ -99,9 +105,11 @@ class PublicationView(PipelineResource):
     def attempts(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
         query = read_query(request, PAGING)
-        made = Attempt.objects.of(self.caller.workspace).filter(publication=row)
-        found = page(request, made.values(*payloads.ATTEMPT_FIELDS), query)
-        return found.respond(request, [payloads.attempt(one) for one in found.rows])
+        calls = Attempt.objects.of(self.caller.workspace).filter(publication=row)
+        attempt_page = page(request, calls.values(*payloads.ATTEMPT_FIELDS), query)
+        return attempt_page.respond(
+            request, [payloads.attempt(row_of_attempt) for row_of_attempt in attempt_page.rows]
+        )
 
     @extend_schema(
         operation_id="publications_reconcile",
@@ -155,13 +163,14 @@ class PublicationView(PipelineResource):
     def settle(self, request: Request, id: str) -> Response:
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
-        given = self.read_body(request, SettleInput)
+        report = self.read_body(request, SettleInput)
         now = utc_now()
         settled = publish.settle_publication(
-            row, was_sent=given["published"], url=given.get("url", ""), by=self.caller.actor, now=now
+            row, was_sent=report["published"], url=report.get("url", ""), by=self.caller.actor, now=now
         )
         return Response(payloads.publication(payloads.row_of(settled), now=now))
 
 
 def _accepted(row: Publication, now: datetime) -> Response:
+    """Return 202 with the publication."""
     return Response(payloads.publication(payloads.row_of(row), now=now), status=202)

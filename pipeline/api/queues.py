@@ -1,4 +1,6 @@
-"""/v1/queues: the slots of a week at which outlets publish, and who takes the next ones. /v1/hold: publish nothing."""
+"""/v1/queues: the weekly slots at which outlets publish, and who uses the next ones. /v1/hold: publish
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from pipeline.models import PublishHold
 
-SLOTS_SHOWN: Final = 20
+MAX_SLOTS_SHOWN: Final = 20
 
-Users = dict[UUID | None, list[str]]
+OutletsByQueue = dict[UUID | None, list[str]]
 
 
 class WeeklySlot(serializers.Serializer[Any]):
@@ -87,6 +89,8 @@ class QueueWithSlots(Queue):
 
 
 class QueueView(PipelineResource):
+    """The workspace's queues."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {"list": "generated:read", "retrieve": "generated:read"}
 
     @extend_schema(
@@ -99,9 +103,11 @@ class QueueView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        found = page(request, self._rows().values(), query)
-        users = self._outlets()
-        return found.respond(request, [_shown(row, users) for row in found.rows])
+        queue_page = page(request, self._rows().values(), query)
+        outlets_by_queue = self._outlets_by_queue()
+        return queue_page.respond(
+            request, [_serialize_queue(row, outlets_by_queue) for row in queue_page.rows]
+        )
 
     @extend_schema(
         operation_id="queues_retrieve",
@@ -112,30 +118,32 @@ class QueueView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "que", id)
         read_query(request, {})
-        shown = _shown(
-            {field.attname: getattr(row, field.attname) for field in row._meta.fields}, self._outlets()
+        body = _serialize_queue(
+            {field.attname: getattr(row, field.attname) for field in row._meta.fields},
+            self._outlets_by_queue(),
         )
-        shown["next_slots"] = self._next_slots(row, shown["outlets"])
-        return respond_with_tag(request, shown, tag=weak_tag(shown))
+        body["next_slots"] = self._next_slots(row, body["outlets"])
+        return respond_with_tag(request, body, tag=weak_tag(body))
 
     def _rows(self) -> Any:
         return PublishQueue.objects.of(self.caller.workspace)
 
-    def _outlets(self) -> Users:
-        """Who uses which queue; None for the default one."""
-        found: Users = {}
+    def _outlets_by_queue(self) -> OutletsByQueue:
+        """Return the public ids of the outlets by the queue that they use; None stands for the default queue."""
+        ids_by_queue: OutletsByQueue = {}
         rows = Outlet.objects.of(self.caller.workspace).filter(deleted_at=None).order_by("id")
         for key, queue in rows.values_list("id", "queue_id"):
-            found.setdefault(queue, []).append(ids.encode("out", key))
-        return found
+            ids_by_queue.setdefault(queue, []).append(ids.encode("out", key))
+        return ids_by_queue
 
     def _next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
+        """Return the queue's next slots with the publications scheduled for them."""
         now = utc_now()
-        slots = tuple(islice(publish.moments_of(queue, after=now), SLOTS_SHOWN))
-        taken: defaultdict[Any, Any] = defaultdict(tuple)
+        slots = tuple(islice(publish.moments_of(queue, after=now), MAX_SLOTS_SHOWN))
+        takers: defaultdict[Any, Any] = defaultdict(tuple)
         rows = self.rows(Publication).filter(
             status=PublicationStatus.SCHEDULED,
-            outlet_id__in=[ids.decode("out", one) for one in outlets],
+            outlet_id__in=[ids.decode("out", outlet) for outlet in outlets],
             due_at__in=[slot.moment for slot in slots],
         )
         for row in rows.order_by("id"):
@@ -144,20 +152,23 @@ class QueueView(PipelineResource):
                 "publication": ids.encode("pub", row.pk),
                 "generated_item": ids.encode("gen", row.item_id),
             }
-            taken[row.due_at] = (*taken[row.due_at], taker)
+            takers[row.due_at] = (*takers[row.due_at], taker)
         return [
             {
                 "at": as_z(slot.moment),
                 "local_time": slot.clock.text,
-                "taken_by": taken[slot.moment],
+                "taken_by": takers[slot.moment],
             }
             for slot in slots
         ]
 
 
-def _shown(row: Mapping[str, Any], users: Users) -> dict[str, Any]:
-    own = users.get(row["id"], [])
-    return payloads.publish_queue(row, outlets=[*own, *users.get(None, [])] if row["is_default"] else own)
+def _serialize_queue(row: Mapping[str, Any], outlets_by_queue: OutletsByQueue) -> dict[str, Any]:
+    """Return a queue; outlets without a queue use the default one."""
+    own_outlets = outlets_by_queue.get(row["id"], [])
+    return payloads.publish_queue(
+        row, outlets=[*own_outlets, *outlets_by_queue.get(None, [])] if row["is_default"] else own_outlets
+    )
 
 
 class HoldInput(StrictSerializer):
@@ -185,6 +196,8 @@ class Hold(serializers.Serializer[Any]):
 
 
 class HoldView(PipelineResource):
+    """The workspace's hold on all publishing."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "retrieve": "generated:read",
         "create": "generated:publish",
@@ -198,8 +211,8 @@ class HoldView(PipelineResource):
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
-        shown = self._told(workspace_hold.read_hold(self.caller.workspace))
-        return respond_with_tag(request, shown, tag=weak_tag(shown))
+        body = self._serialize_hold(workspace_hold.read_hold(self.caller.workspace))
+        return respond_with_tag(request, body, tag=weak_tag(body))
 
     @extend_schema(
         operation_id="hold_create",
@@ -211,7 +224,7 @@ class HoldView(PipelineResource):
     def create(self, request: Request) -> Response:
         reason = self.read_body(request, HoldInput)["reason"]
         row = workspace_hold.hold_workspace(self.caller.workspace, reason=reason, by=self.caller.actor)
-        return Response(self._told(row))
+        return Response(self._serialize_hold(row))
 
     @extend_schema(
         operation_id="hold_delete",
@@ -223,7 +236,7 @@ class HoldView(PipelineResource):
         workspace_hold.release_workspace(self.caller.workspace, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 
-    def _told(self, row: PublishHold | None) -> dict[str, Any]:
+    def _serialize_hold(self, row: PublishHold | None) -> dict[str, Any]:
         coming, has_more = workspace_hold.coming_publications(
             self.caller.workspace, test=self.caller.test, now=utc_now()
         )
@@ -234,13 +247,13 @@ class HoldView(PipelineResource):
             "since": as_z(row.created_at) if row else None,
             "scheduled": [
                 {
-                    "publication": ids.encode("pub", one.publication.pk),
-                    "generated_item": ids.encode("gen", one.publication.item_id),
-                    "outlet": ids.encode("out", one.publication.outlet_id),
-                    "due_at": as_z_or_none(one.publication.due_at),
-                    "then": one.what,
+                    "publication": ids.encode("pub", entry.publication.pk),
+                    "generated_item": ids.encode("gen", entry.publication.item_id),
+                    "outlet": ids.encode("out", entry.publication.outlet_id),
+                    "due_at": as_z_or_none(entry.publication.due_at),
+                    "then": entry.what,
                 }
-                for one in coming
+                for entry in coming
             ],
             "more": has_more,
         }

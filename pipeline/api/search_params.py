@@ -59,7 +59,7 @@ def page_found(
             keys = sorted(find(rows if is_narrowed else None), reverse=not is_ascending)
             if isinstance(after, UUID):
                 keys = [key for key in keys if (key > after if is_ascending else key < after)]
-            return read(rows, keys[:most])
+            return read(rows, keys[:max_rows])
 
         return page_by(request, ask, query, key_of=lambda row: row["id"])
 
@@ -70,7 +70,7 @@ def page_found(
         asked_at, place = _read_place(after)
         # What came after the first page would move the others.
         earlier = rows.filter(created_at__lte=asked_at) if place else rows
-        keys = find(earlier if place or is_narrowed else None)[place : place + most]
+        keys = find(earlier if place or is_narrowed else None)[place : place + max_rows]
         places.update((key, _place_after(asked_at, place + number)) for number, key in enumerate(keys, 1))
         return read(rows, keys)
 

@@ -367,7 +367,7 @@ class Instance:
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.
             kill_switch._read.clear()
-            events._had_their_turn.clear()
+            events._served_workspaces.clear()
             counters.drain()
             for cache in caches.all():
                 cache.clear()
