@@ -54,15 +54,17 @@ FILTERS = {
     "created_after": moment_or_date(),
     "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
 }
-_ANY_WORDS = "A sentence that an item of this source may well begin with."
-_ANY_STORY = " ".join([_ANY_WORDS] * 12)
-"""As long as every engine of words needs it."""
+_SAMPLE_SENTENCE = "A sentence that an item of this source may well begin with."
+_SAMPLE_BODY = " ".join([_SAMPLE_SENTENCE] * 12)
+"""Long enough for every text engine."""
 _PUSH_BODY = PolymorphicProxySerializer(
     component_name="RawPush", serializers=[RawItemInput, RawBatchInput], resource_type_field_name=None
 )
 
 
 class RawItemView(PipelineResource):
+    """The raw items of the workspace."""
+
     body_limit: ClassVar[int] = core_limits.RAW_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "raw:read",
@@ -98,7 +100,7 @@ class RawItemView(PipelineResource):
             rows = rows.filter(created_at__lt=query["created_before"])
         if "q" in query:
             caller = self.caller
-            found = search_params.page_found(
+            item_page = search_params.page_found(
                 request,
                 query,
                 rows,
@@ -109,9 +111,9 @@ class RawItemView(PipelineResource):
                 read=search_params.read_values(payloads.RAW_ITEM_FIELDS),
             )
         else:
-            found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
-        return found.respond(
-            request, raw_item_outcomes.serialize_raw_items(self.caller.workspace, found.rows)
+            item_page = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
+        return item_page.respond(
+            request, raw_item_outcomes.serialize_raw_items(self.caller.workspace, item_page.rows)
         )
 
     @extend_schema(
@@ -140,30 +142,30 @@ class RawItemView(PipelineResource):
             return self._push_batch(self.read_body(request, RawBatchInput)["items"])
         if isinstance(data, list):
             raise Invalid.one(None, "not_an_object", 'Send a JSON object; several go as {"items": [...]}.')
-        given = self.read_body(request, RawItemInput)
-        pushed = self._push(given, self.defaults())
-        shown = _shown(pushed)
-        headers = {"Location": f"/v1/raw/{shown['id']}"}
-        return Response(shown, status=202 if pushed.outcome == "new" else 200, headers=headers)
+        values = self.read_body(request, RawItemInput)
+        pushed = self._push(values, self.defaults())
+        answer = _serialize_pushed(pushed)
+        headers = {"Location": f"/v1/raw/{answer['id']}"}
+        return Response(answer, status=202 if pushed.outcome == "new" else 200, headers=headers)
 
     def _push_batch(self, items: Sequence[Any]) -> Response:
-        """Each item stands alone: one that is refused stops none of the others."""
+        """Push each item by itself: a refused one doesn't stop the others."""
         defaults = self.defaults()
         entries = []
         for index, item in enumerate(items):
             try:
-                pushed = self._push(_checked(item), defaults)
+                pushed = self._push(_validate_item(item), defaults)
             except AppError as error:
                 detail = error.detail or (Detail(None, error.code, CODES[error.code].message),)
-                refusal = {"error": error.code, "detail": [one.as_json() for one in detail]}
+                refusal = {"error": error.code, "detail": [entry.as_json() for entry in detail]}
                 entries.append({"index": index, "status": error.status, **refusal})
             else:
                 status = 202 if pushed.outcome == "new" else 200
-                entries.append({"index": index, "status": status, "raw_item": _shown(pushed)})
+                entries.append({"index": index, "status": status, "raw_item": _serialize_pushed(pushed)})
         return Response({"data": entries}, status=207)
 
-    def _push(self, given: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.Pushed:
-        source, content = _content(self, given, defaults)
+    def _push(self, values: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.Pushed:
+        source, content = _source_and_content(self, values, defaults)
         return store_raw_item.push(self.caller.workspace, source, content, defaults=defaults)
 
     @extend_schema(
@@ -177,24 +179,24 @@ class RawItemView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
         read_query(request, {})
-        made = (
+        items = (
             GeneratedItem.objects.of(self.caller.workspace)
             .filter(made_of(row.pk, workspace_id=row.workspace_id), deleted_at=None)
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
         open_runs = runs.filter(status__in=sorted(OPEN_RUNS)).exists()
-        shown = {
+        answer = {
             **raw_item_outcomes.serialize_raw_item(row),
-            "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
+            "generated": [encode("gen", item_id) for item_id in items.values_list("id", flat=True)],
             "complete": not open_runs
             and row.status
             not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING, RawItemStatus.WAITING_QUOTA},
         }
-        # What became of each changes without the raw item.
-        outcome = weak_tag(shown["outcomes"])[3:-1]
-        tag = strong_tag(row.version, len(shown["generated"]), int(shown["complete"]), outcome)
-        return respond_with_tag(request, shown, tag=tag)
+        # Outcomes change without the raw item's version.
+        outcome = weak_tag(answer["outcomes"])[3:-1]
+        tag = strong_tag(row.version, len(answer["generated"]), int(answer["complete"]), outcome)
+        return respond_with_tag(request, answer, tag=tag)
 
     @extend_schema(
         operation_id="raw_retry",
@@ -208,8 +210,8 @@ class RawItemView(PipelineResource):
         self.read_body(request, NoFields)
         price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_before_conflict(price):
-            again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
-        return Response(raw_item_outcomes.serialize_raw_item(again), status=202)
+            queued = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
+        return Response(raw_item_outcomes.serialize_raw_item(queued), status=202)
 
     @extend_schema(
         operation_id="raw_delete",
@@ -225,6 +227,8 @@ class RawItemView(PipelineResource):
 
 
 class EstimateView(PipelineResource):
+    """Estimates what a push would cost."""
+
     body_limit: ClassVar[int] = core_limits.RAW_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": None}
 
@@ -236,14 +240,14 @@ class EstimateView(PipelineResource):
         responses=answers({200: response_schemas.Estimate}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
-        given = self.read_body(request, EstimateInput)
+        values = self.read_body(request, EstimateInput)
         defaults = self.defaults()
-        source, content = _content(self, given, defaults)
+        source, content = _source_and_content(self, values, defaults)
         now = utc_now()
         estimate = generation_plan.estimate
-        if not any(given.get(name) for name in ("title", "body", "url", "media")):
-            # A source alone: what one item with words would cost.
-            content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
+        if not any(values.get(name) for name in ("title", "body", "url", "media")):
+            # A source alone: estimate one item with text.
+            content = replace(content, title=_SAMPLE_SENTENCE, body=_SAMPLE_BODY)
             estimate = generation_plan.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
         usage = reports.usage(self.caller.workspace, now)
@@ -265,7 +269,8 @@ class EstimateView(PipelineResource):
         )
 
 
-def _checked(item: Any) -> dict[str, Any]:
+def _validate_item(item: Any) -> dict[str, Any]:
+    """Return the validated item of a batch. Raises `Invalid`."""
     checked = RawItemInput(data=item)
     try:
         checked.is_valid(raise_exception=True)
@@ -274,19 +279,19 @@ def _checked(item: Any) -> dict[str, Any]:
     return dict(checked.validated_data)
 
 
-def _content(
-    view: PipelineResource, given: Mapping[str, Any], defaults: WorkspaceDefaults
+def _source_and_content(
+    view: PipelineResource, values: Mapping[str, Any], defaults: WorkspaceDefaults
 ) -> tuple[Source, raw_content.RawContent]:
-    """The source and the content that a body speaks of; raises `Invalid` for references that lead nowhere."""
+    """Return the source and the content that a body names. Raises `Invalid` for references that lead nowhere."""
     source = defaults.test_push_source if view.caller.test else defaults.push_source
-    if "source" in given:
-        found = view.rows(Source).filter(pk=given["source"], deleted_at=None).first()
-        if found is None:
+    if "source" in values:
+        chosen = view.rows(Source).filter(pk=values["source"], deleted_at=None).first()
+        if chosen is None:
             raise Invalid.one(
                 "source", "unknown_source", "This workspace has no such source; GET /v1/sources."
             )
-        source = found
-    persona = given.get("persona")
+        source = chosen
+    persona = values.get("persona")
     if (
         persona is not None
         and not Persona.objects.of(view.caller.workspace).filter(pk=persona, deleted_at=None).exists()
@@ -294,32 +299,33 @@ def _content(
         raise Invalid.one(
             "persona", "unknown_persona", "This workspace has no such persona; GET /v1/personas."
         )
-    content = content_from(given, persona_id=persona)
+    content = content_from(values, persona_id=persona)
     return source, replace(
         content, media=uploads.with_types(view.caller.workspace, content.media, test=view.caller.test)
     )
 
 
-def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> raw_content.RawContent:
-    """A checked body of `POST /raw` as the push stage takes it."""
+def content_from(values: Mapping[str, Any], *, persona_id: UUID | None) -> raw_content.RawContent:
+    """Return a validated body of `POST /raw` as the push stage takes it."""
     return raw_content.RawContent(
-        external_id=given.get("external_id", ""),
-        url=given.get("url", ""),
-        title=given.get("title", ""),
-        body=given.get("body", ""),
-        body_format=given.get("body_format", ""),
-        language=given.get("language", ""),
-        author=given.get("author", ""),
-        published_at=given.get("published_at"),
-        media=given.get("media", ()),
-        metadata=given.get("metadata", {}),
-        engines=given.get("engines"),
-        variants=given.get("variants"),
+        external_id=values.get("external_id", ""),
+        url=values.get("url", ""),
+        title=values.get("title", ""),
+        body=values.get("body", ""),
+        body_format=values.get("body_format", ""),
+        language=values.get("language", ""),
+        author=values.get("author", ""),
+        published_at=values.get("published_at"),
+        media=values.get("media", ()),
+        metadata=values.get("metadata", {}),
+        engines=values.get("engines"),
+        variants=values.get("variants"),
         persona_id=persona_id,
     )
 
 
-def _shown(pushed: store_raw_item.Pushed) -> dict[str, Any]:
+def _serialize_pushed(pushed: store_raw_item.Pushed) -> dict[str, Any]:
+    """Return the outcome of a push."""
     return {
         **pushed.as_json(),
         "duplicate": pushed.outcome == "duplicate",

@@ -1,4 +1,4 @@
-"""/v1/recurrences: evergreen items that come back every so many days, each time as a fresh variant."""
+"""/v1/recurrences: evergreen items that recur every so many days, each time as a fresh variant."""
 
 from __future__ import annotations
 
@@ -95,6 +95,8 @@ class RecurrenceDetail(Recurrence):
 
 
 class RecurrenceView(PipelineResource):
+    """The recurrences of the workspace's items."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "generated:read",
         "retrieve": "generated:read",
@@ -115,8 +117,8 @@ class RecurrenceView(PipelineResource):
         rows = self.rows(RecurrenceRow)
         if "generated_item" in query:
             rows = rows.filter(item_id=query["generated_item"])
-        found = page(request, rows, query)
-        return found.respond(request, [payloads.recurrence(row) for row in found.rows])
+        recurrence_page = page(request, rows, query)
+        return recurrence_page.respond(request, [payloads.recurrence(row) for row in recurrence_page.rows])
 
     @extend_schema(
         operation_id="recurrences_create",
@@ -127,16 +129,16 @@ class RecurrenceView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         """One that has stopped begins anew; 409 where it comes back already, or can't."""
-        given = dict(self.read_body(request, RecurrenceInput))
+        values = dict(self.read_body(request, RecurrenceInput))
         items = self.rows(GeneratedItem).filter(deleted_at=None)
-        item = items.filter(pk=given.pop("generated_item")).first()
+        item = items.filter(pk=values.pop("generated_item")).first()
         if item is None:
             message = "This workspace has no such item."
             raise Invalid.one(field="generated_item", code="unknown_item", message=message)
-        made = recurring.begin(item, **given, by=self.caller.actor, now=utc_now())
-        shown = payloads.recurrence(made)
-        headers = {"Location": f"/v1/recurrences/{shown['id']}", "ETag": strong_tag(made.version)}
-        return Response(shown, status=201, headers=headers)
+        row = recurring.begin(item, **values, by=self.caller.actor, now=utc_now())
+        answer = payloads.recurrence(row)
+        headers = {"Location": f"/v1/recurrences/{answer['id']}", "ETag": strong_tag(row.version)}
+        return Response(answer, status=201, headers=headers)
 
     @extend_schema(
         operation_id="recurrences_retrieve",
@@ -148,8 +150,8 @@ class RecurrenceView(PipelineResource):
         row = self._find(id)
         read_query(request, {})
         turns = row.turns.order_by("-id")[: limits.RECURRING_SHOWN]
-        shown = {**payloads.recurrence(row), "turns": [payloads.recurrence_turn(one) for one in turns]}
-        return respond_with_tag(request, shown, tag=_tag(row, shown))
+        answer = {**payloads.recurrence(row), "turns": [payloads.recurrence_turn(turn) for turn in turns]}
+        return respond_with_tag(request, answer, tag=_tag(row, answer))
 
     @extend_schema(
         operation_id="recurrences_update",
@@ -160,20 +162,22 @@ class RecurrenceView(PipelineResource):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
-        given = self.read_body(request, RecurrenceChanges)
+        values = self.read_body(request, RecurrenceChanges)
         is_bound = refuse_unless_match(request, row.version)
         expected = row.version if is_bound else None
         with as_version_conflict():
             changed = recurring.change(
-                row, given, now=utc_now(), by=self.caller.actor, expected_version=expected
+                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected
             )
         return Response(payloads.recurrence(changed), headers={"ETag": strong_tag(changed.version)})
 
     def _find(self, id: str) -> RecurrenceRow:
-        found: RecurrenceRow = self.find(self.rows(RecurrenceRow), "rec", id)
-        return found
+        row: RecurrenceRow = self.find(self.rows(RecurrenceRow), "rec", id)
+        return row
 
 
-def _tag(row: RecurrenceRow, shown: Mapping[str, Any]) -> str:
-    """Its times come without changing the version that a person's change names."""
-    return strong_tag(row.version, weak_tag(shown).removeprefix('W/"').removesuffix('"'))
+def _tag(row: RecurrenceRow, answer: Mapping[str, Any]) -> str:
+    """Return a tag that changes with the recurrence's times too, which don't change the version that
+    `If-Match` names.
+    """
+    return strong_tag(row.version, weak_tag(answer).removeprefix('W/"').removesuffix('"'))

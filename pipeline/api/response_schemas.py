@@ -1,4 +1,4 @@
-"""What the API answers, for the OpenAPI document; the answers themselves are made in `pipeline.payloads`."""
+"""Describes the API's answers for the OpenAPI document; `pipeline.payloads` makes the answers themselves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pipeline.models import (
 )
 
 PREVIEW_DECISIONS = tuple("duplicate" if one == "unchanged" else one for one in SourceEntryDecision.values)
-"""To who has no such source yet, an entry that is there already is a duplicate."""
+"""The decisions in a preview, where an entry that exists already is a duplicate."""
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
@@ -56,7 +56,7 @@ class RunError(serializers.Serializer[Any]):
 
 
 def listing(child: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
-    """The envelope of a list of these."""
+    """Return the serializer of the envelope of a list of these."""
     name = f"{child.__name__}List"
     fields = {
         "data": child(many=True),
@@ -64,12 +64,12 @@ def listing(child: type[serializers.Serializer[Any]]) -> type[serializers.Serial
         "next_cursor": serializers.CharField(allow_null=True),
     }
     envelope: type[serializers.Serializer[Any]] = type(name, (serializers.Serializer,), fields)
-    # An action named `list` would be documented as answering a list of envelopes.
+    # Without this, an action named `list` is documented as answering a list of envelopes.
     extend_schema_serializer(many=False)(envelope)
     return envelope
 
 
-def _texts() -> serializers.ListField:
+def _text_list() -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField())
 
 
@@ -96,10 +96,10 @@ class Source(serializers.Serializer[Any]):
     config = ObjectField()
     status = serializers.ChoiceField(choices=SourceStatus.values)
     last_error = Reason(allow_null=True)
-    engines = _texts()
+    engines = _text_list()
     variants = serializers.IntegerField()
     persona = PublicIdField("per", allow_null=True)
-    outlets = _texts()
+    outlets = _text_list()
     poll_interval_minutes = serializers.IntegerField(allow_null=True)
     autopilot = serializers.BooleanField()
     first_poll = FirstPollField(allow_null=True)
@@ -247,7 +247,7 @@ class RawItem(serializers.Serializer[Any]):
     published_at = MomentField(allow_null=True)
     media = Media(many=True)
     metadata = ObjectField()
-    engines = _texts()
+    engines = _text_list()
     variants = serializers.IntegerField()
     outcomes = Outcome(many=True, help_text="One for each engine and variant that was asked for.")
     persona = PublicIdField("per", allow_null=True)
@@ -295,7 +295,7 @@ ERROR_CLASSES: Final = ("retry", "account", "content", "unknown")
 
 class PublicationError(serializers.Serializer[Any]):
     code = serializers.CharField()
-    # Named so by the contract; a class body can't hold it as an attribute.
+    # The contract's name `class` can't be an attribute of a class body.
     message = serializers.CharField()
     action = serializers.CharField(help_text="What to do about it.")
     retryable = serializers.BooleanField()
@@ -462,7 +462,7 @@ class GeneratedItem(serializers.Serializer[Any]):
     )
     topic = PublicIdField("top", allow_null=True)
     persona = PublicIdField("per", allow_null=True)
-    outlets = _texts()
+    outlets = _text_list()
     overrides = ObjectField()
     approval = Approval()
     rejection = Reason(allow_null=True)
@@ -628,7 +628,7 @@ class TitleLimit(serializers.Serializer[Any]):
 
 class MediaLimit(serializers.Serializer[Any]):
     max = serializers.IntegerField()
-    mime_types = _texts()
+    mime_types = _text_list()
     max_bytes = serializers.IntegerField()
     max_seconds = serializers.FloatField(allow_null=True)
 
@@ -687,9 +687,9 @@ class Outlet(serializers.Serializer[Any]):
 class Sections(serializers.Serializer[Any]):
     who_you_are = serializers.CharField(allow_blank=True)
     voice = serializers.CharField(allow_blank=True)
-    banned_words = _texts()
+    banned_words = _text_list()
     required_structures = serializers.ListField(child=ObjectField())
-    reference_posts = _texts()
+    reference_posts = _text_list()
 
 
 class Persona(serializers.Serializer[Any]):
@@ -701,7 +701,7 @@ class Persona(serializers.Serializer[Any]):
     approved_lines = serializers.ListField(
         child=serializers.CharField(), help_text="May be published word for word, without a model."
     )
-    links = _texts()
+    links = _text_list()
     brand = ObjectField()
     default = serializers.BooleanField()
     version = serializers.IntegerField()
@@ -729,7 +729,7 @@ class Engine(_Standing):
     name = serializers.CharField()
     bucket = serializers.ChoiceField(choices=Bucket.values)
     credits = serializers.IntegerField(help_text="Price of one variant.")
-    made_from = _texts()
+    made_from = _text_list()
     version = serializers.IntegerField()
 
 

@@ -1,4 +1,4 @@
-"""How a list is searched: the words that `q` takes, and pages of what was found, by a cursor that keeps the place."""
+"""Searches lists: the parameter `q`, and pages of results whose cursor keeps the ranking's position."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
 
-_PLACES: Final = 4096
-"""More than a search has results."""
+_MAX_PLACES: Final = 4096
+"""A number larger than any search has results."""
 
 
 def words(of: str = "title and text") -> Parameter:
-    """The parameter `q`; `of` says whose words are looked at."""
+    """Return the parameter `q`; `of` says which texts are searched."""
     plain = plain_text(limits.SEARCH_CHARACTERS)
 
     def read(text: str) -> str:
@@ -48,59 +48,64 @@ def page_found(
     find: Callable[[QuerySet[Any] | None], Sequence[UUID]],
     read: Callable[[QuerySet[Any], Sequence[UUID]], list[dict[str, Any]]],
 ) -> Page:
-    """A page of a search: best first, or by age where `order` is given.
+    """Return a page of a search: best first, or by age if `order` is given.
 
-    `find` gives the keys of what has the words, best first, among the rows that it is handed, or among all; `read` gives
+    `find` returns the keys of rows with the words, best first, among the given rows or, for None, among all;
+    `read` returns
     the rows of some keys, in their order.
     """
     if "order" in query:
 
-        def ask(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
+        def fetch_by_age(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
             keys = sorted(find(rows if is_narrowed else None), reverse=not is_ascending)
             if isinstance(after, UUID):
                 keys = [key for key in keys if (key > after if is_ascending else key < after)]
             return read(rows, keys[:max_rows])
 
-        return page_by(request, ask, query, key_of=lambda row: row["id"])
+        return page_by(request, fetch_by_age, query, key_of=lambda row: row["id"])
 
-    places: dict[UUID, int] = {}
+    positions: dict[UUID, int] = {}
 
-    def ask_best(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
+    def fetch_best(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
         del is_ascending
-        asked_at, place = _read_place(after)
-        # What came after the first page would move the others.
-        earlier = rows.filter(created_at__lte=asked_at) if place else rows
-        keys = find(earlier if place or is_narrowed else None)[place : place + max_rows]
-        places.update((key, _place_after(asked_at, place + number)) for number, key in enumerate(keys, 1))
+        searched_at, position = _decode_position(after)
+        # Rows that came after the first page would shift the ranking.
+        earlier = rows.filter(created_at__lte=searched_at) if position else rows
+        keys = find(earlier if position or is_narrowed else None)[position : position + max_rows]
+        positions.update(
+            (key, _encode_position(searched_at, position + number)) for number, key in enumerate(keys, 1)
+        )
         return read(rows, keys)
 
-    return page_by(request, ask_best, query, key_of=lambda row: places[row["id"]])
+    return page_by(request, fetch_best, query, key_of=lambda row: positions[row["id"]])
 
 
 def read_values(fields: Sequence[str]) -> Callable[[QuerySet[Any], Sequence[UUID]], list[dict[str, Any]]]:
-    """A `read` of `page_found`: these fields of each row."""
+    """Return a `read` for `page_found` that reads these fields of each row."""
 
     def read(rows: QuerySet[Any], keys: Sequence[UUID]) -> list[dict[str, Any]]:
-        found = {row["id"]: row for row in rows.filter(pk__in=keys).values(*fields)}
-        return [found[key] for key in keys if key in found]
+        rows_by_key = {row["id"]: row for row in rows.filter(pk__in=keys).values(*fields)}
+        return [rows_by_key[key] for key in keys if key in rows_by_key]
 
     return read
 
 
-def _place_after(asked_at: datetime, place: int) -> int:
-    """When a search was first asked, in milliseconds, and how many of its results were shown, as one number."""
-    return math.ceil(asked_at.timestamp() * 1000) * _PLACES + place
+def _encode_position(searched_at: datetime, position: int) -> int:
+    """Return the time of the first search, in milliseconds, and the number of results shown, as one number."""
+    return math.ceil(searched_at.timestamp() * 1000) * _MAX_PLACES + position
 
 
-def _read_place(after: UUID | int | None) -> tuple[datetime, int]:
-    """What `_place_after` put into a cursor; raises `InvalidCursor` for another list's, and for one that is too old."""
+def _decode_position(after: UUID | int | None) -> tuple[datetime, int]:
+    """Return what `_encode_position` put into a cursor. Raises `InvalidCursor` for another list's, or one
+    that is too old.
+    """
     now = utc_now()
     if after is None:
         return now, 0
     if not isinstance(after, int):
         raise InvalidCursor
-    milliseconds, place = divmod(after, _PLACES)
-    asked_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    if now - asked_at > timedelta(seconds=limits.SEARCH_SECONDS):
+    milliseconds, position = divmod(after, _MAX_PLACES)
+    searched_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    if now - searched_at > timedelta(seconds=limits.SEARCH_SECONDS):
         raise InvalidCursor
-    return asked_at, place
+    return searched_at, position

@@ -1,4 +1,4 @@
-"""/v1/series: digests that are made by themselves, each time from what came in."""
+"""/v1/series: digests that are made regularly, each time from what came in."""
 
 from __future__ import annotations
 
@@ -142,6 +142,8 @@ class SeriesDetail(Series):
 
 
 class SeriesView(PipelineResource):
+    """The workspace's series of digests."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "generated:read",
         "retrieve": "generated:read",
@@ -161,8 +163,8 @@ class SeriesView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        found = page(request, self.rows(SeriesRow).filter(deleted_at=None), query)
-        return found.respond(request, [payloads.series(row) for row in found.rows])
+        series_page = page(request, self.rows(SeriesRow).filter(deleted_at=None), query)
+        return series_page.respond(request, [payloads.series(row) for row in series_page.rows])
 
     @extend_schema(
         operation_id="series_create",
@@ -172,13 +174,13 @@ class SeriesView(PipelineResource):
         responses=answers({201: Series}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
-        given = _as_settings(self.read_body(request, SeriesInput))
-        made = series.create(
-            self.caller.workspace, given, test=self.caller.test, now=utc_now(), by=self.caller.actor
+        values = _as_settings(self.read_body(request, SeriesInput))
+        row = series.create(
+            self.caller.workspace, values, test=self.caller.test, now=utc_now(), by=self.caller.actor
         )
-        shown = payloads.series(made)
-        headers = {"Location": f"/v1/series/{shown['id']}", "ETag": _tag(made)}
-        return Response(shown, status=201, headers=headers)
+        answer = payloads.series(row)
+        headers = {"Location": f"/v1/series/{answer['id']}", "ETag": _tag(row)}
+        return Response(answer, status=201, headers=headers)
 
     @extend_schema(
         operation_id="series_retrieve",
@@ -191,13 +193,17 @@ class SeriesView(PipelineResource):
         read_query(request, {})
         now = utc_now()
         slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
-        shown = {
+        answer = {
             **payloads.series(row),
-            "next_slots": [{"at": as_z(one.moment), "local_time": one.clock.text} for one in slots],
-            "holds_now": [ids.encode("raw", one.pk) for one in series.select_items(row, now=now).raw_items],
-            "issues": _issues(self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
+            "next_slots": [{"at": as_z(slot.moment), "local_time": slot.clock.text} for slot in slots],
+            "holds_now": [
+                ids.encode("raw", raw_item.pk) for raw_item in series.select_items(row, now=now).raw_items
+            ],
+            "issues": _serialize_issues(
+                self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])
+            ),
         }
-        return respond_with_tag(request, shown, tag=_tag(row, shown))
+        return respond_with_tag(request, answer, tag=_tag(row, answer))
 
     @extend_schema(
         operation_id="series_update",
@@ -208,12 +214,12 @@ class SeriesView(PipelineResource):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
-        given = _as_settings(self.read_body(request, SeriesChanges))
+        values = _as_settings(self.read_body(request, SeriesChanges))
         is_bound = refuse_unless_match(request, row.version)
         expected = row.version if is_bound else None
         with as_version_conflict():
             changed = series.change(
-                row, given, now=utc_now(), by=self.caller.actor, expected_version=expected
+                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected
             )
         return Response(payloads.series(changed), headers={"ETag": _tag(changed)})
 
@@ -241,21 +247,22 @@ class SeriesView(PipelineResource):
         row = self._find(id)
         self.read_body(request, NoFields)
         with self.quota_before_conflict(DIGEST.credits):
-            made = series.make_now(row, by=self.caller.actor)
-        (shown,) = _issues(self.caller.workspace, [made])
-        return Response(shown, status=202)
+            issue = series.make_now(row, by=self.caller.actor)
+        (answer,) = _serialize_issues(self.caller.workspace, [issue])
+        return Response(answer, status=202)
 
     def _find(self, id: str) -> SeriesRow:
-        found: SeriesRow = self.find(
+        row: SeriesRow = self.find(
             self.rows(SeriesRow).filter(deleted_at=None).select_related("workspace"), "ser", id
         )
-        return found
+        return row
 
 
-def _issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, Any]]:
+def _serialize_issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, Any]]:
+    """Return the issues, each with its digest if that still exists."""
     runs = [row.generation_id for row in rows if row.generation_id is not None]
-    made = GeneratedItem.objects.of(workspace).filter(generation_id__in=runs, deleted_at=None)
-    items = made.order_by("-variant_index")
+    items_of_runs = GeneratedItem.objects.of(workspace).filter(generation_id__in=runs, deleted_at=None)
+    items = items_of_runs.order_by("-variant_index")
     digests = dict(items.values_list("generation_id", "id"))
     return [
         payloads.series_issue(row, digests.get(row.generation_id) if row.generation_id else None)
@@ -263,17 +270,20 @@ def _issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, An
     ]
 
 
-def _tag(row: SeriesRow, shown: Mapping[str, Any] | None = None) -> str:
-    """Its times come, and what it would tell changes, without changing the version that a person's change names."""
-    late = () if shown is None else (weak_tag(shown).removeprefix('W/"').removesuffix('"'),)
-    return strong_tag(row.version, *late)
+def _tag(row: SeriesRow, answer: Mapping[str, Any] | None = None) -> str:
+    """Return a tag that changes with the times and the coming content too, which don't change the version
+    that `If-Match` names.
+    """
+    digest = () if answer is None else (weak_tag(answer).removeprefix('W/"').removesuffix('"'),)
+    return strong_tag(row.version, *digest)
 
 
-def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(given)
+def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body under the model's names, with public ids."""
+    settings = dict(values)
     for name, prefix in (("sources", "src"), ("outlets", "out")):
         if name in settings:
-            settings[name] = [ids.encode(prefix, one) for one in settings[name]]
+            settings[name] = [ids.encode(prefix, key) for key in settings[name]]
     for name, column in (("persona", "persona_id"), ("paused", "is_paused")):
         if name in settings:
             settings[column] = settings.pop(name)

@@ -48,6 +48,8 @@ ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
 
 
 class SourceView(PipelineResource):
+    """The workspace's sources."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "sources:read",
         "retrieve": "sources:read",
@@ -66,51 +68,54 @@ class SourceView(PipelineResource):
         return self.rows(Source).filter(deleted_at=None)
 
     def _read_settings(self, request: Request) -> collect.SourceSettings:
-        """The body. A refusal also says what would be wrong with it if each setting stood in its place."""
+        """Return the validated body. An error also reports what would be wrong if each setting stood in its
+        right place.
+        """
         try:
             return collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
         except ValidationError as error:
-            meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
-            kept = _without_faults(meant, error)
-            faults = list(flatten_errors(error.detail))
+            as_meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
+            remaining = _without_refused(as_meant, error)
+            details = list(flatten_errors(error.detail))
             try:
-                settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(kept)))
+                settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(remaining)))
                 collect.checked(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
             except ValidationError:
-                # Without a type nothing else can be told.
+                # Without a type nothing else can be checked.
                 pass
-            except availability.SourceUnavailable as more:
-                # The form that was told is not enough.
-                also = "Put it into config, with what is said below of config"
-                faults = [
-                    replace(one, message=one.message.replace("Put it into config", also)) for one in faults
+            except availability.SourceUnavailable as further_error:
+                # The suggested form isn't sufficient by itself.
+                instruction = "Put it into config, with what is said below of config"
+                details = [
+                    replace(detail, message=detail.message.replace("Put it into config", instruction))
+                    for detail in details
                 ]
-                faults += more.detail
-            except AppError as more:
-                faults += more.detail
-            raise Invalid(*faults) from error
+                details += further_error.detail
+            except AppError as further_error:
+                details += further_error.detail
+            raise Invalid(*details) from error
 
     def _read_changes(self, request: Request, row: Source) -> dict[str, Any]:
-        """The body of a change. Where it is refused, all else that is wrong with it is told as well."""
+        """Return the validated body of a change. An error reports everything else that is wrong as well."""
         try:
             return _as_settings(self.read_body(request, SourceChanges))
         except ValidationError as error:
             known = SourceChanges().fields
             data = {**cast("dict[str, Any]", request.data), "type": row.type}
-            kept = _without_faults(source_as_meant(data, known, row.config), error)
+            remaining = _without_refused(source_as_meant(data, known, row.config), error)
             advice = config_advice(data, known, row.config)
-            faults = [
-                replace(one, message=f"There is no field {one.field}. {advice[one.field]}")
-                if one.field in advice
-                else one
-                for one in flatten_errors(error.detail)
+            details = [
+                replace(detail, message=f"There is no field {detail.field}. {advice[detail.field]}")
+                if detail.field in advice
+                else detail
+                for detail in flatten_errors(error.detail)
             ]
             try:
-                changes = _as_settings(SourceChanges().run_validation(kept))
+                changes = _as_settings(SourceChanges().run_validation(remaining))
                 collect.checked_changes(row, changes, workspace=self.caller.workspace)
-            except AppError as more:
-                faults += more.detail
-            raise Invalid(*faults) from error
+            except AppError as further_error:
+                details += further_error.detail
+            raise Invalid(*details) from error
 
     @extend_schema(
         operation_id="sources_list",
@@ -131,7 +136,7 @@ class SourceView(PipelineResource):
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
         if "q" in query:
-            found = search_params.page_found(
+            source_page = search_params.page_found(
                 request,
                 query,
                 rows,
@@ -140,8 +145,8 @@ class SourceView(PipelineResource):
                 read=search_params.read_values(payloads.SOURCE_FIELDS),
             )
         else:
-            found = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
-        return found.respond(request, [payloads.source(row) for row in found.rows])
+            source_page = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
+        return source_page.respond(request, [payloads.source(row) for row in source_page.rows])
 
     @extend_schema(
         operation_id="sources_create",
@@ -153,13 +158,13 @@ class SourceView(PipelineResource):
     def create(self, request: Request) -> Response:
         settings = self._read_settings(request)
         registered = secrets.register(self.caller.workspace, settings, test=self.caller.test)
-        shown = payloads.source(payloads.row_of(registered.source))
-        answer = Response(
-            _with_secret(shown, registered),
+        body = payloads.source(payloads.row_of(registered.source))
+        response = Response(
+            _with_secret(body, registered),
             status=201,
-            headers={"Location": f"/v1/sources/{shown['id']}", "ETag": _tag(shown)},
+            headers={"Location": f"/v1/sources/{body['id']}", "ETag": _tag(body)},
         )
-        return secret_answer(answer) if registered.secret else answer
+        return secret_answer(response) if registered.secret else response
 
     @extend_schema(
         operation_id="sources_retrieve",
@@ -172,8 +177,8 @@ class SourceView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         read_query(request, {})
-        shown = payloads.source(payloads.row_of(row))
-        return respond_with_tag(request, shown, tag=_tag(shown))
+        body = payloads.source(payloads.row_of(row))
+        return respond_with_tag(request, body, tag=_tag(body))
 
     @extend_schema(
         operation_id="sources_update",
@@ -194,8 +199,8 @@ class SourceView(PipelineResource):
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
-        shown = payloads.source(payloads.row_of(changed.source))
-        return Response(_with_secret(shown, changed), headers={"ETag": _tag(shown)})
+        body = payloads.source(payloads.row_of(changed.source))
+        return Response(_with_secret(body, changed), headers={"ETag": _tag(body)})
 
     @extend_schema(
         operation_id="sources_delete",
@@ -230,9 +235,11 @@ class SourceView(PipelineResource):
         responses=answers({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
     )
     def preview(self, request: Request) -> Response:
-        given = self._read_settings(request)
-        seen = collect.preview(self.caller.workspace, given, test=self.caller.test, now=utc_now())
-        return Response(_as_preview(seen))
+        settings = self._read_settings(request)
+        source_preview = collect.preview(
+            self.caller.workspace, settings, test=self.caller.test, now=utc_now()
+        )
+        return Response(_serialize_preview(source_preview))
 
     @extend_schema(
         operation_id="sources_entries",
@@ -252,8 +259,8 @@ class SourceView(PipelineResource):
         rows = SourceEntry.objects.of(self.caller.workspace).filter(source=source)
         if "decision" in query:
             rows = rows.filter(decision__in=query["decision"])
-        found = page(request, rows.values(*payloads.SOURCE_ENTRY_FIELDS), query)
-        return found.respond(request, [payloads.source_entry(row) for row in found.rows])
+        entry_page = page(request, rows.values(*payloads.SOURCE_ENTRY_FIELDS), query)
+        return entry_page.respond(request, [payloads.source_entry(row) for row in entry_page.rows])
 
     @extend_schema(
         operation_id="sources_slots",
@@ -270,59 +277,61 @@ class SourceView(PipelineResource):
     def slots(self, request: Request, id: str) -> Response:
         source = self.find(self._rows(), "src", id)
         query = read_query(request, PAGING)
-        found = page(request, BrandSlot.objects.of(self.caller.workspace).filter(source=source), query)
-        logged = with_picks(self.caller.workspace.pk, found.rows)
-        return found.respond(request, [payloads.brand_slot(one.slot, one.picks) for one in logged])
+        slot_page = page(request, BrandSlot.objects.of(self.caller.workspace).filter(source=source), query)
+        slots_with_picks = with_picks(self.caller.workspace.pk, slot_page.rows)
+        return slot_page.respond(
+            request, [payloads.brand_slot(entry.slot, entry.picks) for entry in slots_with_picks]
+        )
 
 
-def _without_faults(meant: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """The fields of a refused body that nothing was said against; `config` is looked at by its type."""
+def _without_refused(as_meant: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return the fields of a refused body that have no error; `config` is kept, as its type checks it."""
     refused = cast("dict[str, Any]", error.detail)
-    return {name: value for name, value in meant.items() if name == "config" or name not in refused}
+    return {name: value for name, value in as_meant.items() if name == "config" or name not in refused}
 
 
-def _with_secret(shown: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
-    """A secret that we made for a webhook source's sender is told in this one answer."""
-    return {**shown, "inbound_secret": registered.secret} if registered.secret else dict(shown)
+def _with_secret(body: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
+    """Return the body with the secret that we made for a webhook source's sender, which is shown only once."""
+    return {**body, "inbound_secret": registered.secret} if registered.secret else dict(body)
 
 
-def _tag(shown: Mapping[str, Any]) -> str:
-    """Polls change what is shown without changing what a person set: what they write is in the tag too."""
-    written = (shown["last_polled_at"], shown["next_poll_at"], (shown["last_error"] or {}).get("at"))
-    return strong_tag(shown["version"], shown["status"], *(moment or "" for moment in written))
+def _tag(body: Mapping[str, Any]) -> str:
+    """Return a tag that changes with polls too, which don't change what a person set."""
+    poll_values = (body["last_polled_at"], body["next_poll_at"], (body["last_error"] or {}).get("at"))
+    return strong_tag(body["version"], body["status"], *(moment or "" for moment in poll_values))
 
 
-def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(given)
+def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(values)
     if "persona" in settings:
         settings["persona_id"] = settings.pop("persona")
     return settings
 
 
-def _as_preview(seen: collect.SourcePreview) -> dict[str, Any]:
+def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
     return {
-        "title": seen.title,
+        "title": source_preview.title,
         "entries": [
             {
-                "external_id": one.entry.external_id or None,
-                "url": one.entry.url or None,
-                "title": one.entry.title,
-                "published_at": as_z_or_none(one.entry.published_at),
-                "excerpt": _excerpt(one.entry),
-                "decision": "duplicate" if one.decision == "unchanged" else one.decision,
-                "decided_by": one.decided_by,
-                "code": one.code,
-                "message": one.message,
+                "external_id": element.entry.external_id or None,
+                "url": element.entry.url or None,
+                "title": element.entry.title,
+                "published_at": as_z_or_none(element.entry.published_at),
+                "excerpt": _excerpt(element.entry),
+                "decision": "duplicate" if element.decision == "unchanged" else element.decision,
+                "decided_by": element.decided_by,
+                "code": element.code,
+                "message": element.message,
             }
-            for one in seen.entries
+            for element in source_preview.entries
         ],
-        "notes": [{"code": one.code, "message": one.message} for one in seen.notes],
-        "moved_to": seen.moved_to or None,
-        "price_in_credits": seen.price_in_credits,
+        "notes": [{"code": element.code, "message": element.message} for element in source_preview.notes],
+        "moved_to": source_preview.moved_to or None,
+        "price_in_credits": source_preview.price_in_credits,
     }
 
 
 def _excerpt(entry: Entry) -> str:
-    # Cut before it is read, too: a body may have 5 MB.
+    # Cut before parsing, too: a body may have 5 MB.
     text = seen_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
     return " ".join(text.split())[:EXCERPT_CHARACTERS]

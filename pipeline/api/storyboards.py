@@ -1,4 +1,4 @@
-"""/v1/generated/:id/storyboard: a film as data, read, and filmed again as somebody has changed it."""
+"""/v1/generated/:id/storyboard: a video as data, to read and to render again after changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StoryboardInput(StrictSerializer):
     )
 
 
-# In the document a serializer of a PATCH requires nothing, and without a storyboard there is nothing to film.
+# drf-spectacular documents a PATCH as requiring nothing, but without a storyboard there is nothing to render.
 _BODY: Final = {
     "type": "object",
     "properties": {
@@ -77,14 +77,16 @@ class StoryboardShown(serializers.Serializer[Any]):
 
 
 class StoryboardView(PipelineResource):
+    """The storyboard of an item."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "retrieve": "generated:read",
         "partial_update": "generated:write",
     }
 
     def _find(self, id: str) -> GeneratedItem:
-        found: GeneratedItem = self.find(self.rows(GeneratedItem).filter(deleted_at=None), "gen", id)
-        return found
+        item: GeneratedItem = self.find(self.rows(GeneratedItem).filter(deleted_at=None), "gen", id)
+        return item
 
     @extend_schema(
         operation_id="generated_storyboard_retrieve",
@@ -96,10 +98,10 @@ class StoryboardView(PipelineResource):
         """404 for an item that is no film, or isn't filmed yet."""
         row = self._find(id)
         read_query(request, {})
-        kept = storyboards.stored_storyboard(row)
-        if kept is None:
+        stored = storyboards.stored_storyboard(row)
+        if stored is None:
             raise NotFound
-        return respond_with_tag(request, _shown(row, kept), tag=strong_tag(row.version))
+        return respond_with_tag(request, _serialize_storyboard(row, stored), tag=strong_tag(row.version))
 
     @extend_schema(
         operation_id="generated_storyboard_update",
@@ -111,12 +113,12 @@ class StoryboardView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         """The item is `generating` meanwhile; no model is asked, and it costs no credits."""
         row = self._find(id)
-        given = self.read_body(request, StoryboardInput)["storyboard"]
+        storyboard = self.read_body(request, StoryboardInput)["storyboard"]
         is_bound = refuse_unless_match(request, row.version)
         with as_version_conflict():
             changed = storyboards.edit(
                 row,
-                storyboards.read_board(given),
+                storyboards.read_board(storyboard),
                 by=self.caller.actor,
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
@@ -124,13 +126,13 @@ class StoryboardView(PipelineResource):
         return answered(changed, 202)
 
 
-_FRAME: Final = "{}/media/{}/{}"
+_FRAME_URL: Final = "{}/media/{}/{}"
 
 
-def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, Any]:
-    board = kept.board
+def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboard) -> dict[str, Any]:
+    board = stored.board
     texts = storyboard_edits.texts(board)
-    frames = [_FRAME.format(settings.PUBLIC_URL, one.secret, one.name) for one in kept.frames]
+    frames = [_FRAME_URL.format(settings.PUBLIC_URL, part.secret, part.name) for part in stored.frames]
     return {
         "generated_item": ids.encode("gen", row.pk),
         "version": row.version,
@@ -140,18 +142,18 @@ def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, 
             {
                 "start": scene.start,
                 "end": scene.end,
-                "frame": frames[place] if place < len(frames) else None,
+                "frame": frames[index] if index < len(frames) else None,
                 "texts": [
                     {
-                        "name": one.name,
-                        "words": storyboard_edits.plain(one.words),
-                        "overlays": list(one.overlays),
+                        "name": part.name,
+                        "words": storyboard_edits.plain(part.words),
+                        "overlays": list(part.overlays),
                     }
-                    for one in texts
-                    if one.scene == place
+                    for part in texts
+                    if part.scene == index
                 ],
             }
-            for place, scene in enumerate(board.scenes)
+            for index, scene in enumerate(board.scenes)
         ],
         "fixed": storyboard_rearrange.why_fixed(board) or None,
         "storyboard": storyboard_json.as_json(board),

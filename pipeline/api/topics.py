@@ -1,4 +1,4 @@
-"""/v1/topics: what personas may speak of without a source document."""
+"""/v1/topics: what personas may write about without a source document."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EvidenceInput(StrictSerializer):
 class SeasonInput(StrictSerializer):
     """From a day of the year to another, both included; it may span the new year."""
 
-    # Its fields can't be attributes: `from` is a word of the language.
+    # Its fields can't be attributes: `from` is a keyword of Python.
     def get_fields(self) -> dict[str, Any]:
         return {name: PatternField(_DAY, error_messages=_DAY_MESSAGES) for name in ("from", "to")}
 
@@ -139,6 +139,8 @@ class Topic(serializers.Serializer[Any]):
 
 
 class TopicView(PipelineResource):
+    """The workspace's topics."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "sources:read",
         "retrieve": "sources:read",
@@ -167,8 +169,8 @@ class TopicView(PipelineResource):
             rows = rows.filter(source_id=query["source"])
         if "is_active" in query:
             rows = rows.filter(is_active=query["is_active"] == "true")
-        found = page(request, rows.values(*payloads.TOPIC_FIELDS), query)
-        return found.respond(request, [payloads.topic(row) for row in found.rows])
+        topic_page = page(request, rows.values(*payloads.TOPIC_FIELDS), query)
+        return topic_page.respond(request, [payloads.topic(row) for row in topic_page.rows])
 
     @extend_schema(
         operation_id="topics_create",
@@ -178,13 +180,13 @@ class TopicView(PipelineResource):
         responses=answers({201: Topic}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
-        given = self.read_body(request, TopicInput)
+        values = self.read_body(request, TopicInput)
         topic = topics.create(
-            self.caller.workspace, _as_settings(given), test=self.caller.test, now=utc_now()
+            self.caller.workspace, _as_settings(values), test=self.caller.test, now=utc_now()
         )
-        shown = payloads.topic(payloads.row_of(topic))
-        headers = {"Location": f"/v1/topics/{shown['id']}", "ETag": _tag(topic)}
-        return Response(shown, status=201, headers=headers)
+        answer = payloads.topic(payloads.row_of(topic))
+        headers = {"Location": f"/v1/topics/{answer['id']}", "ETag": _tag(topic)}
+        return Response(answer, status=201, headers=headers)
 
     @extend_schema(
         operation_id="topics_retrieve",
@@ -195,8 +197,8 @@ class TopicView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         read_query(request, {})
-        shown = payloads.topic(payloads.row_of(row))
-        return respond_with_tag(request, shown, tag=_tag(row))
+        answer = payloads.topic(payloads.row_of(row))
+        return respond_with_tag(request, answer, tag=_tag(row))
 
     @extend_schema(
         operation_id="topics_update",
@@ -207,12 +209,12 @@ class TopicView(PipelineResource):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
-        given = self.read_body(request, TopicChanges)
+        values = self.read_body(request, TopicChanges)
         is_bound = refuse_unless_match(request, row.version)
         with as_version_conflict():
             changed = topics.change(
                 row,
-                _as_settings(given),
+                _as_settings(values),
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
@@ -232,12 +234,12 @@ class TopicView(PipelineResource):
 
 
 def _tag(row: TopicRow) -> str:
-    """Use changes what is shown without changing what a person set."""
+    """Return a tag that changes with the topic's use too, which doesn't change what a person set."""
     return strong_tag(row.version, row.last_used_at.isoformat() if row.last_used_at else "")
 
 
-def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(given)
+def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(values)
     if "persona" in settings:
         settings["persona_id"] = settings.pop("persona")
     return settings

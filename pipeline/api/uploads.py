@@ -1,4 +1,4 @@
-"""/v1/uploads: hand a file over, to name it in a raw item's media."""
+"""/v1/uploads: upload a file, to name it in a raw item's media."""
 
 from __future__ import annotations
 
@@ -44,21 +44,25 @@ _BODY = {
 
 
 class UploadView(PipelineResource):
+    """Takes uploads."""
+
     body_limit: ClassVar[int] = limits.UPLOAD_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": "raw:write"}
 
     judged: Sniffed | None = None
 
     def sent(self, request: Request) -> bytes:
-        """The file and its name: each sending has another boundary, and a video has no place in memory.
+        """Return the file's name and digest, by which a repeated request is recognized.
 
-        It is judged here, before the transaction of the answer begins: a child takes its time with a video. A replay
-        needs no judgement.
+        The body itself won't do: each request has another boundary, and a video doesn't fit into memory. The
+        file is analyzed
+        here, before the transaction of the answer begins, as that takes its time for a video. A replay needs
+        no analysis.
         """
-        given = _read_file(request, self.body_limit)
+        received = _read_file(request, self.body_limit)
         if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):
-            self.judged = uploads.inspect_file(given)
-        return json.dumps([given.name, given.digest()]).encode()
+            self.judged = uploads.inspect_file(received)
+        return json.dumps([received.name, received.digest()]).encode()
 
     @extend_schema(
         operation_id="uploads_create",
@@ -69,34 +73,41 @@ class UploadView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""
-        given = _read_file(request, self.body_limit)
+        received = _read_file(request, self.body_limit)
         row = uploads.store_upload(
-            self.caller.workspace, given, test=self.caller.test, actor=self.caller.actor, judged=self.judged
+            self.caller.workspace,
+            received,
+            test=self.caller.test,
+            actor=self.caller.actor,
+            judged=self.judged,
         )
-        shown = payloads.upload(payloads.row_of(row))
-        # There is no address to read it from: whoever has the id names it in a raw item.
-        return Response(shown, status=201)
+        body = payloads.upload(payloads.row_of(row))
+        # No Location header: an upload can't be read, only named in a raw item by its id.
+        return Response(body, status=201)
 
 
-def _read_file(request: Request, most: int) -> uploads.ReceivedFile:
-    """The one file of the form. The order is the contract's: 413, 415, 400."""
+def _read_file(request: Request, max_bytes: int) -> uploads.ReceivedFile:
+    """Return the form's only file. The order of errors is the contract's: 413, 415, 400."""
     django_request = request._request  # noqa: SLF001  DRF's own would parse it as JSON
-    announced = request.META.get("CONTENT_LENGTH") or ""
-    if announced.isdecimal() and int(announced) > most:
-        raise PayloadTooLarge(Detail(None, "payload_too_large", f"The body may have {most} bytes at most."))
-    kind = (request.content_type or "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data" and announced not in {"", "0"}:
+    content_length = request.META.get("CONTENT_LENGTH") or ""
+    if content_length.isdecimal() and int(content_length) > max_bytes:
+        raise PayloadTooLarge(
+            Detail(None, "payload_too_large", f"The body may have {max_bytes} bytes at most.")
+        )
+    content_type = (request.content_type or "").partition(";")[0].strip().lower()
+    if content_type != "multipart/form-data" and content_length not in {"", "0"}:
         message = "Send the file as multipart/form-data, in the field file."
         raise AppError(Detail(None, "unsupported_media_type", message), code="unsupported_media_type")
     read_query(request, {})
-    if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and not announced:
+    if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and not content_length:
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")
     return _only_file(django_request)
 
 
 def _only_file(request: HttpRequest) -> uploads.ReceivedFile:
+    """Return the file of the form. Raises `Invalid` if there isn't exactly one, or anything else."""
     try:
-        fields, sent = request.POST, request.FILES
+        fields, files = request.POST, request.FILES
     except RequestDataTooBig as error:
         raise PayloadTooLarge(
             Detail(None, "payload_too_large", "The form holds more than a file.")
@@ -104,12 +115,12 @@ def _only_file(request: HttpRequest) -> uploads.ReceivedFile:
     except (MultiPartParserError, SuspiciousOperation, UploadFileException) as error:
         message = "The form can't be read; send multipart/form-data with one file in the field file."
         raise Invalid.one(None, "malformed_form", message) from error
-    details = unknown_names([*fields, *sent], [_FIELD], what="field")
+    details = unknown_names([*fields, *files], [_FIELD], what="field")
     if details:
         raise Invalid(*details)
-    found: list[Any] = sent.getlist(_FIELD)
-    if len(found) != 1:
-        message = "Send one file in the field file." if found else "Send a file in the field file."
-        raise Invalid.one(_FIELD, "one_file" if found else "required", message)
-    one: UploadedFile[Any] = found[0]
-    return uploads.ReceivedFile(cast("BinaryIO", one.file), one.size or 0, one.name or "")
+    files_in_field: list[Any] = files.getlist(_FIELD)
+    if len(files_in_field) != 1:
+        message = "Send one file in the field file." if files_in_field else "Send a file in the field file."
+        raise Invalid.one(_FIELD, "one_file" if files_in_field else "required", message)
+    file: UploadedFile[Any] = files_in_field[0]
+    return uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")

@@ -1,4 +1,4 @@
-"""/v1/plans: a week of ready items in free slots; shown first, scheduled together, taken back together."""
+"""/v1/plans: a week of ready items in free slots; proposed first, scheduled together, undone together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-A_DAY_MOST: Final = 24
+MAX_PER_DAY: Final = 24
 
 
 class PlanEntryInput(StrictSerializer):
@@ -68,7 +68,7 @@ class PlanInput(StrictSerializer):
     )
     a_day = StrictIntegerField(
         min_value=1,
-        max_value=A_DAY_MOST,
+        max_value=MAX_PER_DAY,
         required=False,
         help_text="Posts that a day may have on one outlet; as many as there are slots.",
     )
@@ -150,6 +150,8 @@ class WeekPlanUndone(WeekPlanShown):
 
 
 class PlanView(PipelineResource):
+    """Plans for the workspace's ready items."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "create": "generated:publish",
         "retrieve": "generated:read",
@@ -165,22 +167,22 @@ class PlanView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         """Best first, neighbours as different as can be, within every cap, gap, rest and blackout."""
-        given, now = self.read_body(request, PlanInput), utc_now()
-        if "entries" in given:
+        values, now = self.read_body(request, PlanInput), utc_now()
+        if "entries" in values:
             entries = [
-                planning.PlanEntry(one["generated_item"], one["version"], one["outlet"], one["at"])
-                for one in given["entries"]
+                planning.PlanEntry(entry["generated_item"], entry["version"], entry["outlet"], entry["at"])
+                for entry in values["entries"]
             ]
             return self._commit(entries, now, is_proposed=False)
-        starts_at: datetime = given.get("starts_at", now)
+        starts_at: datetime = values.get("starts_at", now)
         refuse_unless_schedulable(starts_at, now, "starts_at")
-        asked = planning.PlanRequest(
-            starts_at, given.get("days", planning.DAYS), given.get("outlets"), given.get("a_day")
+        plan_request = planning.PlanRequest(
+            starts_at, values.get("days", planning.DAYS), values.get("outlets"), values.get("a_day")
         )
-        found = planning.propose(self.caller.workspace, asked, test=self.caller.test, now=now)
-        if given.get("dry_run"):
-            return Response(_rehearsed(found))
-        return self._commit([one.entry for one in found.entries], now, is_proposed=True)
+        proposal = planning.propose(self.caller.workspace, plan_request, test=self.caller.test, now=now)
+        if values.get("dry_run"):
+            return Response(_serialize_proposal(proposal))
+        return self._commit([entry.entry for entry in proposal.entries], now, is_proposed=True)
 
     @extend_schema(
         operation_id="plans_retrieve",
@@ -191,8 +193,8 @@ class PlanView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(WeekPlan), "pln", id)
         read_query(request, {})
-        shown = _shown(row)
-        return respond_with_tag(request, shown, tag=weak_tag(shown))
+        answer = _serialize_plan(row)
+        return respond_with_tag(request, answer, tag=weak_tag(answer))
 
     @extend_schema(
         operation_id="plans_undo",
@@ -205,15 +207,15 @@ class PlanView(PipelineResource):
         """What went out, or was changed since, stays and is told."""
         row = self.find(self.rows(WeekPlan), "pln", id)
         self.read_body(request, NoFields)
-        done = planning.undo(row, by=self.caller.actor, now=utc_now())
-        kept = [{**_entry(entry), "reason": why} for entry, why in done.kept]
-        return Response({**_shown(done.plan), "kept": kept})
+        result = planning.undo(row, by=self.caller.actor, now=utc_now())
+        kept_entries = [{**_serialize_entry(entry), "reason": reason} for entry, reason in result.kept]
+        return Response({**_serialize_plan(result.plan), "kept": kept_entries})
 
     def _commit(self, entries: list[planning.PlanEntry], now: datetime, *, is_proposed: bool) -> Response:
         if not entries:
             message = "There is nothing to schedule: no ready item fits a free slot. A dry run says why."
             raise Conflict.because(code="nothing_to_plan", message=message)
-        done = planning.commit(
+        result = planning.commit(
             self.caller.workspace,
             entries,
             test=self.caller.test,
@@ -221,17 +223,19 @@ class PlanView(PipelineResource):
             now=now,
             is_proposed=is_proposed,
         )
-        shown = _shown(done.plan)
-        headers = {"Location": f"/v1/plans/{shown['id']}"}
+        answer = _serialize_plan(result.plan)
+        headers = {"Location": f"/v1/plans/{answer['id']}"}
         return Response(
-            {**shown, "refused": [_refused(one) for one in done.refused]}, status=201, headers=headers
+            {**answer, "refused": [_serialize_refusal(refusal) for refusal in result.refused]},
+            status=201,
+            headers=headers,
         )
 
 
-def _shown(row: WeekPlan) -> dict[str, Any]:
+def _serialize_plan(row: WeekPlan) -> dict[str, Any]:
     return {
         "id": ids.encode("pln", row.pk),
-        "entries": [_entry(one) for one in row.entries],
+        "entries": [_serialize_entry(entry) for entry in row.entries],
         "by": row.made_by,
         "test": row.test,
         "created_at": as_z(row.created_at),
@@ -239,44 +243,48 @@ def _shown(row: WeekPlan) -> dict[str, Any]:
     }
 
 
-def _entry(one: Mapping[str, Any]) -> dict[str, Any]:
+def _serialize_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "generated_item": one["item"],
-        "outlet": one["outlet"],
-        "publication": one["publication"],
-        "at": one["at"],
+        "generated_item": entry["item"],
+        "outlet": entry["outlet"],
+        "publication": entry["publication"],
+        "at": entry["at"],
     }
 
 
-def _refused(one: planning.Refusal) -> dict[str, Any]:
+def _serialize_refusal(refusal: planning.Refusal) -> dict[str, Any]:
     return {
-        "generated_item": ids.encode("gen", one.entry.item_id),
-        "outlet": ids.encode("out", one.entry.outlet_id),
-        "at": as_z(one.entry.at),
-        "code": one.code,
-        "message": one.message,
+        "generated_item": ids.encode("gen", refusal.entry.item_id),
+        "outlet": ids.encode("out", refusal.entry.outlet_id),
+        "at": as_z(refusal.entry.at),
+        "code": refusal.code,
+        "message": refusal.message,
     }
 
 
-def _rehearsed(found: planning.Proposal) -> dict[str, Any]:
+def _serialize_proposal(proposal: planning.Proposal) -> dict[str, Any]:
     return {
         "dry_run": True,
-        "starts_at": as_z(found.asked.starts_at),
-        "ends_at": as_z(found.asked.ends_at),
+        "starts_at": as_z(proposal.asked.starts_at),
+        "ends_at": as_z(proposal.asked.ends_at),
         "entries": [
             {
-                "generated_item": ids.encode("gen", one.item.pk),
-                "version": one.item.version,
-                "outlet": ids.encode("out", one.outlet.pk),
-                "at": as_z(one.slot.moment),
-                "local_time": one.slot.clock.text,
-                "alike": list(one.alike),
+                "generated_item": ids.encode("gen", element.item.pk),
+                "version": element.item.version,
+                "outlet": ids.encode("out", element.outlet.pk),
+                "at": as_z(element.slot.moment),
+                "local_time": element.slot.clock.text,
+                "alike": list(element.alike),
             }
-            for one in found.entries
+            for element in proposal.entries
         ],
         "left": [
-            {"generated_item": ids.encode("gen", one.item.pk), "code": one.code, "message": one.message}
-            for one in found.left
+            {
+                "generated_item": ids.encode("gen", element.item.pk),
+                "code": element.code,
+                "message": element.message,
+            }
+            for element in proposal.left
         ],
-        "free_slots": found.free,
+        "free_slots": proposal.free,
     }

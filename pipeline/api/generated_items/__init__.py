@@ -1,1 +1,1 @@
-"""/v1/generated: its views, their filters, and how items are answered."""
+"""/v1/generated: its views, filters and answers."""

@@ -1,4 +1,4 @@
-"""How generated items are answered: one whole, a page of them, and what stands in their way."""
+"""Serializes generated items for the API: a whole item, a page of items, and what blocks their publishing."""
 
 from __future__ import annotations
 
@@ -52,18 +52,19 @@ COLUMNS: Final[Mapping[str, str]] = {
 
 
 def notes_on(wish: PublishWish) -> list[dict[str, str]]:
-    """What became of the wish on its way, such as a time that the clocks skip."""
-    moved = shift_of(wish.clock) if wish.clock is not None else ""
-    return [{"code": "time_moved", "message": moved}] if moved else []
+    """Return notes on the request to publish, such as that its local time was skipped by the clocks."""
+    message = shift_of(wish.clock) if wish.clock is not None else ""
+    return [{"code": "time_moved", "message": message}] if message else []
 
 
 def answered(item: GeneratedItem, status: int) -> Response:
-    """The whole item, as every call answers that changed it."""
-    shown = serialize_whole(item)
-    return Response(shown, status=status, headers={"ETag": item_tag(item, shown)})
+    """Return a response with the whole item, as every call does that changed it."""
+    body = serialize_whole(item)
+    return Response(body, status=status, headers={"ETag": item_tag(item, body)})
 
 
 def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
+    """Return the whole item as the API shows it."""
     publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
     (row,) = retry_rules.with_current_errors(item.workspace, [payloads.row_of(item)])
     return payloads.generated_item(
@@ -76,43 +77,43 @@ def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
 
 
 def progress_of(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
-    """Stage and percent of the runs of these items; nothing is asked where none is being made."""
+    """Return stage and percentage of these items' runs; makes no query without items."""
     if not keys:
         return {}
     rows = GeneratedItem.everywhere.filter(pk__in=keys)
-    found = rows.values_list("pk", "generation__stage", "generation__progress")
-    return {key: (stage, percent) for key, stage, percent in found}
+    progress = rows.values_list("pk", "generation__stage", "generation__progress")
+    return {key: (stage, percent) for key, stage, percent in progress}
 
 
-def item_tag(item: GeneratedItem, shown: Mapping[str, Any]) -> str:
-    """A publication's numbers change its version and not the item's; how late and how far it is changes by itself."""
-    there = sum(one["version"] for one in shown["publications"])
-    late = shown["overdue_seconds"]
-    far = shown["progress"]
-    is_final = shown["error"] is not None and not shown["error"]["retryable"]
+def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
+    """Return the tag of an item: publications, delay and progress change without the item's version."""
+    publication_versions = sum(publication["version"] for publication in body["publications"])
+    overdue_seconds = body["overdue_seconds"]
+    progress = body["progress"]
+    is_final = body["error"] is not None and not body["error"]["retryable"]
     return strong_tag(
         item.version,
-        *([there] if there else []),
-        *([late] if late else []),
-        *([far["stage"], far["percent"]] if far else []),
-        # Whether trying again helps depends on what else has changed.
+        *([publication_versions] if publication_versions else []),
+        *([overdue_seconds] if overdue_seconds else []),
+        *([progress["stage"], progress["percent"]] if progress else []),
+        # Whether a retry can help may change without the item's version.
         *(["final"] if is_final else []),
     )
 
 
 def alt_texts_of(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
-    """By asset; raises `Invalid` for one that isn't this item's."""
-    own = set(Asset.everywhere.filter(item=item, revoked_at=None).values_list("pk", flat=True))
+    """Return the alternative texts by asset. Raises `Invalid` for an asset that isn't this item's."""
+    own_assets = set(Asset.everywhere.filter(item=item, revoked_at=None).values_list("pk", flat=True))
     details = [
         Detail(
             f"assets[{index}].id", "unknown_asset", "This item has no such asset; its `assets` lists them."
         )
-        for index, one in enumerate(given)
-        if one["id"] not in own
+        for index, change in enumerate(given)
+        if change["id"] not in own_assets
     ]
     if details:
         raise Invalid(*details)
-    return {one["id"]: one["alt_text"] for one in given}
+    return {change["id"]: change["alt_text"] for change in given}
 
 
 def item_rows(
@@ -124,7 +125,8 @@ def item_rows(
     runs: Sequence[UUID] = (),
     **filters: Any,
 ) -> Any:
-    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
+    """Return the items that the filters leave."""
+    # Value() gives `test = false`; Django's `NOT test` would keep SQLite from using the index of the list.
     rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
     rows = rows.filter(**{COLUMNS[name]: value for name, value in filters.items()})
     if raw_item is not None:
@@ -134,34 +136,35 @@ def item_rows(
     return rows
 
 
-def _page(
+def _query_page(
     *, after: UUID | int | None, most: int, is_ascending: bool, include: tuple[str, ...], **narrowed: Any
 ) -> Any:
     rows = item_rows(**narrowed)
     if after is not None:
         rows = rows.filter(id__gt=after) if is_ascending else rows.filter(id__lt=after)
-    return _shown(rows.order_by("id" if is_ascending else "-id"), include)[:most]
+    return _select_values(rows.order_by("id" if is_ascending else "-id"), include)[:most]
 
 
 def items_by_key(rows: Any, keys: Sequence[UUID], *, include: tuple[str, ...]) -> list[Any]:
-    """In the order of the keys."""
-    found = {row["id"]: row for row in _shown(rows.filter(pk__in=keys), include)}
-    return [found[key] for key in keys if key in found]
+    """Return the rows of these items, in the order of the keys."""
+    rows_by_key = {row["id"]: row for row in _select_values(rows.filter(pk__in=keys), include)}
+    return [rows_by_key[key] for key in keys if key in rows_by_key]
 
 
-def _shown(rows: Any, include: tuple[str, ...]) -> Any:
-    columns = [name for long in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[long]]
+def _select_values(rows: Any, include: tuple[str, ...]) -> Any:
+    """Return the rows with the lean columns and those of the included long fields."""
+    columns = [name for field in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[field]]
     return rows.values(*payloads.GENERATED_ITEM_LEAN_FIELDS, *columns)
 
 
-_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page, keeps_plan=False)
-_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
+_PAGE_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(_query_page, keeps_plan=False)
+_PUBLICATIONS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
     ),
     keeps_plan=False,
 )
-_ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
+_ASSETS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
         .order_by("position", "id")
@@ -171,63 +174,65 @@ _ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def item_page(after: UUID | int | None, most: int, **asked: Any) -> list[dict[str, Any]]:
-    """The rows of a page of items, one more than it shows."""
-    return _PAGE.ask(after=after, most=most, **asked)
+def item_page(after: UUID | int | None, max_rows: int, **conditions: Any) -> list[dict[str, Any]]:
+    """Return the rows of a page of items, at most `max_rows`."""
+    return _PAGE_QUERY.ask(after=after, most=max_rows, **conditions)
 
 
 def publications_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _by_item(_PUBLICATIONS.ask(keys=list(keys)))
+    return _group_by_item(_PUBLICATIONS_QUERY.ask(keys=list(keys)))
 
 
 def assets_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _by_item(_ASSETS.ask(keys=list(keys)))
+    return _group_by_item(_ASSETS_QUERY.ask(keys=list(keys)))
 
 
-def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
+def _group_by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
     grouped: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         grouped[row["item_id"]].append(row)
     return grouped
 
 
-def serialize_explanation(item: GeneratedItem, found: explanation.Explained) -> dict[str, Any]:
-    blockers = [_blocker(one) for one in found.blockers]
-    for row, own in found.publications:
+def serialize_explanation(item: GeneratedItem, explained: explanation.Explained) -> dict[str, Any]:
+    """Return what blocks the item's publishing, for the item and for each publication."""
+    blockers = [_serialize_blocker(blocker) for blocker in explained.blockers]
+    for row, own_blockers in explained.publications:
         names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}
-        blockers += [_blocker(one) | names for one in own]
+        blockers += [_serialize_blocker(blocker) | names for blocker in own_blockers]
     return {"generated_item": ids.encode("gen", item.pk), "status": item.status, "blockers": blockers}
 
 
-def _blocker(one: publish.Blocker) -> dict[str, Any]:
-    call = one.clears
+def _serialize_blocker(blocker: publish.Blocker) -> dict[str, Any]:
+    call = blocker.clears
     return {
-        "code": one.code,
-        "message": one.message,
-        "since": as_z_or_none(one.since),
-        "until": as_z_or_none(one.until),
+        "code": blocker.code,
+        "message": blocker.message,
+        "since": as_z_or_none(blocker.since),
+        "until": as_z_or_none(blocker.until),
         "outlet": None,
         "publication": None,
         "clears": call and {"method": call.method, "path": call.path, "body": call.body},
     }
 
 
-def serialize_rehearsal(item: GeneratedItem, judged: Sequence[publish.OutletVerdict]) -> dict[str, Any]:
+def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVerdict]) -> dict[str, Any]:
+    """Return what publishing would send to each outlet, and the problems."""
     outlets = []
-    for one in judged:
-        length = platform_of(one.outlet.platform).length(account_of(one.outlet), one.post)
-        receipt = publish.receipt_of(one.post)
+    for verdict in verdicts:
+        length = platform_of(verdict.outlet.platform).length(account_of(verdict.outlet), verdict.post)
+        receipt = publish.receipt_of(verdict.post)
         outlets.append(
             {
-                "outlet": ids.encode("out", one.outlet.pk),
-                "platform": one.outlet.platform,
-                "publish_at": as_z(one.due_at),
-                "ok": not one.problems and one.outlet.status == OutletStatus.OK,
-                "credentials": one.outlet.status,
-                "problems": [problem.as_json() for problem in one.problems],
+                "outlet": ids.encode("out", verdict.outlet.pk),
+                "platform": verdict.outlet.platform,
+                "publish_at": as_z(verdict.due_at),
+                "ok": not verdict.problems and verdict.outlet.status == OutletStatus.OK,
+                "credentials": verdict.outlet.status,
+                "problems": [problem.as_json() for problem in verdict.problems],
                 "length": {"count": length.count, "limit": length.limit, "unit": length.unit},
                 **receipt,
-                "content": one.post.payload.content,
+                "content": verdict.post.payload.content,
             }
         )
     return {"dry_run": True, "generated_item": ids.encode("gen", item.pk), "outlets": outlets}

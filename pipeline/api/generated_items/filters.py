@@ -1,4 +1,4 @@
-"""The query parameters by which `GET /v1/generated` narrows its list."""
+"""The query parameters that filter `GET /v1/generated`."""
 
 from __future__ import annotations
 
@@ -26,28 +26,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _include() -> Parameter:
-    known = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
+def _include_parameter() -> Parameter:
+    """Return the parameter that names the long fields to show."""
+    long_fields = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
 
     def read(text: str) -> list[str]:
         names = text.split(",")
         for name in names:
-            if name not in known:
-                message = f"Name some of: {', '.join(known)}, with commas between them."
+            if name not in long_fields:
+                message = f"Name some of: {', '.join(long_fields)}, with commas between them."
                 raise ValueError(message)
         return names
 
-    pattern = f"^({'|'.join(known)})(,({'|'.join(known)}))*$"
+    pattern = f"^({'|'.join(long_fields)})(,({'|'.join(long_fields)}))*$"
     return Parameter(
         read,
-        description=f"Long fields to show, with commas between them: {', '.join(known)}.",
+        description=f"Long fields to show, with commas between them: {', '.join(long_fields)}.",
         schema={"type": "string", "pattern": pattern},
     )
 
 
-def _variant_group() -> Parameter:
+def _variant_group_parameter() -> Parameter:
+    """Return the parameter that takes a variant group in hexadecimal."""
+
     def read(text: str) -> UUID:
-        # UUID() alone takes braces, hyphens and the digits of every script.
+        # UUID() alone would accept braces, hyphens and the digits of every script.
         if not re.fullmatch(r"[0-9a-f]{32}", text):
             message = "Give a variant's group, 32 hexadecimal digits."
             raise ValueError(message)
@@ -66,7 +69,7 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "raw_item": public_id("raw"),
     "persona": public_id("per"),
     "outlet": public_id("out"),
-    "variant_group": _variant_group(),
+    "variant_group": _variant_group_parameter(),
     "created_after": moment_or_date(),
     "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "from": moment_or_date(),
@@ -75,20 +78,24 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "updated_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
     "publish_after": moment_or_date(),
     "publish_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
-    "include": _include(),
+    "include": _include_parameter(),
 }
-_SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
-"""As `GET /analytics` says it."""
-ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
-"""Filters by what other tables know of an item."""
+_ALIASES: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
+"""Short aliases, named as in `GET /analytics`."""
+JOINED_FILTERS: Final = frozenset({"outlet", "raw_item"})
+"""Filters that need a join."""
 
 
-def in_full(query: dict[str, Any]) -> dict[str, Any]:
-    """The same filters by their long names; raises `Invalid` where one is given by both."""
+def expand_aliases(query: dict[str, Any]) -> dict[str, Any]:
+    """Rename `from` and `to` in `query` to their long names and return it.
+
+    Raises `Invalid` if both names of one are given, or if `from` isn't before `to`.
+    """
+    # Only the aliases promise a range; the long names are independent bounds.
     start, end = query.get("from"), query.get("to")
     if start is not None and end is not None and start >= end:
         raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE)
-    for short, name in _SHORT.items():
+    for short, name in _ALIASES.items():
         if short in query:
             if name in query:
                 message = f"Give {short} or {name}: they mean the same."

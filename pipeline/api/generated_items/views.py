@@ -1,4 +1,4 @@
-"""/v1/generated: what was made, what people decide about it, and publishing it."""
+"""/v1/generated: the generated items, people's decisions about them, and publishing them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pipeline.api.generated_items.answers import (
     serialize_rehearsal,
     serialize_whole,
 )
-from pipeline.api.generated_items.filters import ELSEWHERE, FILTERS, in_full
+from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
 from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
     PublishInput,
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 
 class GeneratedItemView(PipelineResource):
+    """The workspace's generated items."""
+
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "generated:read",
         "retrieve": "generated:read",
@@ -84,9 +86,9 @@ class GeneratedItemView(PipelineResource):
         ),
     )
     def list(self, request: Request) -> Response:
-        query = in_full(read_query(request, FILTERS))
+        query = expand_aliases(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
-        filters = {name: value for name, value in query.items() if name in COLUMNS or name in ELSEWHERE}
+        filters = {name: value for name, value in query.items() if name in COLUMNS or name in JOINED_FILTERS}
 
         caller = self.caller
         raw_item = filters.get("raw_item")
@@ -94,7 +96,7 @@ class GeneratedItemView(PipelineResource):
         narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
         rows = item_rows(**narrowed)
         if "q" in query:
-            found = search_params.page_found(
+            result_page = search_params.page_found(
                 request,
                 query,
                 rows,
@@ -105,16 +107,16 @@ class GeneratedItemView(PipelineResource):
                 read=lambda rows, keys: items_by_key(rows, keys, include=include),
             )
         else:
-            found = page_by(
+            result_page = page_by(
                 request, partial(item_page, **narrowed, include=include), query, key_of=lambda row: row["id"]
             )
         now = utc_now()
-        keys = [row["id"] for row in found.rows]
+        keys = [row["id"] for row in result_page.rows]
         publications, assets = publications_by_item(keys), assets_by_item(keys)
         progress = progress_of(
-            [row["id"] for row in found.rows if row["status"] == GeneratedItemStatus.GENERATING]
+            [row["id"] for row in result_page.rows if row["status"] == GeneratedItemStatus.GENERATING]
         )
-        rows = retry_rules.with_current_errors(self.caller.workspace, found.rows)
+        rows = retry_rules.with_current_errors(self.caller.workspace, result_page.rows)
         data = [
             payloads.generated_item(
                 row,
@@ -126,7 +128,7 @@ class GeneratedItemView(PipelineResource):
             )
             for row in rows
         ]
-        return found.respond(request, data)
+        return result_page.respond(request, data)
 
     @extend_schema(
         operation_id="generated_retrieve",
@@ -139,8 +141,8 @@ class GeneratedItemView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         read_query(request, {})
-        shown = serialize_whole(row)
-        return respond_with_tag(request, shown, tag=item_tag(row, shown))
+        body = serialize_whole(row)
+        return respond_with_tag(request, body, tag=item_tag(row, body))
 
     @extend_schema(
         operation_id="generated_update",
@@ -254,17 +256,15 @@ class GeneratedItemView(PipelineResource):
     def publish(self, request: Request, id: str) -> Response:
         """Publish now, schedule or re-time; `dry_run` runs every rule and stores nothing."""
         row = self.find(self._rows().select_related("workspace"), "gen", id)
-        given = self.read_body(request, PublishInput)
+        values = self.read_body(request, PublishInput)
         now = utc_now()
-        wish = self._wish(given, now)
-        if given.get("dry_run"):
-            rehearsed = serialize_rehearsal(row, publish.dry_run(row, wish, now=now))
-            return Response({**rehearsed, "notes": notes_on(wish)})
+        wish = self._wish(values, now)
+        if values.get("dry_run"):
+            rehearsal = serialize_rehearsal(row, publish.dry_run(row, wish, now=now))
+            return Response({**rehearsal, "notes": notes_on(wish)})
         item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
-        shown = serialize_whole(item)
-        return Response(
-            {**shown, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, shown)}
-        )
+        body = serialize_whole(item)
+        return Response({**body, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, body)})
 
     @extend_schema(
         operation_id="generated_cancel",
@@ -290,25 +290,28 @@ class GeneratedItemView(PipelineResource):
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        shown = serialize_explanation(row, explanation.explain(row, now=utc_now()))
-        return respond_with_tag(request, shown, tag=weak_tag(shown))
+        body = serialize_explanation(row, explanation.explain(row, now=utc_now()))
+        return respond_with_tag(request, body, tag=weak_tag(body))
 
-    def _wish(self, given: dict[str, Any], now: Any) -> PublishWish:
-        overrides = given.get("overrides", {})
+    def _wish(self, values: dict[str, Any], now: Any) -> PublishWish:
+        """Return the request to publish that the body describes. Raises `ValidationError` for a time that
+        can't be scheduled.
+        """
+        overrides = values.get("overrides", {})
         for key, override in overrides.items():
             if "publish_at" in override:
                 refuse_unless_schedulable(override["publish_at"], now, f"overrides.{key}.publish_at")
         zone = self.caller.workspace.timezone
-        publish_at, clock = moment_asked_for(given, workspace_zone=zone, now=now)
+        publish_at, clock = moment_asked_for(values, workspace_zone=zone, now=now)
         return PublishWish(
-            outlets=given.get("outlets"),
+            outlets=values.get("outlets"),
             publish_at=publish_at,
             clock=clock,
-            is_queued="queue" in given,
+            is_queued="queue" in values,
             overrides=overrides,
-            keep_siblings=given.get("keep_siblings", False),
-            late_policy=given.get("late_policy"),
-            max_lateness_minutes=given.get("max_lateness_minutes"),
+            keep_siblings=values.get("keep_siblings", False),
+            late_policy=values.get("late_policy"),
+            max_lateness_minutes=values.get("max_lateness_minutes"),
         )
 
     def _answer(self, item: GeneratedItem, status: int) -> Response:

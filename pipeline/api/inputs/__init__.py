@@ -1,1 +1,1 @@
-"""The bodies that the API takes: strict, and every limit named."""
+"""The request bodies that the API takes: strict, with every limit documented."""

@@ -1,4 +1,4 @@
-"""Fields of several bodies: addresses, formats, outlets, personas, objects."""
+"""Fields that several bodies share: addresses, engine names, outlets, personas, objects."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ SOURCE_TYPES: Final = plugins.kinds("sources")
 
 
 def whole_number_field(most: int, least: int = 1, **kwargs: Any) -> StrictIntegerField:
+    """Return a field for a whole number from `least` to `most`."""
     return StrictIntegerField(min_value=least, max_value=most, **kwargs)
 
 
-_GROUP: Final = "[0-9A-Fa-f]{1,4}"
-_IP_6: Final = "|".join(
+_IPV6_GROUP: Final = "[0-9A-Fa-f]{1,4}"
+_IPV6: Final = "|".join(
     [
-        f"({_GROUP}:){{7}}{_GROUP}",
-        f"({_GROUP}:){{1,7}}:",
-        f":((:{_GROUP}){{1,7}}|:)",
-        *(f"({_GROUP}:){{1,{left}}}(:{_GROUP}){{1,{7 - left}}}" for left in range(1, 7)),
+        f"({_IPV6_GROUP}:){{7}}{_IPV6_GROUP}",
+        f"({_IPV6_GROUP}:){{1,7}}:",
+        f":((:{_IPV6_GROUP}){{1,7}}|:)",
+        *(f"({_IPV6_GROUP}:){{1,{left}}}(:{_IPV6_GROUP}){{1,{7 - left}}}" for left in range(1, 7)),
     ]
 )
-# Both Python and ECMA-262 read it alike, so that the document says exactly what is taken.
+# Python and ECMA-262 read it alike, so that the OpenAPI document says exactly what is accepted.
 _WEB_ADDRESS: Final = (
     r"^[hH][tT][tT][pP][sS]?://"
     r"([^\s/?#@\[\]\\\u0000-\u0020\u007f]*@)?"
-    rf"([^\s/?#@:\[\]\\<>\"^`{{|}}%\u0000-\u0020\u007f]+|\[({_IP_6})\])"
+    rf"([^\s/?#@:\[\]\\<>\"^`{{|}}%\u0000-\u0020\u007f]+|\[({_IPV6})\])"
     r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
     r"([/?#][^\s\u0000-\u0020\u007f]*)?$"
 )
@@ -66,7 +67,9 @@ class WebAddressField(StrictCharField):
 
 
 def _is_splittable(address: str) -> bool:
-    """A host's normal form may hold what ends a host; a pattern can't see that."""
+    """Return whether the URL has a host after normalization, which may yield characters that end a host; a
+    pattern can't check that.
+    """
     try:
         return bool(urlsplit(address).hostname)
     except ValueError:
@@ -100,14 +103,15 @@ class EngineNamesField(BoundedListField):
 
     def to_internal_value(self, data: Any) -> list[str]:
         names = cast("list[str]", super().to_internal_value(data))
-        # Of the list as it was sent, before each name stands in it once.
+        # The length is that of the list as sent, before duplicates are removed.
         self.run_validators(names)
         known = _known_engines()
         unknown = [name for name in dict.fromkeys(names) if name not in known]
         if unknown:
-            said = self.error_messages["unknown_engine"]
+            template = self.error_messages["unknown_engine"]
             raise serializers.ValidationError(
-                [said.format(name=name, hint=hint(name, known)) for name in unknown], code="unknown_engine"
+                [template.format(name=name, hint=hint(name, known)) for name in unknown],
+                code="unknown_engine",
             )
         return list(dict.fromkeys(names))
 
@@ -135,7 +139,7 @@ class FirstPollField(serializers.Field[Any, Any, Any, Any]):
             return data
         if isinstance(data, dict) and set(data) == {"newest"}:
             newest = data["newest"]
-            # To JSON Schema 3.0 is a whole number and true is none.
+            # For JSON Schema 3.0 is a whole number and true isn't.
             is_number = isinstance(newest, int | float) and not isinstance(newest, bool)
             if is_number and newest == int(newest) and 1 <= newest <= limits.FEED_ENTRIES:
                 return {"newest": int(newest)}
@@ -172,6 +176,7 @@ OpenObjectField = extend_schema_field({"type": "object", "additionalProperties":
 
 
 def outlet_ids_field(**kwargs: Any) -> BoundedListField:
+    """Return a field for a list of outlets' public ids."""
     return BoundedListField(
         child=PublicIdTextField("out"),
         max_length=limits.OUTLETS_PER_ITEM,
@@ -181,6 +186,7 @@ def outlet_ids_field(**kwargs: Any) -> BoundedListField:
 
 
 def persona_id_field(**kwargs: Any) -> PublicIdField:
+    """Return an optional field for a persona's public id."""
     message = "Give the id of a persona, per_ and 26 characters: GET /v1/personas lists them, POST /v1/personas makes one."
     return PublicIdField("per", required=False, error_messages={"invalid_id": message}, **kwargs)
 

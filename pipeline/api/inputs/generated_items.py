@@ -1,4 +1,4 @@
-"""Bodies about generated items: changed, rejected, made again, published."""
+"""Bodies about generated items: edit, reject, regenerate, publish."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class SettleInput(StrictSerializer):
     url = WebAddressField(required=False)
 
 
-_TO_PUBLISH_NOW: Final = "To publish now leave publish_at out."
-_NOW: Final = frozenset(
+_PUBLISH_NOW_ADVICE: Final = "To publish now leave publish_at out."
+_WORDS_FOR_NOW: Final = frozenset(
     {"now", "publish_now", "immediate", "immediately", "mode", "action", "publish", "instant", "delay"}
 )
 
@@ -134,8 +134,9 @@ class PublishInput(StrictSerializer):
         required=False,
         error_messages={
             "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; "
-            "for a time of somebody's clock give local_time and timezone in its place. " + _TO_PUBLISH_NOW,
-            "null": _TO_PUBLISH_NOW,
+            "for a time of somebody's clock give local_time and timezone in its place. "
+            + _PUBLISH_NOW_ADVICE,
+            "null": _PUBLISH_NOW_ADVICE,
         },
     )
     local_time = PatternField(
@@ -166,7 +167,7 @@ class PublishInput(StrictSerializer):
     dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
-        advice = dict.fromkeys(_NOW.intersection(data), _TO_PUBLISH_NOW)
+        advice = dict.fromkeys(_WORDS_FOR_NOW.intersection(data), _PUBLISH_NOW_ADVICE)
         return unknown_names(data, known, what="field", advice=advice)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -189,21 +190,25 @@ class PublishInput(StrictSerializer):
 
 
 def moment_asked_for(
-    given: dict[str, Any], *, workspace_zone: str, now: datetime
+    values: dict[str, Any], *, workspace_zone: str, now: datetime
 ) -> tuple[datetime | None, WallClock | None]:
-    """The moment of `publish_at` or `local_time`, and its clock; None for now. Raises `ValidationError` on the field."""
-    moment: datetime | None = given.get("publish_at")
+    """Return the moment of `publish_at` or `local_time` and its local time; None for now.
+
+    Raises `ValidationError` on the field.
+    """
+    moment: datetime | None = values.get("publish_at")
     clock = None
     field = "publish_at"
-    if "local_time" in given:
+    if "local_time" in values:
         field = "local_time"
-        moment, clock = _from_wall_clock(given, workspace_zone)
+        moment, clock = _from_wall_clock(values, workspace_zone)
     if moment is not None:
         refuse_unless_schedulable(moment, now, field)
     return moment, clock
 
 
 def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> None:
+    """Raise `ValidationError` for a moment that is past or too far ahead."""
     if moment < now - timedelta(seconds=1):
         raise serializers.ValidationError(
             {field: "This time is past; leave it out to publish now."}, code="past"
@@ -213,19 +218,22 @@ def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> No
         raise serializers.ValidationError({field: message}, code="too_far")
 
 
-def _from_wall_clock(given: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
-    name = given.get("timezone", workspace_zone)
+def _from_wall_clock(values: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
+    """Return the moment of a local time. Raises `ValidationError` for an unknown zone or a time that doesn't
+    exist.
+    """
+    name = values.get("timezone", workspace_zone)
     try:
         zone = zone_named(name)
     except UnknownZone as error:
         message = f"There is no time zone {name!r}; give an IANA name such as Europe/Berlin."
         raise serializers.ValidationError({"timezone": message}, code="unknown_timezone") from error
     try:
-        naive = datetime.fromisoformat(given["local_time"])
-        on_gap = given.get("on_gap", "shift")
-        clock = WallClock(naive, name, on_gap=on_gap, on_overlap=given.get("on_overlap", "first"))
+        naive = datetime.fromisoformat(values["local_time"])
+        on_gap = values.get("on_gap", "shift")
+        clock = WallClock(naive, name, on_gap=on_gap, on_overlap=values.get("on_overlap", "first"))
         moment, is_gap = moment_of(clock), is_skipped(naive, zone)
-    # On the first and last day of the calendar another zone's time has no year.
+    # On the first and last day of the calendar the time in UTC may be outside of it.
     except (ValueError, OverflowError) as error:
         raise serializers.ValidationError({"local_time": "There is no such date and time."}) from error
     if is_gap and on_gap == "reject":

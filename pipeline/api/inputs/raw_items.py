@@ -1,4 +1,4 @@
-"""Bodies about raw items: pushed alone or many at once, and estimated."""
+"""Bodies about raw items: push one or a batch, and estimate."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class MediaInput(StrictSerializer):
         return attrs
 
 
-def _something_in(*names: str) -> dict[str, Any]:
-    """The rule that at least one of these isn't empty."""
-    least = {
+def _any_of(*names: str) -> dict[str, Any]:
+    """Return the schema rule that at least one of these fields isn't empty."""
+    minimum_rules = {
         "title": {"minLength": 1},
         "body": {"minLength": 1},
         "media": {"minItems": 1},
         "source": {},
     }
-    return {"anyOf": [{"properties": {name: least[name]}, "required": [name]} for name in names]}
+    return {"anyOf": [{"properties": {name: minimum_rules[name]}, "required": [name]} for name in names]}
 
 
 class RawItemInput(StrictSerializer):
-    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "media")
+    schema_rules: ClassVar[Mapping[str, Any]] = _any_of("title", "body", "media")
 
     source = PublicIdField(  # type: ignore[assignment]  # the contract's name
         "src", required=False, help_text="Default: the workspace's own push source."
@@ -118,7 +118,7 @@ class RawItemInput(StrictSerializer):
         if any(attrs.get(name) for name in ("title", "body", "media")):
             return attrs
         if attrs.get("url"):
-            # A call that may wait for a stranger's server would hold its transaction, and a batch a hundred of them.
+            # Fetching would keep the transaction open while a stranger's server answers, for a batch a hundred times.
             message = (
                 "An address alone isn't fetched here. Send the page's words as body; or let a source of the type scraper "
                 "read the address: POST /v1/sources."
@@ -147,7 +147,7 @@ class RawBatchInput(StrictSerializer):
 class EstimateInput(RawItemInput):
     """A raw item's body; or a source alone, for what one item of it would cost."""
 
-    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "media", "source")
+    schema_rules: ClassVar[Mapping[str, Any]] = _any_of("title", "body", "media", "source")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.get("source") and not any(attrs.get(name) for name in ("title", "body", "url", "media")):

@@ -1,4 +1,4 @@
-"""Bodies about sources: one that is registered, and its changes."""
+"""Bodies about sources: register and change."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def _config_schema(source_type: str) -> Mapping[str, Any]:
     return plugins.get("sources", source_type, SourceKind).config_schema
 
 
-def _of_type(source_type: str) -> dict[str, Any]:
-    """What a source of one type looks like; `config` may be left out where nothing in it is required."""
+def _schema_of_type(source_type: str) -> dict[str, Any]:
+    """Return the schema of a source of one type; `config` is optional if nothing in it is required."""
     config = _config_schema(source_type)
-    is_needed = "required" in config or "oneOf" in config
+    is_config_required = "required" in config or "oneOf" in config
     return {
         "properties": {"type": {"const": source_type}, "config": config},
-        "required": ["type", "config"] if is_needed else ["type"],
+        "required": ["type", "config"] if is_config_required else ["type"],
     }
 
 
 class SourceInput(StrictSerializer):
-    schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_of_type(each) for each in SOURCE_TYPES]}
+    schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_schema_of_type(each) for each in SOURCE_TYPES]}
 
     type = StrictChoiceField(
         choices=SOURCE_TYPES, error_messages={"required": f"Give one of: {', '.join(SOURCE_TYPES)}."}
@@ -91,56 +91,62 @@ class SourceInput(StrictSerializer):
         return unknown_names(data, known, what="field", advice=config_advice(data, known))
 
 
-def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """What stands beside `config` of a source and means one of its settings, as it was sent."""
-    strays = [name for name in data if name not in known][: core_limits.UNKNOWN_NAMES_TOLD]
-    meant = _type_meant(data)
-    types = [meant] if meant else SOURCE_TYPES
-    settings = {name for each in types for name in _config_schema(each)["properties"]}
+def _misplaced_settings(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return the unknown fields beside `config` that are settings of the source's type, as sent."""
+    unknown = [name for name in data if name not in known][: core_limits.UNKNOWN_NAMES_TOLD]
+    intended_type = _intended_type(data)
+    types = [intended_type] if intended_type else SOURCE_TYPES
+    settings = {name for source_type in types for name in _config_schema(source_type)["properties"]}
     return {
-        name: data[name] for name in strays if nearest(name, {*known, *settings}) in settings - set(known)
+        name: data[name] for name in unknown if nearest(name, {*known, *settings}) in settings - set(known)
     }
 
 
 def config_advice(
     data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, str]:
-    """What to say of each setting that stands beside `config`; a source that is changed has its type and settings."""
-    beside = _settings_beside(data, known)
-    if not beside:
+    """Return the advice for each setting that stands beside `config`.
+
+    `stored` are the settings of a source that is changed, whose type is known.
+    """
+    misplaced = _misplaced_settings(data, known)
+    if not misplaced:
         return {}
-    meant = source_as_meant(data, known, stored)
-    config = meant.pop("config")
-    # Of a change only this part: the rest may be wrong as well, and is told.
-    beside_it = collect.written(meant)[1:-1] if "type" in known else ""
-    form = ", ".join([*filter(None, [beside_it]), f'"config": {collect.written(config)}'])
-    return dict.fromkeys(beside, f"Put it into config: {{{form}}}.")
+    corrected = source_as_meant(data, known, stored)
+    config = corrected.pop("config")
+    # For a change only `config` is shown: the other fields may be wrong too, and have errors of their own.
+    other_fields = collect.written(corrected)[1:-1] if "type" in known else ""
+    example = ", ".join([*filter(None, [other_fields]), f'"config": {collect.written(config)}'])
+    return dict.fromkeys(misplaced, f"Put it into config: {{{example}}}.")
 
 
-def _type_meant(data: Mapping[str, Any]) -> str:
-    """The type of source that a body names, in whatever letters; empty where it names none."""
-    said = next((data[name] for name in ("type", "kind", "source_type") if name in data), None)
-    word = said.strip().lower() if isinstance(said, str) else ""
-    return word if word in SOURCE_TYPES else ""
+def _intended_type(data: Mapping[str, Any]) -> str:
+    """Return the type of source that a body names, in upper or lower case; empty if it names none."""
+    value = next((data[name] for name in ("type", "kind", "source_type") if name in data), None)
+    normalized = value.strip().lower() if isinstance(value, str) else ""
+    return normalized if normalized in SOURCE_TYPES else ""
 
 
 def source_as_meant(
     data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The body of a source with what stands beside `config` in it, in the words and forms of the type's settings.
+    """Return the body of a source with misplaced settings moved into `config`, in the names and forms of the
+    type.
 
-    Where something stands there, settings that aren't given are those that are `stored`.
+    If any were moved, settings that aren't given are the `stored` ones.
     """
-    beside = _settings_beside(data, known)
-    rest = {name: value for name, value in data.items() if name in known and name not in {"type", "config"}}
-    meant = _type_meant(data)
-    if "type" in known and meant:
-        rest = {"type": meant, **rest}
-    given = data.get("config")
-    config = {**beside, **(given if isinstance(given, dict) else {})}
-    if beside and meant:
-        config = collect.as_meant(collect.kind_of(meant), {**stored, **config})
-    return {**rest, "config": config} if config else rest
+    misplaced = _misplaced_settings(data, known)
+    other_fields = {
+        name: value for name, value in data.items() if name in known and name not in {"type", "config"}
+    }
+    intended_type = _intended_type(data)
+    if "type" in known and intended_type:
+        other_fields = {"type": intended_type, **other_fields}
+    sent_config = data.get("config")
+    config = {**misplaced, **(sent_config if isinstance(sent_config, dict) else {})}
+    if misplaced and intended_type:
+        config = collect.as_meant(collect.kind_of(intended_type), {**stored, **config})
+    return {**other_fields, "config": config} if config else other_fields
 
 
 class SourceChanges(StrictSerializer):
