@@ -317,7 +317,7 @@ def generated_item(
     """
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
-    inputs = [UUID(element) for element in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
+    inputs = [UUID(hex_id) for hex_id in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
     is_checked = row["checks_revision"] == row["revision"]
     is_overdue = (
         publish_at is not None
@@ -341,10 +341,10 @@ def generated_item(
         "body_format": row["body_format"],
         "excerpt": row["excerpt"],
         "language": row["language"] or None,
-        "assets": [asset(element) for element in assets],
+        "assets": [asset(row_of_asset) for row_of_asset in assets],
         "source": _encode_id("src", row["source_id"]),
         "raw_item": _encode_id("raw", raw_item_id),
-        "raw_items": [encode("raw", element) for element in inputs],
+        "raw_items": [encode("raw", input_id) for input_id in inputs],
         "topic": _encode_id("top", row["topic_id"]),
         "persona": _encode_id("per", row["persona_id"]),
         "outlets": row["outlets"],
@@ -356,7 +356,9 @@ def generated_item(
             "revision": row["approved_revision"],
         },
         "rejection": row["rejection"],
-        "publications": [publication_in_item(element, now=now) for element in publications],
+        "publications": [
+            publication_in_item(row_of_publication, now=now) for row_of_publication in publications
+        ],
         "publish_at": as_z_or_none(publish_at),
         "overdue_seconds": int((now - publish_at).total_seconds()) if is_overdue else 0,
         "held": row["held"] or None,

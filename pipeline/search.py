@@ -169,16 +169,11 @@ def _find_on_postgres(
     """Return the statement and its parameters for PostgreSQL."""
     words, beginnings = query
     all_words = " & ".join(map(_quote, [*words, *beginnings]))
-    with_prefixes = " & ".join(
-        [*map(_quote, words), *(f"{_quote(word_or_language)}:*" for word_or_language in beginnings)]
-    )
+    with_prefixes = " & ".join([*map(_quote, words), *(f"{_quote(beginning)}:*" for beginning in beginnings)])
     stems = " || ".join(
         [
             "to_tsquery('simple', %s)",
-            *(
-                f"to_tsquery(search_configuration('{word_or_language}'), %s)"
-                for word_or_language in _LANGUAGES
-            ),
+            *(f"to_tsquery(search_configuration('{language}'), %s)" for language in _LANGUAGES),
         ]
     )
     stem_parameters = [all_words] * (len(_LANGUAGES) + 1)

@@ -102,7 +102,7 @@ def failing_page(request: HttpRequest) -> HttpResponse:
         last = ends_at - timedelta(days=1)
         form = PeriodForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
         period = FailurePeriod(starts_at, ends_at)
-    shown = [kind_or_cause for kind_or_cause in _COLUMN_HEADINGS if kind_or_cause in {failures.LATE, *kinds}]
+    shown = [kind for kind in _COLUMN_HEADINGS if kind in {failures.LATE, *kinds}]
     if period is not None and period.platform:
         shown = [failures.LATE, "publications"]
     affected = [] if period is None else failures.affected_workspaces(period, kinds, now)
@@ -111,16 +111,12 @@ def failing_page(request: HttpRequest) -> HttpResponse:
         "title": _("Failed and late"),
         "form": form,
         "query": urlencode({name: form.data.get(name, "") for name in form.fields}),
-        "heads": [_COLUMN_HEADINGS[kind_or_cause] for kind_or_cause in shown],
-        "causes": [
-            (kind_or_cause, _STATUS_LABELS[kind_or_cause.status])
-            for kind_or_cause in failures.failure_causes(period, now)
-        ]
+        "heads": [_COLUMN_HEADINGS[kind] for kind in shown],
+        "causes": [(cause, _STATUS_LABELS[cause.status]) for cause in failures.failure_causes(period, now)]
         if period
         else [],
         "affected": [
-            (kind_or_cause, [kind_or_cause.counts.get(name, 0) for name in shown])
-            for kind_or_cause in affected
+            (workspace, [workspace.counts.get(name, 0) for name in shown]) for workspace in affected
         ],
         "shown_most": failures.MAX_ROWS,
         "is_understood": period is not None,

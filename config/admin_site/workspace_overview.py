@@ -217,18 +217,14 @@ class WorkspaceOverview:
     @cached_property
     def sources(self) -> list[Source]:
         """Return the failing sources first, then the newest."""
-        rows_of_workspace = (
-            Source.objects.of(self.workspace).filter(deleted_at=None).defer("config", "fetch_state")
-        )
-        return list(rows_of_workspace.order_by("-failures", "-pk")[:MAX_ROWS_SHOWN])
+        own_rows = Source.objects.of(self.workspace).filter(deleted_at=None).defer("config", "fetch_state")
+        return list(own_rows.order_by("-failures", "-pk")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def outlets(self) -> list[Outlet]:
-        rows_of_workspace = Outlet.objects.of(self.workspace).filter(deleted_at=None)
+        own_rows = Outlet.objects.of(self.workspace).filter(deleted_at=None)
         # An outlet's credentials must not be read here.
-        return list(
-            rows_of_workspace.defer("credentials", "secret").order_by("-status", "-pk")[:MAX_ROWS_SHOWN]
-        )
+        return list(own_rows.defer("credentials", "secret").order_by("-status", "-pk")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def endpoints(self) -> list[EndpointLine]:
@@ -270,15 +266,13 @@ class WorkspaceOverview:
     @cached_property
     def tokens(self) -> list[ApiToken]:
         """Return the tokens, revoked ones last."""
-        rows_of_workspace = ApiToken.objects.of(self.workspace).defer("digest")
-        return list(
-            rows_of_workspace.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:MAX_ROWS_SHOWN]
-        )
+        own_rows = ApiToken.objects.of(self.workspace).defer("digest")
+        return list(own_rows.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def members(self) -> list[Membership]:
-        rows_of_workspace = Membership.objects.of(self.workspace).select_related("user")
-        return list(rows_of_workspace.order_by("role", "created_at")[:MAX_ROWS_SHOWN])
+        own_rows = Membership.objects.of(self.workspace).select_related("user")
+        return list(own_rows.order_by("role", "created_at")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def open_request(self) -> WhitelistRequest | None:

@@ -62,9 +62,9 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         client_id = request.META.get("HTTP_X_REQUEST_ID", "")
-        request_id_used = client_id if _VALID_ID.fullmatch(client_id) else f"req_{uuid7().hex}"
+        chosen_id = client_id if _VALID_ID.fullmatch(client_id) else f"req_{uuid7().hex}"
         structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(request_id=request_id_used)
+        structlog.contextvars.bind_contextvars(request_id=chosen_id)
         started = monotonic()
         try:
             response = self.get_response(request)
@@ -78,7 +78,7 @@ class RequestIdMiddleware:
                 )
             if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and is_api(request):
                 _read_remaining_body(request)
-            response["X-Request-Id"] = request_id_used
+            response["X-Request-Id"] = chosen_id
             _set_content_length(response)
             return response
         finally:

@@ -64,10 +64,8 @@ class PipelineResource(WorkspaceResource):
     def rows(self, model: type[Row]) -> QuerySet[Any]:
         """Return the rows of the caller's workspace, live or test."""
         # Value() gives `test = false`; Django's `NOT test` would keep SQLite from using the indexes of the lists.
-        rows_of_caller: QuerySet[Any] = model.objects.of(self.caller.workspace).filter(
-            test=Value(self.caller.test)
-        )
-        return rows_of_caller
+        own_rows: QuerySet[Any] = model.objects.of(self.caller.workspace).filter(test=Value(self.caller.test))
+        return own_rows
 
     def find(self, rows: QuerySet[Any], prefix: str, public_id: str) -> Any:
         """Return the row with that public id. Raises `NotFound`, also for another workspace's id."""

@@ -107,9 +107,7 @@ class PublicationView(PipelineResource):
         query = read_query(request, PAGING)
         calls = Attempt.objects.of(self.caller.workspace).filter(publication=row)
         attempt_page = page(request, calls.values(*payloads.ATTEMPT_FIELDS), query)
-        return attempt_page.respond(
-            request, [payloads.attempt(row_of_attempt) for row_of_attempt in attempt_page.rows]
-        )
+        return attempt_page.respond(request, [payloads.attempt(row) for row in attempt_page.rows])
 
     @extend_schema(
         operation_id="publications_reconcile",

@@ -313,19 +313,19 @@ def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
         "title": source_preview.title,
         "entries": [
             {
-                "external_id": element.entry.external_id or None,
-                "url": element.entry.url or None,
-                "title": element.entry.title,
-                "published_at": as_z_or_none(element.entry.published_at),
-                "excerpt": _excerpt(element.entry),
-                "decision": "duplicate" if element.decision == "unchanged" else element.decision,
-                "decided_by": element.decided_by,
-                "code": element.code,
-                "message": element.message,
+                "external_id": previewed.entry.external_id or None,
+                "url": previewed.entry.url or None,
+                "title": previewed.entry.title,
+                "published_at": as_z_or_none(previewed.entry.published_at),
+                "excerpt": _excerpt(previewed.entry),
+                "decision": "duplicate" if previewed.decision == "unchanged" else previewed.decision,
+                "decided_by": previewed.decided_by,
+                "code": previewed.code,
+                "message": previewed.message,
             }
-            for element in source_preview.entries
+            for previewed in source_preview.entries
         ],
-        "notes": [{"code": element.code, "message": element.message} for element in source_preview.notes],
+        "notes": [{"code": note.code, "message": note.message} for note in source_preview.notes],
         "moved_to": source_preview.moved_to or None,
         "price_in_credits": source_preview.price_in_credits,
     }

@@ -269,22 +269,22 @@ def _serialize_proposal(proposal: planning.Proposal) -> dict[str, Any]:
         "ends_at": as_z(proposal.asked.ends_at),
         "entries": [
             {
-                "generated_item": ids.encode("gen", element.item.pk),
-                "version": element.item.version,
-                "outlet": ids.encode("out", element.outlet.pk),
-                "at": as_z(element.slot.moment),
-                "local_time": element.slot.clock.text,
-                "alike": list(element.alike),
+                "generated_item": ids.encode("gen", proposed.item.pk),
+                "version": proposed.item.version,
+                "outlet": ids.encode("out", proposed.outlet.pk),
+                "at": as_z(proposed.slot.moment),
+                "local_time": proposed.slot.clock.text,
+                "alike": list(proposed.alike),
             }
-            for element in proposal.entries
+            for proposed in proposal.entries
         ],
         "left": [
             {
-                "generated_item": ids.encode("gen", element.item.pk),
-                "code": element.code,
-                "message": element.message,
+                "generated_item": ids.encode("gen", left_item.item.pk),
+                "code": left_item.code,
+                "message": left_item.message,
             }
-            for element in proposal.left
+            for left_item in proposal.left
         ],
         "free_slots": proposal.free,
     }

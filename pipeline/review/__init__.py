@@ -1,1 +1,1 @@
-"""What people decide on items: approve, reject, edit, undo, variants, storyboards."""
+"""People's decisions on items: approve, reject, edit, undo, variants, storyboards."""

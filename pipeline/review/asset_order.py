@@ -1,4 +1,4 @@
-"""The order of an item's pictures, as every outlet gets them, and their alt texts as they were."""
+"""Changes the order of an item's pictures, which every outlet gets, and reads their alt texts for an undo."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 MOVED_ROLES: Final = frozenset({"picture", "image"})
-"""Pictures that stand beside each other; a poster, a frame or another size of one has no turn."""
+"""The roles of pictures in a sequence; a poster, a frame or another size of a picture has no place in it."""
 _PDF: Final = "application/pdf"
 
 
 def pictures_of(item: GeneratedItem) -> list[Asset]:
-    """Those that have a turn, in order; empty where there is one alone, or a file holds them in an order of its own."""
+    """Return the pictures that can be reordered, in order; empty if there is only one, or a file fixes the
+    order.
+    """
     assets = list(Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id"))
     return movable(assets)
 
 
 def movable(assets: Sequence[Asset]) -> list[Asset]:
-    """The same out of an item's files, which are those still in use."""
+    """Return the same from an item's files, which are those still in use."""
     if any(asset.mime_type == _PDF or asset.mime_type.startswith("video/") for asset in assets):
         return []
     pictures = [asset for asset in assets if asset.kind == "image" and asset.role in MOVED_ROLES]
@@ -40,12 +42,12 @@ def movable(assets: Sequence[Asset]) -> list[Asset]:
 
 
 def order_of(item: GeneratedItem) -> list[UUID]:
-    """The ids of `pictures_of`, as `arrange` takes them."""
+    """Return the ids of `pictures_of`, as `arrange` takes them."""
     return [picture.pk for picture in pictures_of(item)]
 
 
 def alt_texts_of(item: GeneratedItem, keys: Iterable[UUID]) -> dict[str, str]:
-    """Alt texts of these files by hex id, so that they can be put back."""
+    """Return the alt texts of these files by hex id, so that they can be restored."""
     rows = Asset.everywhere.filter(item=item, pk__in=list(keys)).values_list("pk", "alt_text")
     return {key.hex: text for key, text in rows}
 
@@ -53,10 +55,11 @@ def alt_texts_of(item: GeneratedItem, keys: Iterable[UUID]) -> dict[str, str]:
 def arrange(
     item: GeneratedItem, order: Sequence[UUID], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Put its pictures in this order; what is scheduled is prepared anew with it.
+    """Put the item's pictures in this order; scheduled publications are prepared again.
 
-    Raises `Conflict` unless it is editable (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is named once,
-    `states.Overtaken` where it isn't the version that was expected.
+    Raises `Conflict` unless the item is editable (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is
+    named once,
+    and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -64,19 +67,19 @@ def arrange(
         if row.deleted_at is not None or row.status not in EDITABLE_ITEMS:
             message = f"It is {row.status}; its pictures are moved while some of it may still be sent."
             raise Conflict.because(code="not_arranged", message=message)
-        places = {picture.pk: picture.position for picture in pictures_of(row)}
-        if sorted(order) != sorted(places):
+        positions = {picture.pk: picture.position for picture in pictures_of(row)}
+        if sorted(order) != sorted(positions):
             message = "Name each of its pictures once."
             raise Invalid.one(field="order", code="not_its_pictures", message=message)
         moved = [
-            (key, place)
-            for key, place in zip(order, sorted(places.values()), strict=True)
-            if places[key] != place
+            (key, position)
+            for key, position in zip(order, sorted(positions.values()), strict=True)
+            if positions[key] != position
         ]
         if not moved:
             return row
-        for key, place in moved:
-            Asset.everywhere.filter(pk=key).update(position=place)
+        for key, position in moved:
+            Asset.everywhere.filter(pk=key).update(position=position)
         update_locked(row, now)
         if row.status == GeneratedItemStatus.SCHEDULED:
             publish.renew_scheduled(row, now=now)

@@ -1,4 +1,4 @@
-"""What reviewers decide, on one item or many, each decision with what takes it back."""
+"""Reviewers' decisions on one item or many, each with what an undo needs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 APPROVE, REJECT, PUBLISH, CHOOSE, ANOTHER = "approve", "reject", "publish", "choose", "another"
 EDIT: Final = "edit"
 CLEAR: Final = "clear"
-"""Of what failed or is late: tried again, given another time or cancelled."""
+"""The act of `schedule.recovery`: what failed or is late is retried, rescheduled or cancelled."""
 AT_ONCE: Final = 100
-"""Items that one call decides on; the others are told that they still wait."""
+"""The most items that one call decides on; the others are returned with an error."""
 
 Former = dict[str, Any]
-"""What `review.undo.undo` needs, as JSON: the act, the version that it left, and what was there before."""
+"""What `review.undo.undo` needs, as JSON: the act, the version after it, and the state before it."""
 
 
 @dataclass(frozen=True)
 class BulkReviewInput:
-    """Who acts and when, and what they said with it: why, where and when, what a further variant should do."""
+    """Who acts and when, and their input: the reason, where and when to publish, the hint for a further
+    variant.
+    """
 
     workspace: Workspace
     by: str
@@ -46,12 +48,12 @@ class BulkReviewInput:
     wish: publish.PublishWish = field(default_factory=publish.PublishWish)
     hint: str = ""
     shown: Mapping[UUID, int] = field(default_factory=dict)
-    """The versions of the other variants that were looked at."""
+    """The versions of the other variants that the person saw."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """One item and what came of it: `former` takes it back, or `error` says why it stays as it was."""
+    """One item and the outcome: `former` is what undoes it, or `error` says why nothing changed."""
 
     item: GeneratedItem
     former: Former | None = None
@@ -59,24 +61,26 @@ class Decided:
 
 
 def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: BulkReviewInput) -> list[Decided]:
-    """Each item by itself, with the version that was looked at: one that has changed since hinders no other.
+    """Decide on each item by itself, at the version that the person saw: a changed one doesn't stop the
+    others.
 
-    The items come with their workspace. Of several variants of one group the first alone is published. What is more
-    than `AT_ONCE` stays as it was, with that as its error.
+    The items come with their workspace. Of several variants of one group only the first is published. Items
+    beyond
+    `AT_ONCE` stay as they were, with that as their error.
     """
-    found: list[Decided] = []
-    promised: set[UUID] = set()
+    outcomes: list[Decided] = []
+    published_groups: set[UUID] = set()
     for item, version in looked_at[:AT_ONCE]:
         try:
-            if act == PUBLISH and item.variant_group in promised:
+            if act == PUBLISH and item.variant_group in published_groups:
                 message = "Another variant of it was chosen in the same breath; a group is published once."
                 raise Conflict.because(code="superseded", message=message)
             with transaction.atomic():
-                found.append(_ACTS[act](item, version, given))
-            promised.add(item.variant_group)
+                outcomes.append(_ACT_FUNCTIONS[act](item, version, given))
+            published_groups.add(item.variant_group)
         except AppError as error:
-            found.append(Decided(item, error=error))
-    return found + [Decided(item, error=_too_many()) for item, _version in looked_at[AT_ONCE:]]
+            outcomes.append(Decided(item, error=error))
+    return outcomes + [Decided(item, error=_too_many()) for item, _version in looked_at[AT_ONCE:]]
 
 
 def _too_many() -> Conflict:
@@ -95,7 +99,7 @@ def edit(
     now: datetime,
     expected_version: int,
 ) -> Decided:
-    """Words, alt texts, and the order of its pictures in one; `order` is None where that stays.
+    """Change text, alt texts and the order of pictures together; `order` is None to keep it.
 
     Raises what `decisions.edit` and `asset_order.arrange` do.
     """
@@ -118,16 +122,17 @@ def edit(
 
 
 def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | None) -> Decided:
-    """Every promise is taken back, and with them the approval that publishing itself was. Raises what `publish.cancel`
-    does.
+    """Cancel every publication, and with them the approval that publishing itself was.
+
+    Raises what `publish.cancel` does.
     """
     with transaction.atomic():
-        stood = {
-            name: promise
-            for name, promise in publish.take_snapshot(item).items()
-            if promise["status"] == PublicationStatus.SCHEDULED
+        snapshots = {
+            name: snapshot
+            for name, snapshot in publish.take_snapshot(item).items()
+            if snapshot["status"] == PublicationStatus.SCHEDULED
         }
-        before = _approval_of(item)
+        approval = _approval_of(item)
         row = publish.cancel(item, now=now, expected_version=expected_version)
         publications = Publication.everywhere.filter(item=row)
         if (
@@ -136,65 +141,75 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
             and publications.filter(created_at=row.approved_at).exists()
         ):
             update_locked(row, now, **NO_APPROVAL)
-    former = {"act": CLEAR, "version": row.version, "stood": stood, "is_cancelled": True, **before}
+    former = {"act": CLEAR, "version": row.version, "stood": snapshots, "is_cancelled": True, **approval}
     return Decided(row, former)
 
 
-def _approve(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
-    """With other variants `shown` it is the choice among them too: those that wait are set aside."""
+def _approve_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
+    """Approve the item; with other variants `shown` it is also chosen among them, and the waiting ones are
+    rejected.
+    """
     others: list[GeneratedItem] = []
-    if given.shown:
-        others = variants.choose(item, by=given.by, now=given.now, expected_versions=given.shown)
-    row = decisions.approve(item, by=given.by, now=given.now, expected_version=version)
-    return Decided(row, {"act": APPROVE, "version": row.version, **_approval_of(item), **_set_aside(others)})
+    if review.shown:
+        others = variants.choose(item, by=review.by, now=review.now, expected_versions=review.shown)
+    row = decisions.approve(item, by=review.by, now=review.now, expected_version=version)
+    return Decided(
+        row, {"act": APPROVE, "version": row.version, **_approval_of(item), **_describe_rejected(others)}
+    )
 
 
-def _reject(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
-    row = decisions.reject(item, reason=given.reason, by=given.by, now=given.now, expected_version=version)
+def _reject_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
+    row = decisions.reject(item, reason=review.reason, by=review.by, now=review.now, expected_version=version)
     return Decided(row, {"act": REJECT, "version": row.version})
 
 
-def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
-    """A promise that was there before, and one that had failed, is told as it stood: the undo writes it back."""
-    stood = publish.take_snapshot(item)
-    row, made = publish.request(item, given.wish, by=given.by, now=given.now, expected_version=version)
-    aside = GeneratedItem.everywhere.filter(
-        variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(given.now)
+def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
+    """Publish the item; publications that were scheduled before, or had failed, are kept as snapshots for the
+    undo.
+    """
+    snapshots = publish.take_snapshot(item)
+    row, publications = publish.request(
+        item, review.wish, by=review.by, now=review.now, expected_version=version
+    )
+    rejected_siblings = GeneratedItem.everywhere.filter(
+        variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(review.now)
     ).values_list("pk", flat=True)
-    names = [encode("pub", publication.pk) for publication in made]
+    names = [encode("pub", publication.pk) for publication in publications]
     former = {
         "act": PUBLISH,
         "version": row.version,
-        "made": [name for name in names if name not in stood],
-        "stood": {name: stood[name] for name in names if name in stood},
-        "aside": [key.hex for key in aside],
-        "at": as_z(given.now),
+        "made": [name for name in names if name not in snapshots],
+        "stood": {name: snapshots[name] for name in names if name in snapshots},
+        "aside": [key.hex for key in rejected_siblings],
+        "at": as_z(review.now),
         **_approval_of(item),
     }
     return Decided(row, former)
 
 
-def _choose(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
-    expected = {**given.shown, item.pk: version}
-    others = variants.choose(item, by=given.by, now=given.now, expected_versions=expected)
-    return Decided(item, {"act": CHOOSE, **_set_aside(others)})
+def _choose_variant(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
+    expected = {**review.shown, item.pk: version}
+    others = variants.choose(item, by=review.by, now=review.now, expected_versions=expected)
+    return Decided(item, {"act": CHOOSE, **_describe_rejected(others)})
 
 
-def _another(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
-    """The item that is told is the further variant, which the undo erases."""
+def _regenerate(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
+    """Request a further variant, which is the item returned and which the undo erases."""
     states.refuse_other_version(item.version, version)
-    made = regenerate.regenerate(item, workspace=given.workspace, now=given.now, hint=given.hint)
-    return Decided(made, {"act": ANOTHER, "outlets": made.outlets})
+    variant = regenerate.regenerate(item, workspace=review.workspace, now=review.now, hint=review.hint)
+    return Decided(variant, {"act": ANOTHER, "outlets": variant.outlets})
 
 
-def _set_aside(others: Sequence[GeneratedItem]) -> Former:
-    """The siblings that a choice rejected, and the moment that stands in them, as the undo needs them."""
+def _describe_rejected(others: Sequence[GeneratedItem]) -> Former:
+    """Return the siblings that a choice rejected, and their rejection's time, as the undo needs them."""
     at = str((others[0].rejection or {}).get("at", "")) if others else ""
     return {"aside": [sibling.pk.hex for sibling in others], "at": at}
 
 
 def _approval_of(item: GeneratedItem) -> Former:
-    """As it was read; whoever decides names that version, so it was so until the act."""
+    """Return the item's approval, hold and flag. The decision names its version, so they are those before the
+    act.
+    """
     return {
         "approved_by": item.approved_by,
         "approved_at": item.approved_at.isoformat() if item.approved_at else None,
@@ -204,11 +219,11 @@ def _approval_of(item: GeneratedItem) -> Former:
     }
 
 
-_ACTS: Final[Mapping[str, Callable[..., Decided]]] = {
-    APPROVE: _approve,
-    REJECT: _reject,
-    PUBLISH: _publish,
-    CHOOSE: _choose,
-    ANOTHER: _another,
+_ACT_FUNCTIONS: Final[Mapping[str, Callable[..., Decided]]] = {
+    APPROVE: _approve_item,
+    REJECT: _reject_item,
+    PUBLISH: _publish_item,
+    CHOOSE: _choose_variant,
+    ANOTHER: _regenerate,
 }
-ACTS: Final = frozenset(_ACTS)
+ACTS: Final = frozenset(_ACT_FUNCTIONS)

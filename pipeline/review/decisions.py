@@ -1,4 +1,4 @@
-"""People decide: approve, reject, restore, edit, delete."""
+"""People's decisions on an item: approve, reject, restore, edit, delete."""
 
 from __future__ import annotations
 
@@ -49,21 +49,20 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft
 
 WORDS: Final = frozenset({"title", "body", "content", "overrides"})
-"""What makes a new revision when it changes; outlets and alt texts are no words of the item."""
+"""The fields whose change makes a new revision; outlets and alt texts don't."""
 
-_DRAWN: Final = ("body", "content", "title")
-"""What of an item can stand in its pictures."""
+_DRAWABLE_FIELDS: Final = ("body", "content", "title")
+"""The fields that can appear in an item's pictures."""
 
 
 def approve(
     item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
+    """Approve the newest revision, which also ends a hold, and clears the flag that its source has changed.
 
     Raises `Conflict` unless the item
-
     - is editable (`states.EDITABLE_ITEMS`),
-    - is held, with something of it still to be sent,
+    - is on hold, with something of it still to be sent,
     - or is published and flagged so.
 
     With an `expected_version` it raises `states.Overtaken` as `edit` does.
@@ -79,11 +78,11 @@ def approve(
             now,
             **row.approval(by, now),
             held="",
-            # That a source took it back is let go only when it lists it again.
+            # The flag that its source withdrew it is cleared only when the source lists it again.
             flagged="" if is_flagged else row.flagged,
         )
         note_overruled(row, by=by)
-        # What waits for this approval is sent now if it is due.
+        # Publications that wait for this approval are sent now if they are due.
         publish.wake_scheduled(row)
     return row
 
@@ -93,7 +92,8 @@ def reject(
 ) -> GeneratedItem:
     """Reject a ready item for the person's reason.
 
-    Raises `Conflict` where it can't be rejected; with an `expected_version`, `states.Overtaken` as `edit` does.
+    Raises `Conflict` if it can't be rejected, and with an `expected_version` `states.Overtaken` as `edit`
+    does.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -131,26 +131,33 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Change words, outlets or alt texts while some of it may still be sent; changed words are a new revision.
+    """Change text, outlets or alt texts while some of the item may still be sent; changed text is a new
+    revision.
 
-    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets, and
-    `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. Words that
-    are drawn in a picture are drawn again, and the item is generating meanwhile; not while it has publications, for its
-    pictures are promised.
-    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
-    Raises `Invalid` for words that can't be drawn, and `Conflict` where it isn't editable, or drawn words change while it
-    is promised.
+    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
+    and
+    `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. If
+    text in a
+    picture changes, the picture is drawn again and the item is generating meanwhile; that isn't possible
+    while it has
+    publications, which were scheduled with these pictures.
+
+    With an `expected_version` it raises `states.Overtaken` as a `version_conflict` if the row has changed
+    since it was
+    read. Raises `Invalid` for text that can't be drawn, and `Conflict` if the item isn't editable, or drawn
+    text changes
+    while it is scheduled.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
-            # Nothing was said, so nothing is written and the version stays.
+            # Nothing was given, so nothing is written and the version stays.
             return row
         _check_changes(row, changes)
-        said = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-        changes = in_step(row.bucket, said, changes)
+        old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
+        changes = in_step(row.bucket, old_words, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         if "body" in values:
             values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
@@ -158,9 +165,9 @@ def edit(
         if is_redrawn:
             _refuse_undrawable(row, values)
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
-            # A film that stays as it is shows what a person may have written into its storyboard.
-            filmed = None if is_redrawn else storyboards.stored_storyboard(row)
-            write_revision(row, now, by=by, board=filmed.board if filmed is not None else None, **values)
+            # A video that isn't rendered again shows text that a person may have written into its storyboard.
+            stored = None if is_redrawn else storyboards.stored_storyboard(row)
+            write_revision(row, now, by=by, board=stored.board if stored is not None else None, **values)
         else:
             update_locked(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
@@ -172,7 +179,7 @@ def edit(
 
 
 def is_drawn(row: GeneratedItem) -> bool:
-    """Whether its words stand in pictures or a film that are there."""
+    """Return whether the item has pictures or a video that show its text."""
     return (
         bool(acceptance.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
@@ -180,20 +187,25 @@ def is_drawn(row: GeneratedItem) -> bool:
 
 
 def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
-    """Whether the item would be drawn another way with these values."""
+    """Return whether the item would be drawn differently with these values."""
     engine = acceptance.engine_named(row.engine_output)
     return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
 
 
 def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
-    return generate.draft_of(row, **{name: values[name] for name in _DRAWN if name in values})
+    """Return the item's draft with these values."""
+    return generate.draft_of(row, **{name: values[name] for name in _DRAWABLE_FIELDS if name in values})
 
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
-    """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
+    """Raise `Conflict` or `Invalid` if the changed text can't be drawn.
+
+    Checked here rather than in the run that draws, so that the person gets the message at once and the item
+    stays as it is.
+    """
     if row.status != GeneratedItemStatus.READY:
-        what, first = why_promised(row)
-        message = f"Its words are drawn in an image that {what}. {first}, then edit it."
+        state, first_step = why_promised(row)
+        message = f"Its words are drawn in an image that {state}. {first_step}, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = acceptance.engine_named(row.engine_output)
     draft = _draft_with(row, values)
@@ -206,18 +218,19 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
 
 
 def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
-    """The first that is drawn of what was changed; where they are drawn another way only together, the first of them."""
-    given = [name for name in _DRAWN if name in values]
-    return next((name for name in given if _changes_drawing(row, {name: values[name]})), given[0])
+    """Return the first changed field that alters the drawing; if only several together do, the first of them."""
+    changed = [name for name in _DRAWABLE_FIELDS if name in values]
+    return next((name for name in changed if _changes_drawing(row, {name: values[name]})), changed[0])
 
 
 def _alt_texts_by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
-    """Alt texts by id as alt texts by file name: the new files have other ids, and the names of those before them."""
+    """Return alt texts by file name instead of id: the new files get new ids, and the names of the old ones."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
 
 
 def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
+    """Raise `Invalid` for unknown outlets or content of the wrong type."""
     if "outlets" in changes:
         collect.check_outlets(row.workspace, changes["outlets"], test=row.test)
     if "overrides" in changes:
@@ -227,10 +240,10 @@ def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
 
 
 def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> None:
-    def by_key(_index: int, public_id: str) -> str:
+    def field_of_key(_index: int, public_id: str) -> str:
         return f"overrides.{public_id}"
 
-    collect.check_outlets(row.workspace, list(overrides), test=row.test, field_of=by_key)
+    collect.check_outlets(row.workspace, list(overrides), test=row.test, field_of=field_of_key)
 
 
 def erase(item: GeneratedItem, *, now: datetime) -> None:
@@ -249,16 +262,16 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             raise Conflict.because(code="in_flight", message=message)
         if PublicationStatus.SCHEDULED in statuses:
             row = publish.cancel(row, now=now)
-        # The words that one outlet got instead are words of the item too.
+        # Overrides for single outlets are content of the item too.
         publications.update(overrides={}, step_state={}, details={})
-        # And so are the receipts of what was handed over, and what was mailed.
+        # And so are the receipts of what was sent, and what was mailed.
         _erase_from_attempts(row)
         mailing.erase_words(row, now=now)
         Revision.everywhere.filter(item=row).delete()
         Asset.everywhere.filter(item=row).update(revoked_at=now, alt_text="")
         others = GeneratedItem.everywhere.filter(generation_id=row.generation_id, deleted_at=None)
         if not others.exclude(pk=row.pk).exists():
-            # A drawing that broke keeps what was said with the words.
+            # A failed drawing run keeps alt texts or a storyboard.
             lifecycle.erase_words(Generation.everywhere.filter(pk=row.generation_id))
         update_locked(
             row,
@@ -272,7 +285,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             checks_revision=None,
             overrides={},
             hint="",
-            # Who rejected it and when stays, as does the kind of a failure; what a person said, or it quotes, goes.
+            # Who rejected it and when stays, as does a failure's code; a person's text, or quoted content, is erased.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
             error=retry_rules.without_words(row.error),
             deleted_at=now,
@@ -284,6 +297,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
 
 
 def _erase_from_attempts(row: GeneratedItem) -> None:
+    """Erase the content from the receipts and late answers of the item's attempts."""
     attempts = Attempt.everywhere.filter(publication__item=row)
     attempts.update(receipt=None)
     for key, answer in attempts.filter(late_answer__isnull=False).values_list("pk", "late_answer"):
@@ -291,13 +305,16 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 
 def _erase_files(item: UUID) -> None:
-    """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
+    """Delete the item's files at once. What a kill leaves is no longer served, and the sweep finds it.
+
+    In a media folder of another database nothing is deleted.
+    """
     if not media_root_id.compare_folder().refusal:
         erase_of_items([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
-    """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in "approved"."""
+    """Raise `Conflict` for an erased item, or one in none of the allowed statuses; `verb` as in "approved"."""
     refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)

@@ -1,4 +1,4 @@
-"""Why an item isn't published: everything in the way, in order, and the call that takes it away."""
+"""Explains why an item isn't published: every blocker, in order, with the API call that clears it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ ENDED: Final = frozenset({"published", "cancelled", "removed"})
 
 @dataclass(frozen=True)
 class Explained:
-    """What stands in the item's own way, and in the way of each publication that isn't out yet."""
+    """What blocks the item itself, and what blocks each publication that isn't out yet."""
 
     blockers: tuple[Blocker, ...]
     publications: tuple[tuple[Publication, tuple[Blocker, ...]], ...]
 
     @property
     def is_empty(self) -> bool:
-        return not self.blockers and not any(found for _, found in self.publications)
+        """Return whether nothing blocks anything."""
+        return not self.blockers and not any(blockers_found for _, blockers_found in self.publications)
 
 
 def explain(item: GeneratedItem, *, now: datetime) -> Explained:
-    """Empty if and only if the next task publishes all of it that isn't out yet."""
+    """Return the blockers; empty if and only if the next task publishes everything that isn't out yet."""
     rows = (
         Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
         .filter(item=item)
@@ -51,11 +52,11 @@ def explain(item: GeneratedItem, *, now: datetime) -> Explained:
         return Explained(
             (Blocker("already_published", "It is published to every outlet it was scheduled for."),), ()
         )
-    return Explained(tuple(_unpromised(item)), ())
+    return Explained(tuple(_unscheduled_blockers(item)), ())
 
 
-def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
-    """Of an item that nobody has asked to publish."""
+def _unscheduled_blockers(item: GeneratedItem) -> Iterator[Blocker]:
+    """Yield the blockers of an item that nobody has scheduled."""
     path = f"/generated/{encode('gen', item.pk)}"
     is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
     calls = {
@@ -66,21 +67,23 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
         "held": ClearingCall("POST", f"{path}/approve"),
         "approval": ClearingCall("POST", f"{path}/approve"),
     }
-    found = why_not_publishable(item)
-    if found is not None:
-        key = "failed" if item.status == GeneratedItemStatus.FAILED else found.field or "status"
-        yield Blocker(found.code, found.message, clears=calls.get(key))
-        if found.field == "status":
+    obstacle = why_not_publishable(item)
+    if obstacle is not None:
+        key = "failed" if item.status == GeneratedItemStatus.FAILED else obstacle.field or "status"
+        yield Blocker(obstacle.code, obstacle.message, clears=calls.get(key))
+        if obstacle.field == "status":
             return
-    asks = ClearingCall("POST", f"{path}/publish", {})
-    for reason in _left_by_autopilot(item):
-        yield Blocker("autopilot_waits", reason, item.ready_at, clears=asks)
+    publish_call = ClearingCall("POST", f"{path}/publish", {})
+    for reason in _autopilot_reasons(item):
+        yield Blocker("autopilot_waits", reason, item.ready_at, clears=publish_call)
     message = "It isn't scheduled or published yet."
-    yield Blocker("not_requested", message, item.ready_at, clears=asks)
+    yield Blocker("not_requested", message, item.ready_at, clears=publish_call)
 
 
-def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
-    """The gates that were closed, and what kept what passed them from being asked for."""
+def _autopilot_reasons(item: GeneratedItem) -> Iterator[str]:
+    """Yield why autopilot didn't publish it: the gates that failed, and the error when it tried to schedule
+    it.
+    """
     for check in item.present_checks:
         if check["code"].startswith("gate_") and check["outcome"] != "passed":
             yield check["message"]
@@ -90,24 +93,27 @@ def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
 
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
-    """What stands in the way of one that isn't out, in order. The row comes with its item, outlet, workspace and queue."""
+    """Yield what blocks a publication that isn't out, in order.
+
+    The row comes with its item, outlet, workspace and queue.
+    """
     if row.status in OPEN_PUBLICATIONS - {PublicationStatus.SCHEDULED}:
-        yield _open(row)
+        yield _in_flight_blocker(row)
         return
     if row.status == PublicationStatus.FAILED:
         message = (row.error or {}).get("message", "It failed.")
         call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/retry")
         yield Blocker("failed", message, row.updated_at, clears=call)
         return
-    found = [*_of_time(row, now), *find_blockers(row, now), *_of_outlet(row, now)]
-    yield from found
-    if not found and row.wake_at is not None and row.wake_at > now:
+    blockers_found = [*_time_blockers(row, now), *find_blockers(row, now), *_outlet_blockers(row, now)]
+    yield from blockers_found
+    if not blockers_found and row.wake_at is not None and row.wake_at > now:
         message = "In progress, or retried soon."
         yield Blocker("next_look", message, until=row.wake_at)
 
 
-def _open(row: Publication) -> Blocker:
-    """Of one that the platform may have by now."""
+def _in_flight_blocker(row: Publication) -> Blocker:
+    """Return the blocker of a publication that the platform may have by now."""
     if row.status == PublicationStatus.PUBLISHING:
         return Blocker("in_flight", "Publishing: the platform hasn't answered yet.", row.updated_at)
     call = ClearingCall("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
@@ -115,7 +121,8 @@ def _open(row: Publication) -> Blocker:
     return Blocker("outcome_unknown", message, row.unknown_since, row.next_attempt_at, call)
 
 
-def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
+def _time_blockers(row: Publication, now: datetime) -> Iterator[Blocker]:
+    """Yield the blocker of a publication that isn't due yet, or waits for its next try."""
     if row.next_attempt_at is not None and row.next_attempt_at > now:
         message = (row.error or {}).get("message", "The last attempt failed.")
         yield Blocker("retry_wait", message, row.updated_at, row.next_attempt_at, _publish_call(row))
@@ -124,13 +131,13 @@ def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
 
 
 def _publish_call(row: Publication) -> ClearingCall:
-    """The call that sends it at once."""
+    """Return the call that publishes at once."""
     path = f"/generated/{encode('gen', row.item_id)}/publish"
     return ClearingCall("POST", path, {"outlets": [encode("out", row.outlet_id)]})
 
 
-def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
-    """Its outlet is closed or waits, or its platform would refuse the words."""
+def _outlet_blockers(row: Publication, now: datetime) -> Iterator[Blocker]:
+    """Yield why the outlet takes nothing or makes it wait, or why its platform would refuse the content."""
     if row.late_policy == "next_slot" and is_too_late(row, now):
         yield too_late_blocker(row)
     outlet = row.outlet
@@ -143,10 +150,12 @@ def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
     wait = wait_of(row, outlet, now) if is_due and not row.item.held else None
     if wait is not None:
         yield Blocker(wait.code, wait.message, row.due_at, wait.until)
-    words = row.item if row.revision != row.item.revision else words_of(row)
+    content_source = row.item if row.revision != row.item.revision else words_of(row)
     account = account_of(outlet)
     platform = platform_of(outlet.platform)
-    payload = payload_of(words, effective_overrides(words, outlet, row.overrides), of=row.item)
+    payload = payload_of(
+        content_source, effective_overrides(content_source, outlet, row.overrides), of=row.item
+    )
     if row.step == PublicationStep.PREPARE or row.revision != row.item.revision:
         for problem in platform.validate(account, fit_payload(payload, outlet, platform, account)):
             clears = ClearingCall("PATCH", f"/generated/{encode('gen', row.item_id)}")

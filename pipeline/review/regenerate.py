@@ -1,4 +1,4 @@
-"""An item made again: tried again, as another variant, or brought back as a fresh one."""
+"""Makes items again: a failed one, another variant, or a fresh one of a recurring item."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
 def retry(
     item: GeneratedItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Make a failed item again, in a run of its own; one whose words only have to be drawn keeps them.
+    """Make a failed item again, in a new run; if only its drawing failed, the text stays.
 
-    Raises `Conflict`, with what would help where trying again can't, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
+    Raises `Conflict`, saying what would help if a retry can't, `QuotaExceeded`, and `states.Overtaken` if it
+    isn't the
+    expected version.
     """
     if item.revision and item.status == GeneratedItemStatus.FAILED and is_drawn(item):
         return _retry_drawing(item, now, expected_version)
@@ -58,8 +60,8 @@ def retry(
         refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
         retry_rules.refuse_final(retry_rules.current_error(workspace, row))
-        generation = _another_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
-        # A series tells of the digest by its run, and remembers by it what was told.
+        generation = _create_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
+        # A series finds its digest, and what earlier digests contain, by the run.
         SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
         states.move(
             row,
@@ -78,26 +80,26 @@ def retry(
 
 
 def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | None) -> GeneratedItem:
-    """It was drawn before, and drawing it again broke: a full disk must not cost a person's words."""
+    """Draw the item again after a failed drawing, so that a full disk doesn't cost a person's edits."""
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         update_locked(row, now, error=None)
-        broken = Generation.everywhere.filter(pk=row.generation_id).first()
-        said = broken.answers.get(REDRAW, {}) if broken is not None else {}
-        if broken is not None:
-            # The new run has it, and is the one that loses it when the item is erased.
-            kept = {name: one for name, one in broken.answers.items() if name != REDRAW}
-            Generation.everywhere.filter(pk=broken.pk).update(answers=kept)
-        draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))
+        failed_run = Generation.everywhere.filter(pk=row.generation_id).first()
+        drawing_input = failed_run.answers.get(REDRAW, {}) if failed_run is not None else {}
+        if failed_run is not None:
+            # The new run gets the input, so that erasing the item erases it there and nowhere else.
+            other_answers = {name: answer for name, answer in failed_run.answers.items() if name != REDRAW}
+            Generation.everywhere.filter(pk=failed_run.pk).update(answers=other_answers)
+        draw_again(row, drawing_input.get("alt_texts", {}), now, board=drawing_input.get("storyboard"))
     return row
 
 
 def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint: str = "") -> GeneratedItem:
-    """A further variant of the same group. Raises `Conflict`, `QuotaExceeded`.
+    """Create a further variant of the same group. Raises `Conflict`, `QuotaExceeded`.
 
-    A `hint`, up to 500 characters, is asked of the model with it; `Conflict` on it where none is asked.
+    A `hint`, up to 500 characters, is passed to the model; `Conflict` if no model writes the item.
     """
     hint = collapse(strip_invisible(hint))
     with transaction.atomic():
@@ -116,9 +118,9 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
             raise Conflict.because(code="no_more_variants", message=message)
         if raw is not None:
             generation_plan.refuse_unmakeable(raw, row, workspace, index=index)
-        generation = _another_run(row, raw, workspace, now)
-        _refuse_unfollowed(hint, generation)
-        variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
+        generation = _create_run(row, raw, workspace, now)
+        _refuse_hint(hint, generation)
+        variant = _create_variant(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
         if raw is not None:
             _requeue_raw(raw, now)
         reserve(workspace, generation, now)
@@ -126,20 +128,21 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
 
 
 def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: datetime) -> GeneratedItem:
-    """A fresh variant that stands alone, so that it is decided on by itself; the one before stays as it is.
+    """Create a fresh variant in a group of its own, so that it is decided on by itself; the old one stays as
+    it is.
 
-    In the caller's transaction, who calls `reserve` for its run last. Raises `Conflict`.
+    Runs in the caller's transaction, which calls `reserve` for its run last. Raises `Conflict`.
     """
     raw = _source_of(item)
     row = lock_with_workspace(item)
     refuse_deleted(row)
-    generation = _another_run(row, raw, workspace, now)
+    generation = _create_run(row, raw, workspace, now)
     if raw is not None:
         _requeue_raw(raw, now)
-    return _further(row, raw, generation, now, group=generation.pk, index=index)
+    return _create_variant(row, raw, generation, now, group=generation.pk, index=index)
 
 
-def _further(
+def _create_variant(
     row: GeneratedItem,
     raw: RawItem | None,
     generation: Generation,
@@ -149,6 +152,7 @@ def _further(
     index: int,
     hint: str = "",
 ) -> GeneratedItem:
+    """Create the item of a new run, with what it takes over from the old one."""
     variant: GeneratedItem = GeneratedItem.everywhere.create(
         workspace=generation.workspace,
         test=row.test,
@@ -175,7 +179,11 @@ def _further(
 
 
 def _source_of(item: GeneratedItem) -> RawItem | None:
-    """The raw item, locked before the items made from it; None where the item speaks of a topic, or of several."""
+    """Return the raw item, locked before the items made from it; None for an item from a topic, or from
+    several.
+
+    Raises `Conflict` if the raw item was deleted.
+    """
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         return None
     raw: RawItem | None = (
@@ -189,7 +197,7 @@ def _source_of(item: GeneratedItem) -> RawItem | None:
     return raw
 
 
-def _another_run(
+def _create_run(
     row: GeneratedItem,
     raw: RawItem | None,
     workspace: Workspace,
@@ -197,6 +205,7 @@ def _another_run(
     *,
     answers: Mapping[str, Any] | None = None,
 ) -> Generation:
+    """Create the run that makes the item again. Raises `Conflict` if its topic was deleted."""
     engine = acceptance.engine_named(row.engine_output)
     generation: Generation = Generation.everywhere.create(
         workspace=workspace,
@@ -216,7 +225,7 @@ def _another_run(
         created_at=now,
     )
     if raw is None and row.raw_items:
-        _tell_again(row, generation)
+        _copy_inputs(row, generation)
     elif raw is None and not generate.copy_pick(row.generation, generation, now):
         message = "The topic that it speaks of was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
@@ -225,7 +234,7 @@ def _another_run(
 
 
 def why_no_hints(item: GeneratedItem) -> str:
-    """The sentence for whoever would ask something of a further variant that nobody can follow; empty where one can."""
+    """Return why a hint for a further variant can't be followed; empty if it can."""
     return _why_no_hints(item.generation)
 
 
@@ -236,15 +245,17 @@ def _why_no_hints(generation: Generation) -> str:
     return NO_HINTS if generate.writer_for(generation).offline else ""
 
 
-def _refuse_unfollowed(hint: str, generation: Generation) -> None:
-    """Before anything is spent: who works without a model can't do as asked."""
+def _refuse_hint(hint: str, generation: Generation) -> None:
+    """Raise `Conflict` before anything is spent if the hint can't be followed."""
     why_not = _why_no_hints(generation) if hint else ""
     if why_not:
         raise Conflict(Detail("hint", "needs_ai", why_not))
 
 
-def _tell_again(row: GeneratedItem, generation: Generation) -> None:
-    """The same raw items, as they are now; those whose content was deleted are left out when it is made."""
+def _copy_inputs(row: GeneratedItem, generation: Generation) -> None:
+    """Give the run the same raw items, as they are now; those whose content was deleted are left out by the
+    run.
+    """
     versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
     GenerationInput.everywhere.bulk_create(
         GenerationInput(
@@ -252,19 +263,19 @@ def _tell_again(row: GeneratedItem, generation: Generation) -> None:
             generation=generation,
             raw_item_id=UUID(key),
             raw_version=versions[UUID(key)],
-            position=place,
+            position=position,
         )
-        for place, key in enumerate(row.raw_items)
+        for position, key in enumerate(row.raw_items)
     )
 
 
 def _requeue_raw(raw: RawItem, now: datetime) -> None:
-    """A raw item of which nothing came waits for this run again."""
+    """Requeue a failed raw item, which waits for this run again."""
     if raw.status == RawItemStatus.FAILED:
         states.move(raw, "queued", reason=None, updated_at=now)
 
 
 def reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
-    """What the run will cost; the last statement of a transaction, for the balance is locked from here on."""
+    """Reserve the run's credits. The last statement of a transaction, as the balance is locked from here on."""
     if generation.credits_reserved:
         credit_account.reserve(workspace, {generation.pk: generation.credits_reserved}, now=now)

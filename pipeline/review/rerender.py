@@ -1,6 +1,6 @@
-"""What a change of words that are drawn or filmed does to an item: a revision, and a run that asks no writer.
+"""Writes changed text to an item: a new revision and, if it is drawn, a run that draws without a writer.
 
-Here too are the lock, the writing and the refusals that all who change an item share.
+The lock, the write and the refusals that all changes of an item share are here too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
-    """The item as it is now, locked until the transaction ends, with its workspace."""
+    """Return the item as it is now, locked until the transaction ends, with its workspace."""
     row: GeneratedItem = (
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
     )
@@ -31,15 +31,15 @@ def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
 
 
 def refuse_deleted(row: GeneratedItem) -> None:
-    """Raises `Conflict` for an item that was erased."""
+    """Raise `Conflict` for an item that was erased."""
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
 
 
 def why_promised(row: GeneratedItem) -> tuple[str, str]:
-    """Why the files of an editable item that isn't ready stay as they are, and what to do first.
+    """Return why the files of an editable item that isn't ready must stay, and what to do first.
 
-    `("is scheduled", "Unschedule it first")`, each to be put into a sentence.
+    Both are parts of a sentence: `("is scheduled", "Unschedule it first")`.
     """
     if row.status == GeneratedItemStatus.SCHEDULED:
         return "is scheduled", "Unschedule it first"
@@ -47,7 +47,7 @@ def why_promised(row: GeneratedItem) -> tuple[str, str]:
 
 
 def update_locked(row: GeneratedItem, now: datetime, **values: Any) -> None:
-    """Write to a locked row; its version rises with every change."""
+    """Write to a locked row and increment its version."""
     GeneratedItem.everywhere.filter(pk=row.pk).update(**values, version=row.version + 1, updated_at=now)
     row.version += 1
     row.updated_at = now
@@ -58,10 +58,12 @@ def update_locked(row: GeneratedItem, now: datetime, **values: Any) -> None:
 def write_revision(
     row: GeneratedItem, now: datetime, *, by: str, board: Storyboard | None = None, **words: Any
 ) -> None:
-    """Write changed words to a locked row: a new revision with checks of its own, in the caller's transaction.
+    """Write changed content to a locked row: a new revision with its own checks, in the caller's transaction.
 
-    Each way to change words comes by here. An approval of the words before holds the item; what is scheduled is prepared
-    anew. `board` is the storyboard that is filmed, where it isn't the one that the item's engine lays out.
+    Every change of content goes through here. An approval of an earlier revision holds the item; what is
+    scheduled is
+    prepared again. `board` is the storyboard that is rendered, if it isn't the one that the item's engine
+    lays out.
     """
     words["revision"] = row.revision + 1
     if row.is_approved:
@@ -92,12 +94,12 @@ def draw_again(
     *,
     board: Mapping[str, Any] | None = None,
 ) -> None:
-    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files, by name.
+    """Create a run that draws without asking a writer; `alt_texts` are for the new files, by name.
 
-    With a `board`, a storyboard as JSON, the film is made of that; else its engine lays it out anew.
+    With a `board`, a storyboard as JSON, the video is rendered from that; else its engine lays it out again.
     """
     engine = acceptance.engine_named(row.engine_output)
-    said = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
+    drawing_input = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
     run: Generation = Generation.everywhere.create(
         workspace_id=row.workspace_id,
         test=row.test,
@@ -106,7 +108,7 @@ def draw_again(
         persona_version=row.persona_version,
         stage=GenerationStage.RENDER,
         queue=generate.queue_of_rendering(engine),
-        answers={REDRAW: said},
+        answers={REDRAW: drawing_input},
         due_at=now,
         wake_at=now,
         request_id=request_id(),

@@ -1,7 +1,8 @@
-"""The storyboard of a film, read and changed by people: filmed again from it, and no writer is asked.
+"""Reads and changes a video's storyboard: the video is rendered again from it, without asking a writer.
 
-What stands on the screen is a film's body, line by line, so the body follows; its words are held against the source
-anew. What is found wrong is a warning then: a person has written them, and a person decides.
+The text on the screen is the video's body, line by line, so the body follows the change and is checked
+against the
+source again. Failed checks are warnings then: a person wrote the text, and a person decides.
 """
 
 from __future__ import annotations
@@ -36,39 +37,39 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 ROLE: Final = "storyboard"
-_KEPT: Final = ("fps", "width", "height", "version")
-"""What of a storyboard its renderer and its engine count on."""
+_FIXED_MEMBERS: Final = ("fps", "width", "height", "version")
+"""The members of a storyboard that a person can't change, as renderer and engine rely on them."""
 
 
 @dataclass(frozen=True)
 class StoredStoryboard:
-    """A film's storyboard as it was filmed, and its frames in the order of the scenes."""
+    """A video's storyboard as it was rendered, and its frames in the order of the scenes."""
 
     board: Storyboard
     frames: tuple[Asset, ...]
 
 
 def stored_storyboard(item: GeneratedItem) -> StoredStoryboard | None:
-    """None where the item has no film, or not yet."""
+    """Return the item's storyboard, or None if it has no video, or not yet."""
     rows = Asset.everywhere.filter(item=item, revoked_at=None, role__in=(ROLE, "frame"))
     return stored_storyboard_in(list(rows.order_by("position", "id")))
 
 
 def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
-    """The same out of the files of an item, in their order. None where there is none, or its file can't be read."""
+    """Return the same from an item's files, in their order; None if there is none, or its file can't be read."""
     stored = next((asset for asset in assets if asset.role == ROLE), None)
     if stored is None:
         return None
     try:
         board = storyboard_json.from_json(json.loads(files.path_of(stored.path).read_bytes()))
     except (OSError, ValueError, Refused):
-        # Its file was lost, or an earlier release wrote what this one can't film: the item is shown without.
+        # Its file was lost, or an earlier release wrote what this one can't render: the item is shown without.
         return None
     return StoredStoryboard(board, tuple(asset for asset in assets if asset.role == "frame"))
 
 
 def read_board(data: Mapping[str, Any]) -> Storyboard:
-    """The storyboard of a caller's JSON. Raises `Invalid`, naming the member."""
+    """Return the storyboard in a caller's JSON. Raises `Invalid`, naming the member."""
     try:
         return storyboard_json.read(data)
     except storyboard_json.BadStoryboard as bad:
@@ -83,10 +84,12 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Film it from this storyboard: a new revision, which is generating meanwhile; nothing where nothing is changed.
+    """Render the video from this storyboard: a new revision, which is generating meanwhile; nothing if
+    nothing changed.
 
-    Raises `Invalid` naming each scene, overlay or caption that can't be filmed, `Conflict` unless it is ready, and
-    `states.Overtaken` where the row has moved on from `expected_version`.
+    Raises `Invalid` naming each scene, overlay or caption that can't be rendered, `Conflict` unless the item
+    is ready, and
+    `states.Overtaken` if the row has changed since `expected_version`.
     """
     with transaction.atomic():
         row = rerender.lock_with_workspace(item)
@@ -95,52 +98,54 @@ def edit(
         before = stored_storyboard(row)
         if before is None:
             raise Conflict.because(code="no_storyboard", message="It has no film whose storyboard is kept.")
-        board = _filmable(before.board, board)
+        board = _validate_board(before.board, board)
         if board == before.board:
             return row
-        values = _values(row, before.board, board)
+        values = _follow_up_values(row, before.board, board)
         rerender.write_revision(row, now, by=by, board=board, **values)
         rerender.draw_again(
-            row, _written_alt_texts(row, before.board), now, board=storyboard_json.as_json(board)
+            row, _manual_alt_texts(row, before.board), now, board=storyboard_json.as_json(board)
         )
     return row
 
 
 def _refuse_unless_ready(row: GeneratedItem) -> None:
-    """Raises `Conflict`, with what to do first where its film is promised."""
+    """Raise `Conflict`, saying what to do first if its video is scheduled."""
     rerender.refuse_deleted(row)
     if row.status in EDITABLE_ITEMS - {GeneratedItemStatus.READY}:
-        what, first = rerender.why_promised(row)
-        message = f"Its video {what}. {first}, then edit the storyboard."
+        state, first_step = rerender.why_promised(row)
+        message = f"Its video {state}. {first_step}, then edit the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
     if row.status not in EDITABLE_ITEMS:
         message = f"It is {row.status}; its storyboard can be changed while it is ready."
         raise Conflict(Detail("status", "not_edited", message, {"status": row.status, "allowed": ["ready"]}))
 
 
-def _filmable(before: Storyboard, board: Storyboard) -> Storyboard:
-    """With what was written anew laid out. Raises `Invalid` with a sentence for each place that can't be filmed."""
-    odd = [
-        Detail(f"{ROLE}.overlays[{place}]", "bad_storyboard", message)
-        for place, message in storyboard_edits.oddities(board)
+def _validate_board(before: Storyboard, board: Storyboard) -> Storyboard:
+    """Return the storyboard with changed text laid out again. Raises `Invalid` for each place that can't be
+    rendered.
+    """
+    details = [
+        Detail(f"{ROLE}.overlays[{index}]", "bad_storyboard", message)
+        for index, message in storyboard_edits.oddities(board)
     ]
-    if odd:
-        raise Invalid(*odd)
+    if details:
+        raise Invalid(*details)
     try:
-        laid = storyboard_edits.relaid(board)
+        laid_out = storyboard_edits.relaid(board)
     except storyboard_edits.Unfit as unfit:
-        # `t3` names the text that begins with `overlays[3]`.
-        where = f"{ROLE}.overlays[{unfit.place[1:]}]"
-        raise Invalid.one(field=where, code=unfit.code, message=unfit.message) from unfit
-    found = list(_problems(before, laid))
-    if found:
-        raise Invalid(*found)
-    return laid
+        # The place `t3` stands for the text that begins with `overlays[3]`.
+        field = f"{ROLE}.overlays[{unfit.place[1:]}]"
+        raise Invalid.one(field=field, code=unfit.code, message=unfit.message) from unfit
+    problems = list(_problems(before, laid_out))
+    if problems:
+        raise Invalid(*problems)
+    return laid_out
 
 
 def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """Each change that a person can't make, and each place that can't be filmed or read."""
-    for name in _KEPT:
+    """Yield each change that a person can't make, and each place that can't be rendered or read."""
+    for name in _FIXED_MEMBERS:
         if getattr(before, name) != getattr(board, name):
             message = f"It stays as it is, {getattr(before, name)}: the film is made for that."
             yield Detail(f"{ROLE}.{name}", "fixed", message)
@@ -149,36 +154,38 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
             f"{ROLE}.caption_look", "fixed", "How captions look stays as its engine has laid it out."
         )
     for sentence in storyboard_faults(board):
-        where, _, message = sentence.partition(": ")
-        yield Detail(f"{ROLE}.{where}", "bad_storyboard", message[:1].upper() + message[1:])
-    strange = sorted(set(board.assets) - set(before.assets))
-    if strange:
-        message = f"The film has no file of the name {strange[0]}; its storyboard names those that it has."
+        field, _, message = sentence.partition(": ")
+        yield Detail(f"{ROLE}.{field}", "bad_storyboard", message[:1].upper() + message[1:])
+    unknown_assets = sorted(set(board.assets) - set(before.assets))
+    if unknown_assets:
+        message = (
+            f"The film has no file of the name {unknown_assets[0]}; its storyboard names those that it has."
+        )
         yield Detail(f"{ROLE}.scenes", "unknown_asset", message)
     yield from _problems_of_sound(before, board)
     yield from _problems_of_words(before, board)
 
 
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """Words that nobody sees: an app lies over them, and didn't before, or no font draws them."""
+    """Yield text that isn't visible: newly covered by an app's controls, or without glyphs."""
     covered = set(outside(board)) - set(outside(before))
     for text in storyboard_edits.texts(board):
-        where = f"{ROLE}.overlays[{text.overlays[0]}]"
+        field = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):
-            yield Detail(where, "outside", f"An app covers these words: “{text.words[:60]}”.")
-        absent = undrawable_clusters(text.words)
-        if absent:
-            message = f"The fonts for films have no glyphs for {list_characters(absent)}."
-            yield Detail(where, "missing_glyphs", message)
+            yield Detail(field, "outside", f"An app covers these words: “{text.words[:60]}”.")
+        missing = undrawable_clusters(text.words)
+        if missing:
+            message = f"The fonts for films have no glyphs for {list_characters(missing)}."
+            yield Detail(field, "missing_glyphs", message)
 
 
 def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """What is heard goes on as it was recorded, so nothing that is tied to its moments moves."""
+    """Yield changes to the sound, which stays as recorded, and to the times that are tied to it."""
     if board.audio != before.audio:
         yield Detail(f"{ROLE}.audio", "fixed", "What is heard stays as it was recorded.")
     if not (before.audio.voice or before.audio.takes):
         return
-    if _moments(board) != _moments(before):
+    if _scene_times(board) != _scene_times(before):
         yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.why_fixed(before))
     if [(card.start, card.end) for card in board.captions] != [
         (card.start, card.end) for card in before.captions
@@ -188,8 +195,8 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
         )
 
 
-def _moments(board: Storyboard) -> list[tuple[float, float, str, float]]:
-    """When each scene is seen, and from which second of what."""
+def _scene_times(board: Storyboard) -> list[tuple[float, float, str, float]]:
+    """Return when each scene is shown, and from which second of which asset."""
     return [
         (
             scene.start,
@@ -204,90 +211,97 @@ def _moments(board: Storyboard) -> list[tuple[float, float, str, float]]:
 # --- Words -----------------------------------------------------------------------------------------------------------
 
 
-def _values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[str, Any]:
-    """What of the item follows from the change: its body, and what follows that."""
+def _follow_up_values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[str, Any]:
+    """Return what changes on the item with the storyboard: its body, and what follows from that."""
     language = row.language or after.meta.language
     body = body_as_shown(row.body, before, after, language=language)
     values: dict[str, Any] = {}
     if body != row.body:
-        said = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-        values = in_step(row.bucket, said, {"body": body})
+        old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
+        values = in_step(row.bucket, old_words, {"body": body})
         values["excerpt"] = generate.excerpt_of(body, row.body_format)
     return values
 
 
 def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:
-    """The body with its lines as the film now says them: reworded, reordered, or gone.
+    """Return the body with its lines as the video now shows them: reworded, reordered, or removed.
 
-    Lines that stand on no screen stay.
+    Lines that aren't shown on the screen stay.
     """
-    was, now = _said_by(before), _said_by(after)
+    old_texts, new_texts = _texts_by_key(before), _texts_by_key(after)
     lines = body.splitlines()
-    shown = _shown_lines(lines, was, language)
-    if not shown:
+    shown_lines = _shown_lines(lines, old_texts, language)
+    if not shown_lines:
         return body
-    order = {key: number for number, key in enumerate(now)}
-    fresh: list[tuple[int, int, str]] = []
-    for place, keys in shown.items():
-        left = [key for key in keys if key in now]
-        if left:
-            words = [now[key] for key in left]
-            is_same = words == [was[key] for key in keys]
-            fresh.append((order[left[0]], place, lines[place].strip() if is_same else ": ".join(words)))
-    # Fewer words than places: scenes were taken out.
-    refilled = dict(zip(shown, (words for *_, words in sorted(fresh)), strict=False))
+    order = {key: number for number, key in enumerate(new_texts)}
+    new_lines: list[tuple[int, int, str]] = []
+    for line_index, keys in shown_lines.items():
+        remaining = [key for key in keys if key in new_texts]
+        if remaining:
+            new_words = [new_texts[key] for key in remaining]
+            is_same = new_words == [old_texts[key] for key in keys]
+            new_lines.append(
+                (
+                    order[remaining[0]],
+                    line_index,
+                    lines[line_index].strip() if is_same else ": ".join(new_words),
+                )
+            )
+    # There are fewer texts than lines if scenes were removed.
+    refilled = dict(zip(shown_lines, (new_words for *_, new_words in sorted(new_lines)), strict=False))
     return "\n".join(
-        refilled.get(place, line)
-        for place, line in enumerate(lines)
-        if place not in shown or place in refilled
+        refilled.get(line_index, line)
+        for line_index, line in enumerate(lines)
+        if line_index not in shown_lines or line_index in refilled
     )
 
 
 _TextKey = tuple[str, int]
-"""The name of a text, and how many of that name came before it; a text keeps it wherever it goes."""
+"""A text's name, and how many of that name come before it; it stays the same when the text is moved."""
 
 
 def _shown_lines(
-    lines: Sequence[str], said: Mapping[_TextKey, str], language: str
+    lines: Sequence[str], texts: Mapping[_TextKey, str], language: str
 ) -> dict[int, tuple[_TextKey, ...]]:
-    """The texts that say a line, by the line's place, for each line that stands on the screen.
+    """Return, by index, the lines that are shown on the screen, with the texts that show them.
 
-    Of equal lines the first is the first text's, the second the second's; where there are more lines than texts, the
-    last ones are the first text's too.
+    Of equal lines the first belongs to the first text, the second to the second; if there are more lines than
+    texts, the
+    last ones belong to the first text too.
     """
     by_words: defaultdict[str, list[tuple[_TextKey, ...]]] = defaultdict(list)
-    for keys, words in _candidates(said):
+    for keys, words in _line_candidates(texts):
         by_words[words].append(keys)
-    found: dict[int, tuple[_TextKey, ...]] = {}
+    lines_shown: dict[int, tuple[_TextKey, ...]] = {}
     taken: set[_TextKey] = set()
-    for place, line in enumerate(lines):
+    for line_index, line in enumerate(lines):
         candidates = by_words.get(storyboard_edits.plain(typeset(line.strip(), language)))
         if candidates:
             keys = next((keys for keys in candidates if taken.isdisjoint(keys)), candidates[0])
-            found[place] = keys
+            lines_shown[line_index] = keys
             taken.update(keys)
-    return found
+    return lines_shown
 
 
-def _said_by(board: Storyboard) -> dict[_TextKey, str]:
-    """The words of each text, in the order in which they come in."""
-    found: dict[_TextKey, str] = {}
+def _texts_by_key(board: Storyboard) -> dict[_TextKey, str]:
+    """Return the words of each text, in the order in which they appear."""
+    texts: dict[_TextKey, str] = {}
     for text in storyboard_edits.texts(board):
-        number = sum(name == text.name for name, _ in found)
-        found[text.name, number] = storyboard_edits.plain(text.words)
-    return found
+        number = sum(name == text.name for name, _ in texts)
+        texts[text.name, number] = storyboard_edits.plain(text.words)
+    return texts
 
 
-def _candidates(said: Mapping[_TextKey, str]) -> Iterator[tuple[tuple[_TextKey, ...], str]]:
-    """Each text, and each two in a row as a label and what it names."""
-    pairs = list(said.items())
+def _line_candidates(texts: Mapping[_TextKey, str]) -> Iterator[tuple[tuple[_TextKey, ...], str]]:
+    """Yield each text, and each two in a row as a label with what it names."""
+    pairs = list(texts.items())
     for key, words in pairs:
         yield (key,), words
-    for (one, label), (other, words) in pairwise(pairs):
-        yield (one, other), f"{label}: {words}"
+    for (first, label), (second, words) in pairwise(pairs):
+        yield (first, second), f"{label}: {words}"
 
 
-def _written_alt_texts(row: GeneratedItem, board: Storyboard) -> dict[str, str]:
-    """By the file's name: what people wrote for it stays, what was made of the words is made anew."""
+def _manual_alt_texts(row: GeneratedItem, board: Storyboard) -> dict[str, str]:
+    """Return, by file name, the alt texts that people wrote; those derived from the text are made again."""
     rows = Asset.everywhere.filter(item=row, revoked_at=None).exclude(alt_text__in=("", board.meta.alt_text))
     return dict(rows.values_list("name", "alt_text"))

@@ -1,4 +1,4 @@
-"""A person's decision is taken back: the item is as it was before, unless somebody has changed it since."""
+"""Undoes a person's decision: the item is as it was before, unless somebody has changed it since."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def undo(item: GeneratedItem, former: Mapping[str, Any], *, by: str, now: datetime) -> GeneratedItem:
-    """The item as it was before the act; `former` is what that left in `Decided`.
+    """Restore the item as it was before the act; `former` is from the act's `Decided`.
 
-    Raises `Conflict` where it can't be taken back, `states.Overtaken` where something has happened to the item since.
+    Raises `Conflict` if the act can't be undone, and `states.Overtaken` if the item has changed since.
     """
     with transaction.atomic():
-        return _UNDONE[former["act"]](item, former, by, now)
+        return _UNDO_FUNCTIONS[former["act"]](item, former, by, now)
 
 
-def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """The approval is taken back, and the variants that it set aside are ready again."""
+def _undo_approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """Take the approval back, and restore the variants that it rejected."""
     del by
     publish.lock_groups([item.variant_group])
     row: GeneratedItem = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
@@ -40,17 +40,18 @@ def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: date
     if Publication.everywhere.filter(item=row, status__in=sorted(PUBLICATIONS_IN_FLIGHT)).exists():
         message = "It is being published at this moment; wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
-    _put_back(row, former, now)
-    _take_back_variants(row, former, now)
+    _restore_approval(row, former, now)
+    _restore_variants(row, former, now)
     return row
 
 
-def _take_back_variants(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
+def _restore_variants(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
+    """Restore the variants that the act rejected."""
     if former["aside"]:
         variants.take_back(row, {UUID(key) for key in former["aside"]}, at=former["at"], now=now)
 
 
-def _put_back(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
+def _restore_approval(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
     """Write approval, hold and flag back as they were; the caller holds the row's lock."""
     values: dict[str, Any] = {
         "approved_by": former["approved_by"],
@@ -62,37 +63,37 @@ def _put_back(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> N
     update_locked(row, now, **values)
 
 
-def _rejection(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+def _undo_rejection(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
     del by
     return decisions.restore(item, now=now, expected_version=former["version"])
 
 
-def _choice(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+def _undo_choice(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
     del by
-    _take_back_variants(item, former, now)
+    _restore_variants(item, former, now)
     return item
 
 
-def _promise(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """New promises are cancelled, those that were there stand as before, and what it set aside is ready again."""
+def _undo_publish(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """Cancel new publications, restore rescheduled ones, and restore the variants that publishing rejected."""
     del by
-    # The variants first, in the order in which everybody locks them.
+    # Lock the variants first, in the common order.
     publish.lock_groups([item.variant_group])
     expected: int | None = former["version"]
-    made = {key for public_id in former["made"] if (key := decode("pub", public_id)) is not None}
+    created = {key for public_id in former["made"] if (key := decode("pub", public_id)) is not None}
     row = item
-    if made:
-        row = publish.cancel(item, now=now, only=made, expected_version=expected)
+    if created:
+        row = publish.cancel(item, now=now, only=created, expected_version=expected)
         expected = row.version
     if former["stood"]:
         row = publish.restore_snapshot(row, former["stood"], now=now, expected_version=expected)
-    _take_back_variants(row, former, now)
-    _put_back(row, former, now)
+    _restore_variants(row, former, now)
+    _restore_approval(row, former, now)
     return row
 
 
-def _edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """The former words come back as a revision of their own, approved if they were."""
+def _undo_edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """Restore the old content as a new revision, approved if the old one was."""
     expected: int = former["version"]
     row = item
     if former["order"] is not None:
@@ -101,25 +102,27 @@ def _edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime
         expected = row.version
     changes: dict[str, Any] = {}
     if row.revision != former["revision"]:
-        words = Revision.everywhere.get(item=row, number=former["revision"])
-        changes = {"title": words.title, "content": words.content, "overrides": words.overrides}
-        if "parts" not in words.content:
-            changes["body"] = words.body
+        revision = Revision.everywhere.get(item=row, number=former["revision"])
+        changes = {"title": revision.title, "content": revision.content, "overrides": revision.overrides}
+        if "parts" not in revision.content:
+            changes["body"] = revision.body
     if former["alt_texts"]:
         changes["alt_texts"] = {UUID(key): text for key, text in former["alt_texts"].items()}
     row = decisions.edit(row, changes, by=by, now=now, expected_version=expected)
     if former["approved_revision"] == former["revision"]:
         former = {**former, "approved_revision": row.revision}
-    _put_back(row, former, now)
-    # What the edit held back is sent now if it is due.
+    _restore_approval(row, former, now)
+    # Publications that the edit held back are sent now if they are due.
     publish.wake_scheduled(row)
     return row
 
 
-def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """The variant that was asked for goes; one that somebody has decided on or edited meanwhile stays."""
+def _undo_regenerate(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """Erase the variant that was requested; raise `Conflict` if somebody has decided on it or edited it
+    since.
+    """
     del by
-    # Under the lock that everybody takes who decides on it: what is read here stays so until it is gone.
+    # Under the lock that every decision takes, so that what is read here stays true until the item is erased.
     row = next(variant for variant in publish.lock_groups([item.variant_group]) if variant.pk == item.pk)
     if (
         row.status
@@ -133,7 +136,7 @@ def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     ):
         message = f"It is {row.status}; somebody has decided on it meanwhile."
         raise Conflict.because(code="decided_meanwhile", message=message)
-    # What was made is revision 1; whatever comes after it somebody wrote.
+    # The generated content is revision 1; a person wrote every later one.
     if row.revision > 1 or row.outlets != former["outlets"]:
         message = "Somebody has edited it meanwhile; delete it where nobody wants it."
         raise Conflict.because(code="decided_meanwhile", message=message)
@@ -141,23 +144,23 @@ def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     return row
 
 
-def _cleared(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """What was tried again, re-timed or cancelled stands as it stood: what had failed has failed again."""
+def _undo_recovery(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
+    """Restore what was retried, rescheduled or cancelled; what had failed is failed again."""
     del by
     publish.lock_groups([item.variant_group])
     write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.restore_snapshot
     row = write_back(item, former["stood"], now=now, expected_version=former["version"])
     if "approved_at" in former:
-        _put_back(row, former, now)
+        _restore_approval(row, former, now)
     return row
 
 
-_UNDONE: Final[Mapping[str, Callable[..., GeneratedItem]]] = {
-    bulk_review.APPROVE: _approval,
-    bulk_review.REJECT: _rejection,
-    bulk_review.CHOOSE: _choice,
-    bulk_review.PUBLISH: _promise,
-    bulk_review.EDIT: _edit,
-    bulk_review.ANOTHER: _another,
-    bulk_review.CLEAR: _cleared,
+_UNDO_FUNCTIONS: Final[Mapping[str, Callable[..., GeneratedItem]]] = {
+    bulk_review.APPROVE: _undo_approval,
+    bulk_review.REJECT: _undo_rejection,
+    bulk_review.CHOOSE: _undo_choice,
+    bulk_review.PUBLISH: _undo_publish,
+    bulk_review.EDIT: _undo_edit,
+    bulk_review.ANOTHER: _undo_regenerate,
+    bulk_review.CLEAR: _undo_recovery,
 }

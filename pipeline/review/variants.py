@@ -1,4 +1,4 @@
-"""One variant of a group is chosen: the others that still wait are set aside, and can be taken back."""
+"""Chooses one variant of a group: the others that still wait are rejected, which can be undone."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ SUPERSEDED = "superseded"
 def choose(
     item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
 ) -> list[GeneratedItem]:
-    """Reject the siblings of an item that are ready; returns them. Those that were promised somewhere stay as they are.
+    """Reject the ready siblings of an item and return them. Siblings that are scheduled somewhere stay as
+    they are.
 
-    With `expected_versions` those alone that were looked at: one that came meanwhile waits on.
-
-    Raises `Conflict` where it is itself rejected, failed, deleted or not made yet; `states.Overtaken` where one of
-    the group isn't in the version that was looked at.
+    With `expected_versions` only the variants that were seen are rejected: one that came meanwhile stays.
+    Raises `Conflict`
+    if the item itself is rejected, failed, deleted or not made yet, and `states.Overtaken` if one of the
+    group isn't in
+    the version that was seen.
     """
     with transaction.atomic():
         group = lock_groups([item.variant_group])
@@ -62,13 +64,13 @@ def choose(
 
 
 def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: datetime) -> int:
-    """Undo the choice that was made `at`: of `others`, those that it set aside are ready again; returns how many."""
+    """Undo the choice made `at`: those of `others` that it rejected are ready again. Return how many."""
     with transaction.atomic():
         group = lock_groups([item.variant_group])
         restored = 0
         for variant in group:
             rejection = variant.rejection or {}
-            # Whoever decided on it since then has the last word.
+            # A decision since then stands.
             is_set_aside = variant.status == GeneratedItemStatus.REJECTED and (
                 rejection.get("code"),
                 rejection.get("at"),

@@ -1,1 +1,1 @@
-"""When things go out: queues, plans of a week, series, recurring items, bulk recovery."""
+"""When items are published: queues, week plans, series, recurring items, bulk recovery."""

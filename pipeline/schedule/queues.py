@@ -1,4 +1,4 @@
-"""Queues as people keep them: make one, change it, give it to outlets, take it away."""
+"""Creates, changes and deletes queues, and assigns them to outlets."""
 
 from __future__ import annotations
 
@@ -35,58 +35,66 @@ _TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> PublishQueue:
-    """`values` are name, timezone, slots, blackouts, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
-    clean = _clean(workspace, values)
+    """Create a queue. Raises `Invalid`, and `Conflict` if the workspace has too many.
+
+    `values` are name, timezone, slots, blackouts, on_gap, on_overlap and outlets, the ids of those that use
+    it.
+    """
+    clean = _validate(workspace, values)
     outlets = clean.pop("outlets", [])
     with transaction.atomic():
         if PublishQueue.objects.of(workspace).count() >= QUEUES_MOST:
             message = _("A workspace has %(most)d queues at most.") % {"most": QUEUES_MOST}
             raise Conflict.because(code="too_many", message=message)
-        made: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
-        _give(made, outlets)
-        _note("queue.created", made, by)
-    return made
+        queue: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
+        _assign_outlets(queue, outlets)
+        _audit("queue.created", queue, by)
+    return queue
 
 
 def change(
     queue: PublishQueue, values: Mapping[str, Any], *, by: str, expected_version: int | None = None
 ) -> PublishQueue:
-    """What was promised already keeps its moments: only what is promised from now on follows the new slots.
+    """Change the queue; what is scheduled already keeps its times, and only later scheduling uses the new
+    slots.
 
-    Raises `Invalid`, and `states.Overtaken` as a `version_conflict` where it has moved on since `expected_version`
-    was read.
+    Raises `Invalid`, and `states.Overtaken` as a `version_conflict` if it has changed since
+    `expected_version` was read.
     """
-    clean = _clean(queue.workspace, values)
+    clean = _validate(queue.workspace, values)
     outlets = clean.pop("outlets", None)
     with transaction.atomic():
-        # Two that change it take turns, so that the later one learns of the other.
+        # Two changes take turns, so that the later one sees the other's version.
         row = PublishQueue.everywhere.select_for_update(no_key=True).get(pk=queue.pk)
         states.refuse_other_version(row.version, expected_version)
-        _note("queue.changed", row, by, {"changed": sorted(values)})
+        _audit("queue.changed", row, by, {"changed": sorted(values)})
         PublishQueue.everywhere.filter(pk=queue.pk).update(
             **clean, version=F("version") + 1, updated_at=utc_now()
         )
         if outlets is not None:
-            _give(queue, outlets)
+            _assign_outlets(queue, outlets)
         if clean.get("is_paused") is False:
-            _wake(queue)
+            _wake_due(queue)
     queue.refresh_from_db()
     return queue
 
 
 def delete(queue: PublishQueue, *, by: str) -> None:
-    """Its outlets use the default queue; what was promised by it stays promised. Raises `Conflict` for that one."""
+    """Delete the queue: its outlets use the default queue, and what it scheduled stays scheduled.
+
+    Raises `Conflict` for the default queue.
+    """
     if queue.is_default:
         message = _("The default queue stays: outlets without one of their own use it.")
         raise Conflict.because(code="default_queue", message=message)
     with transaction.atomic():
         PublishQueue.everywhere.filter(pk=queue.pk).update(is_paused=False)
-        _wake(queue)
-        _note("queue.deleted", queue, by, {"slots": queue.slots, "timezone": queue.timezone})
+        _wake_due(queue)
+        _audit("queue.deleted", queue, by, {"slots": queue.slots, "timezone": queue.timezone})
         queue.delete()
 
 
-def _note(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any] | None = None) -> None:
+def _audit(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any] | None = None) -> None:
     audit.note(
         action,
         workspace=queue.workspace,
@@ -96,14 +104,16 @@ def _note(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any] 
     )
 
 
-def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
+def _assign_outlets(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
+    """Make exactly these outlets use the queue; the default queue is used by those without one."""
     rows = Outlet.everywhere.filter(workspace_id=queue.workspace_id)
     rows.filter(queue=queue).exclude(pk__in=outlets).update(queue=None)
     if not queue.is_default:
         rows.filter(pk__in=outlets).exclude(queue=queue).update(queue=queue)
 
 
-def _wake(queue: PublishQueue) -> None:
+def _wake_due(queue: PublishQueue) -> None:
+    """Wake the queue's due publications, which waited while it was paused."""
     now = utc_now()
     rows = Publication.everywhere.scheduled().filter(queue=queue, due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
@@ -111,11 +121,12 @@ def _wake(queue: PublishQueue) -> None:
     dispatcher.wake()
 
 
-def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
+def _validate(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the validated values. Raises `Invalid`."""
     clean = dict(values)
     if "outlets" in clean:
-        there = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
-        clean["outlets"] = list(there.values_list("pk", flat=True))
+        existing = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
+        clean["outlets"] = list(existing.values_list("pk", flat=True))
     problems = list(_problems(clean))
     if problems:
         raise Invalid(*problems)
@@ -123,6 +134,7 @@ def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
+    """Yield what is wrong with the values, which are normalized in place."""
     if "name" in clean:
         clean["name"] = str(clean["name"]).strip()
         if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
@@ -133,24 +145,27 @@ def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
 
 
 def _sorted_blackouts(blackouts: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """In order of time. Raises `Invalid` for what is no stretch of time."""
+    """Return the blackouts in order of time. Raises `Invalid` for one that isn't a period of time."""
     if len(blackouts) > BLACKOUTS_MOST:
         message = _("A queue has %(most)d stretches without slots at most.") % {"most": BLACKOUTS_MOST}
         raise Invalid.one("blackouts", "too_many", message)
-    found = []
-    for one in blackouts:
-        start, end = (_local_time(one[name]) for name in ("from", "until"))
+    cleaned = []
+    for blackout in blackouts:
+        start, end = (_local_time(blackout[name]) for name in ("from", "until"))
         if end <= start:
             raise Invalid.one("blackouts", "invalid", _("A stretch without slots ends after it begins."))
         if start < BLACKOUTS_BETWEEN[0] or end > BLACKOUTS_BETWEEN[1]:
             message = _("A stretch without slots lies in the years 2000 to 2100.")
             raise Invalid.one("blackouts", "invalid", message)
-        reason = one.get("reason", "").strip()[:REASON_CHARACTERS]
-        found.append({"from": _text(start), "until": _text(end), "reason": reason})
-    return sorted(found, key=lambda one: (one["from"], one["until"]))
+        reason = blackout.get("reason", "").strip()[:REASON_CHARACTERS]
+        cleaned.append(
+            {"from": _format_local_time(start), "until": _format_local_time(end), "reason": reason}
+        )
+    return sorted(cleaned, key=lambda blackout: (blackout["from"], blackout["until"]))
 
 
 def _local_time(text: str) -> datetime:
+    """Return the local time that the text names. Raises `Invalid`."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -159,14 +174,15 @@ def _local_time(text: str) -> datetime:
     return moment.replace(tzinfo=None)
 
 
-def _text(moment: datetime) -> str:
+def _format_local_time(moment: datetime) -> str:
     return moment.isoformat(timespec="minutes")
 
 
 def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
-    """What is wrong with the times of a week in `timezone`, `slots`, `on_gap` and `on_overlap`, as far as given.
+    """Yield what is wrong with the weekly times in `timezone`, `slots`, `on_gap` and `on_overlap`, as far as
+    given.
 
-    `slots` are put in the order of the week. Raises `Invalid` for what is no time of a week.
+    `slots` are sorted in place. Raises `Invalid` for one that isn't a time of the week.
     """
     if "slots" in clean:
         clean["slots"] = _sorted_slots(clean["slots"])
@@ -184,10 +200,12 @@ def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
 
 
 def _sorted_slots(slots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each once, in the order of the week. Raises `Invalid` for what is no time of a week."""
+    """Return each slot once, in the order of the week. Raises `Invalid` for one that isn't a time of the
+    week.
+    """
     for slot in slots:
         if slot.get("weekday") not in WEEKDAYS or not _TIME.fullmatch(str(slot.get("time"))):
             message = _("%(time)s is no time of a day: write it as 09:00.") % {"time": slot.get("time")}
             raise Invalid.one("slots", "invalid_slot", message)
-    found = sorted({(int(slot["weekday"]), str(slot["time"])) for slot in slots})
-    return [{"weekday": weekday, "time": at} for weekday, at in found]
+    unique_slots = sorted({(int(slot["weekday"]), str(slot["time"])) for slot in slots})
+    return [{"weekday": weekday, "time": at} for weekday, at in unique_slots]

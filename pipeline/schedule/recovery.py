@@ -1,4 +1,4 @@
-"""What failed or is late is cleared: tried again, given another time or cancelled, one or many, with what takes it back."""
+"""Bulk recovery of what failed or is late: retried, rescheduled or cancelled, with what an undo needs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 RETRY, NEXT, AT, CANCEL = "retry", "next", "at", "cancel"
 
 Chosen = tuple[str, "UUID", int]
-"""The prefix of its public id, its key, and the version that was looked at; 0 of what has no versions."""
+"""The prefix of its public id, its key, and the version that the person saw; 0 if it has no versions."""
 
 
 @dataclass(frozen=True)
 class BulkRecoveryInput:
-    """Who acts and when; `retry_at` is when what is tried again goes out, `at` the new time for `AT`."""
+    """Who acts and when; `retry_at` is when retries are sent, `at` the new time for `AT`."""
 
     workspace: Workspace
     by: str
@@ -47,8 +47,11 @@ class BulkRecoveryInput:
 
 @dataclass(frozen=True)
 class Cleared:
-    """One thing and what came of it: `error` None where it was done. Of an item's publications, done at once, the last
-    has the item and the `former` that takes all of them back; what is made or fetched again can't be taken back.
+    """One thing and the outcome: `error` is None if it was done.
+
+    Of an item's publications, which are done together, the last one has the item and the `former` that undoes
+    all of them;
+    what is generated or fetched again can't be undone.
     """
 
     prefix: str
@@ -59,113 +62,126 @@ class Cleared:
 
 
 def clear(act: str, chosen: Sequence[Chosen], given: BulkRecoveryInput) -> list[Cleared]:
-    """Each thing by itself, with the version that was looked at: one that has changed since hinders no other.
+    """Handle each thing by itself, at the version that the person saw: a changed one doesn't stop the others.
 
-    What isn't there in this workspace is left out. What is more than `AT_ONCE` stays, with that as its error.
+    What doesn't exist in this workspace is left out. Things beyond `AT_ONCE` stay, with that as their error.
     """
     by_prefix: defaultdict[str, dict[UUID, int]] = defaultdict(dict)
     for prefix, key, version in chosen[:AT_ONCE]:
         by_prefix[prefix][key] = version
-    found = _publications(act, by_prefix.pop("pub", {}), given)
+    outcomes = _clear_publications(act, by_prefix.pop("pub", {}), given)
     for prefix, versions in by_prefix.items():
-        if prefix in _AGAIN:
-            found += _others(act, prefix, versions, given)
+        if prefix in _RETRIES:
+            outcomes += _retry_others(act, prefix, versions, given)
     message = f"At most {AT_ONCE} are cleared at once; the others wait as they were. Do it again for them."
     too_many = Conflict.because(code="too_many", message=message)
-    return found + [Cleared(prefix, key, too_many) for prefix, key, _version in chosen[AT_ONCE:]]
+    return outcomes + [Cleared(prefix, key, too_many) for prefix, key, _version in chosen[AT_ONCE:]]
 
 
 # --- Publications ----------------------------------------------------------------------------------------------------
 
 
-def _publications(act: str, versions: Mapping[UUID, int], given: BulkRecoveryInput) -> list[Cleared]:
-    rows = Publication.objects.of(given.workspace).filter(
+def _clear_publications(act: str, versions: Mapping[UUID, int], recovery: BulkRecoveryInput) -> list[Cleared]:
+    rows = Publication.objects.of(recovery.workspace).filter(
         pk__in=list(versions), test=False, item__deleted_at=None
     )
     by_item: defaultdict[UUID, list[Publication]] = defaultdict(list)
     for row in rows.select_related("item", "outlet").order_by("id"):
         by_item[row.item_id].append(row)
-    return [one for own in by_item.values() for one in _of_item(act, own, versions, given)]
+    return [
+        outcome
+        for publications in by_item.values()
+        for outcome in _clear_publications_of_item(act, publications, versions, recovery)
+    ]
 
 
-def _of_item(
-    act: str, rows: Sequence[Publication], versions: Mapping[UUID, int], given: BulkRecoveryInput
+def _clear_publications_of_item(
+    act: str, rows: Sequence[Publication], versions: Mapping[UUID, int], recovery: BulkRecoveryInput
 ) -> list[Cleared]:
-    """All that was chosen of one item: its version is one, so they are taken back together."""
-    found: list[Cleared] = []
+    """Handle all chosen publications of one item together, as they share the item's version."""
+    outcomes: list[Cleared] = []
     done: set[str] = set()
     with transaction.atomic():
         publish.lock_groups([rows[0].item.variant_group])
         publish.lock_outlets([row.outlet for row in rows])
-        stood = publish.take_snapshot(rows[0].item)
+        snapshots = publish.take_snapshot(rows[0].item)
         for row in rows:
             try:
                 with transaction.atomic():
-                    _act_on(act, row, versions[row.pk], given)
+                    _apply_to_publication(act, row, versions[row.pk], recovery)
             except AppError as error:
-                found.append(Cleared("pub", row.pk, error))
+                outcomes.append(Cleared("pub", row.pk, error))
             else:
-                found.append(Cleared("pub", row.pk))
+                outcomes.append(Cleared("pub", row.pk))
                 done.add(encode("pub", row.pk))
-        kept = {name: one for name, one in stood.items() if name in done}
-        if kept:
+        snapshots_done = {name: snapshot for name, snapshot in snapshots.items() if name in done}
+        if snapshots_done:
             item: GeneratedItem = GeneratedItem.everywhere.get(pk=rows[0].item_id)
             former = {
                 "act": CLEAR,
                 "version": item.version,
-                "stood": kept,
+                "stood": snapshots_done,
                 "is_cancelled": act == CANCEL,
             }
-            last = next(number for number in reversed(range(len(found))) if found[number].error is None)
-            found[last] = Cleared("pub", found[last].key, item=item, former=former)
-    return found
+            last = next(number for number in reversed(range(len(outcomes))) if outcomes[number].error is None)
+            outcomes[last] = Cleared("pub", outcomes[last].key, item=item, former=former)
+    return outcomes
 
 
-def _act_on(act: str, row: Publication, version: int, given: BulkRecoveryInput) -> None:
-    fresh: Publication = (
+def _apply_to_publication(act: str, row: Publication, version: int, recovery: BulkRecoveryInput) -> None:
+    """Apply the act to the locked publication. Raises `AppError` if that isn't possible."""
+    locked: Publication = (
         Publication.everywhere.select_for_update(of=("self",)).select_related("item", "outlet").get(pk=row.pk)
     )
-    states.refuse_other_version(fresh.version, version)
+    states.refuse_other_version(locked.version, version)
     if act == RETRY:
-        _try_again(fresh, given)
-    elif act == CANCEL and fresh.status == PublicationStatus.FAILED:
-        publish.cancel_failed(fresh, now=given.now)
+        _retry_publication(locked, recovery)
+    elif act == CANCEL and locked.status == PublicationStatus.FAILED:
+        publish.cancel_failed(locked, now=recovery.now)
     elif act == CANCEL:
-        publish.cancel(fresh.item, now=given.now, only={fresh.pk})
+        publish.cancel(locked.item, now=recovery.now, only={locked.pk})
     else:
-        _give_time(act, fresh, given)
+        _reschedule(act, locked, recovery)
 
 
-def _try_again(row: Publication, given: BulkRecoveryInput) -> None:
-    """What is unknown is asked for, and not sent: the platform may have it."""
+def _retry_publication(row: Publication, recovery: BulkRecoveryInput) -> None:
+    """Retry a failed publication; one of unknown outcome is only looked up, as the platform may have it."""
     if row.status == PublicationStatus.UNKNOWN:
-        publish.reconcile_now(row, now=given.now)
+        publish.reconcile_now(row, now=recovery.now)
         return
     if row.status == PublicationStatus.SCHEDULED:
         message = "It hasn't failed: take away what it waits for, or give it another time."
         raise Conflict.because(code="not_failed", message=message)
-    publish.retry(row, by=given.by, now=given.now, at=given.retry_at)
+    publish.retry(row, by=recovery.by, now=recovery.now, at=recovery.retry_at)
 
 
-def _give_time(act: str, row: Publication, given: BulkRecoveryInput) -> None:
-    """What failed is promised anew with the words, settings and late policy that it had."""
+def _reschedule(act: str, row: Publication, recovery: BulkRecoveryInput) -> None:
+    """Reschedule; what failed keeps its content, settings and late policy."""
     if row.status == PublicationStatus.FAILED:
-        row = publish.retry(row, by=given.by, now=given.now)
-    if act == NEXT or given.at is None:
-        planning.to_next_slot(row, by=given.by, now=given.now, expected_version=row.version)
+        row = publish.retry(row, by=recovery.by, now=recovery.now)
+    if act == NEXT or recovery.at is None:
+        planning.to_next_slot(row, by=recovery.by, now=recovery.now, expected_version=row.version)
     else:
         planning.move(
-            row, at=given.at, clock=given.clock, by=given.by, now=given.now, expected_version=row.version
+            row,
+            at=recovery.at,
+            clock=recovery.clock,
+            by=recovery.by,
+            now=recovery.now,
+            expected_version=row.version,
         )
 
 
 # --- The others ------------------------------------------------------------------------------------------------------
 
 
-def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: BulkRecoveryInput) -> list[Cleared]:
-    model, again = _AGAIN[prefix]
-    found = []
-    rows: Any = model.objects.of(given.workspace).filter(pk__in=list(versions))
+def _retry_others(
+    act: str, prefix: str, versions: Mapping[UUID, int], recovery: BulkRecoveryInput
+) -> list[Cleared]:
+    """Retry things that aren't publications, each by itself."""
+    model, retry = _RETRIES[prefix]
+    outcomes = []
+    rows: Any = model.objects.of(recovery.workspace).filter(pk__in=list(versions))
     for row in rows.order_by("id"):
         if getattr(row, "test", False) or getattr(row, "deleted_at", None) is not None:
             continue
@@ -173,42 +189,42 @@ def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: BulkReco
             if act != RETRY:
                 message = "Only publications have a time and can be cancelled; this can be tried again."
                 raise Conflict.because(code="not_a_publication", message=message)
-            again(row, versions[row.pk], given)
+            retry(row, versions[row.pk], recovery)
         except AppError as error:
-            found.append(Cleared(prefix, row.pk, error))
+            outcomes.append(Cleared(prefix, row.pk, error))
         else:
-            found.append(Cleared(prefix, row.pk))
-    return found
+            outcomes.append(Cleared(prefix, row.pk))
+    return outcomes
 
 
-def _item_again(row: GeneratedItem, version: int, given: BulkRecoveryInput) -> None:
-    regenerate.retry(row, workspace=given.workspace, now=given.now, expected_version=version)
+def _retry_item(row: GeneratedItem, version: int, recovery: BulkRecoveryInput) -> None:
+    regenerate.retry(row, workspace=recovery.workspace, now=recovery.now, expected_version=version)
 
 
-def _raw_again(row: RawItem, version: int, given: BulkRecoveryInput) -> None:
+def _retry_raw_item(row: RawItem, version: int, recovery: BulkRecoveryInput) -> None:
     with transaction.atomic():
-        fresh = RawItem.everywhere.select_for_update(of=("self",)).get(pk=row.pk)
-        states.refuse_other_version(fresh.version, version)
-        replan.retry(fresh, workspace=given.workspace, now=given.now)
+        locked = RawItem.everywhere.select_for_update(of=("self",)).get(pk=row.pk)
+        states.refuse_other_version(locked.version, version)
+        replan.retry(locked, workspace=recovery.workspace, now=recovery.now)
 
 
-def _source_again(row: Source, version: int, given: BulkRecoveryInput) -> None:
-    """Switched on, which polls it at once."""
+def _resume_source(row: Source, version: int, recovery: BulkRecoveryInput) -> None:
+    """Switch the source on, which polls it at once."""
     collect.change(
-        row, {"status": "active"}, workspace=given.workspace, now=given.now, expected_version=version
+        row, {"status": "active"}, workspace=recovery.workspace, now=recovery.now, expected_version=version
     )
 
 
-def _draft_again(row: PersonaDraft, version: int, given: BulkRecoveryInput) -> None:
+def _retry_draft(row: PersonaDraft, version: int, recovery: BulkRecoveryInput) -> None:
     del version
     with transaction.atomic():
-        drafts.retry(row, now=given.now)
+        drafts.retry(row, now=recovery.now)
 
 
-_AGAIN: Final[Mapping[str, tuple[Any, Callable[..., None]]]] = {
-    "gen": (GeneratedItem, _item_again),
-    "raw": (RawItem, _raw_again),
-    "src": (Source, _source_again),
-    "pdr": (PersonaDraft, _draft_again),
+_RETRIES: Final[Mapping[str, tuple[Any, Callable[..., None]]]] = {
+    "gen": (GeneratedItem, _retry_item),
+    "raw": (RawItem, _retry_raw_item),
+    "src": (Source, _resume_source),
+    "pdr": (PersonaDraft, _retry_draft),
 }
-PREFIXES: Final = frozenset({"pub", *_AGAIN})
+PREFIXES: Final = frozenset({"pub", *_RETRIES})

@@ -41,9 +41,9 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     query_params = request.query_params
     unknown = {name: texts[-1] for name, texts in query_params.lists() if name not in parameters}
     advice = {
-        name: text_of_advice
+        name: advice_text
         for name, text in unknown.items()
-        if (text_of_advice := _advice(name, text, parameters))
+        if (advice_text := _advice(name, text, parameters))
     }
     details = unknown_names(unknown, parameters, what="parameter", advice=advice)
     values: dict[str, Any] = {}

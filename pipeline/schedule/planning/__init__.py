@@ -1,4 +1,4 @@
-"""Plan a week: ready items into free slots, shown before anything is written, and one undo for all of it."""
+"""Plans a week: ready items in free slots, proposed before anything is written, with one undo for all of it."""
 
 from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
 from pipeline.schedule.planning.proposal import DAYS, LeftOut, PlanRequest, Proposal, Proposed, propose

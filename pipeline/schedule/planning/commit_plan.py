@@ -1,4 +1,4 @@
-"""Commits a week's plan: schedules what still stands as it was shown, and refuses the rest with a reason."""
+"""Commits a week's plan: schedules what still matches the proposal, and refuses the rest with a reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An entry that isn't scheduled: what has changed since it was shown."""
+    """An entry that isn't scheduled, and what has changed since it was shown."""
 
     entry: PlanEntry
     code: str
@@ -47,7 +47,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class PlanCommit:
-    """What became of a plan: what was scheduled, and the entries that weren't."""
+    """The result of a commit: what was scheduled, and the entries that weren't."""
 
     plan: WeekPlan
     scheduled: tuple[Publication, ...]
@@ -77,26 +77,28 @@ def commit(
     now: datetime,
     is_proposed: bool = False,
 ) -> PlanCommit:
-    """Schedule what still stands as it was shown; each of the others is refused by itself. All or, killed, nothing.
+    """Schedule the entries that still match what was shown, and refuse each of the others by itself, in one
+    transaction.
 
-    Raises `Invalid` for too many entries or none, `Conflict` where none of them can be scheduled: it says why of each,
-    and names its place unless they were proposed just now, for then nobody gave them.
+    Raises `Invalid` for too many entries or none. Raises `Conflict` if none can be scheduled, with a reason
+    for each; the
+    details name the entries' places unless they were proposed just now, for then the caller didn't send them.
     """
     if not 0 < len(entries) <= limits.PLAN_ENTRIES:
         message = f"Give 1 to {limits.PLAN_ENTRIES} entries of a plan."
         raise Invalid.one("entries", "invalid", message)
     refused: list[Refusal] = []
     scheduled: list[Publication] = []
-    kept: list[dict[str, Any]] = []
+    undo_entries: list[dict[str, Any]] = []
     with transaction.atomic():
         items = _lock_items(workspace, entries, test=test)
         timelines = _lock_timelines(workspace, entries, test=test, now=now)
         posts = {key: list(timeline.planner_outlet.posts) for key, timeline in timelines.items()}
-        for item_id, own in _by_item(entries).items():
+        for item_id, entries_of_item in _group_by_item(entries).items():
             fitting: list[PlanEntry] = []
-            for entry in own:
-                code = _refusal(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
-                # Judged last: it is said instead of whatever else is wrong with the entry.
+            for entry in entries_of_item:
+                code = _why_refused(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
+                # Checked last, as it replaces whatever else is wrong with the entry.
                 if any(entry.outlet_id == other.outlet_id for other in fitting):
                     code = ("duplicate", _MESSAGES["duplicate"])
                 if code is None:
@@ -106,57 +108,62 @@ def commit(
             if not fitting:
                 continue
             try:
-                made = _schedule_item(items[item_id], fitting, timelines, by=by, now=now)
+                publications = _schedule_item(items[item_id], fitting, timelines, by=by, now=now)
             except AppError as error:
                 refused += [Refusal(entry, error.code, str(error)) for entry in fitting]
                 continue
-            scheduled += made
-            kept += _undo_entries(items[item_id], made, now)
-            for publication in made:
+            scheduled += publications
+            undo_entries += _undo_entries(items[item_id], publications, now)
+            for publication in publications:
                 _add_post(posts[publication.outlet_id], publication)
-        if not kept:
-            # Nothing stands as it was shown: there is no plan, and each line says why.
+        if not undo_entries:
+            # No entry still matches: there is no plan, and each detail says why.
             raise Conflict(*_refusal_details(entries, refused, is_named=not is_proposed))
         plan = WeekPlan.everywhere.create(
-            workspace=workspace, test=test, entries=kept, made_by=by, created_at=now
+            workspace=workspace, test=test, entries=undo_entries, made_by=by, created_at=now
         )
-        _audit("plan.committed", plan, by, len(kept))
+        _audit("plan.committed", plan, by, len(undo_entries))
     return PlanCommit(plan, tuple(scheduled), tuple(refused))
 
 
 def _refusal_details(
     entries: Sequence[PlanEntry], refused: Iterable[Refusal], *, is_named: bool
 ) -> list[Detail]:
-    """One detail for each refused entry, with its place in what was given where `is_named`."""
+    """Return a detail for each refused entry, naming its place in the request if `is_named`."""
     places = defaultdict(list)
-    for place, entry in enumerate(entries):
-        places[entry].append(place)
-    found = [(places[one.entry].pop(0), one) for one in refused]
-    return [Detail(f"entries[{place}]" if is_named else None, one.code, one.message) for place, one in found]
+    for index, entry in enumerate(entries):
+        places[entry].append(index)
+    indexed = [(places[refusal.entry].pop(0), refusal) for refusal in refused]
+    return [
+        Detail(f"entries[{index}]" if is_named else None, refusal.code, refusal.message)
+        for index, refusal in indexed
+    ]
 
 
-def _by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
-    found: defaultdict[UUID, list[PlanEntry]] = defaultdict(list)
+def _group_by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
+    entries_by_item: defaultdict[UUID, list[PlanEntry]] = defaultdict(list)
     for entry in entries:
-        found[entry.item_id].append(entry)
-    return dict(found)
+        entries_by_item[entry.item_id].append(entry)
+    return dict(entries_by_item)
 
 
 def _lock_items(
     workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool
 ) -> dict[UUID, GeneratedItem]:
-    """All items with their variants, before any outlet: whoever schedules one of them alone takes the same order."""
-    own = GeneratedItem.objects.of(workspace).filter(
+    """Lock and return all items, with their variants, before any outlet, in the order that scheduling one
+    item takes.
+    """
+    items = GeneratedItem.objects.of(workspace).filter(
         pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
     )
-    publish.lock_groups(list(own.values_list("variant_group", flat=True)))
-    return {row.pk: row for row in own.select_related("workspace")}
+    publish.lock_groups(list(items.values_list("variant_group", flat=True)))
+    return {row.pk: row for row in items.select_related("workspace")}
 
 
 def _lock_timelines(
     workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool, now: datetime
 ) -> dict[UUID, OutletTimeline]:
-    """The outlets' slots and rules as they are now, which nobody changes before the plan is written."""
+    """Lock the outlets and return their slots and rules, which nobody changes before the plan is written."""
     rows = Outlet.objects.of(workspace).filter(pk__in={entry.outlet_id for entry in entries}, deleted_at=None)
     outlets = [row for row in rows.defer("credentials").order_by("id") if row.is_simulated or not test]
     publish.lock_outlets(outlets)
@@ -166,20 +173,20 @@ def _lock_timelines(
     return {timeline.outlet.pk: timeline for timeline in timelines}
 
 
-def _refusal(
+def _why_refused(
     entry: PlanEntry,
     item: GeneratedItem | None,
     timeline: OutletTimeline | None,
     posts: Mapping[UUID, Sequence[fill_slots.PlannerPost]],
     now: datetime,
 ) -> tuple[str, str] | None:
-    """Code and message; None where it still stands."""
+    """Return code and message if the entry no longer matches, else None."""
     if item is None:
         return "not_found", _MESSAGES["not_found"]
     if item.version != entry.version:
         return "version_conflict", _MESSAGES["version_conflict"]
     if item.status != GeneratedItemStatus.READY or item.held:
-        # The one message that names what it found.
+        # The only message with a variable part.
         return "not_ready", f"It is {'held' if item.held else item.status} now."
     if timeline is None:
         return "outlet_deleted", _MESSAGES["outlet_deleted"]
@@ -198,32 +205,35 @@ def _schedule_item(
     by: str,
     now: datetime,
 ) -> list[Publication]:
-    chosen = {entry.outlet_id: timelines[entry.outlet_id] for entry in entries}
+    """Schedule one item at the slots of its entries."""
+    timelines_by_outlet = {entry.outlet_id: timelines[entry.outlet_id] for entry in entries}
     slots = {
         encode("out", entry.outlet_id): (
-            chosen[entry.outlet_id].slots[entry.at],
-            chosen[entry.outlet_id].queue,
+            timelines_by_outlet[entry.outlet_id].slots[entry.at],
+            timelines_by_outlet[entry.outlet_id].queue,
         )
         for entry in entries
     }
     wish = publish.PublishWish(outlets=list(slots), slots=slots)
-    _, made = publish.request(item, wish, by=by, now=now, expected_version=entries[0].version)
-    return made
+    _, publications = publish.request(item, wish, by=by, now=now, expected_version=entries[0].version)
+    return publications
 
 
 def _add_post(posts: list[fill_slots.PlannerPost], publication: Publication) -> None:
-    """Let the rules of the outlet see what was just scheduled."""
-    assert publication.due_at is not None  # noqa: S101  it was just promised
+    """Add the new publication to its outlet's posts, so that the rules count it."""
+    assert publication.due_at is not None  # noqa: S101  it was just scheduled
     posts.append(fill_slots.PlannerPost(publication.due_at, str(publication.pk)))
     posts.sort()
 
 
-def _undo_entries(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> list[dict[str, Any]]:
-    """What an undo needs to know of each publication that was made: `WeekPlan.entries`."""
+def _undo_entries(
+    item: GeneratedItem, publications: Sequence[Publication], now: datetime
+) -> list[dict[str, Any]]:
+    """Return what an undo needs to know of each new publication: `WeekPlan.entries`."""
     group = GeneratedItem.everywhere.filter(
         variant_group=item.variant_group, status=GeneratedItemStatus.REJECTED, updated_at=now
     )
-    aside = [encode("gen", key) for key in group.values_list("pk", flat=True)]
+    rejected_siblings = [encode("gen", key) for key in group.values_list("pk", flat=True)]
     return [
         {
             "item": encode("gen", item.pk),
@@ -231,9 +241,9 @@ def _undo_entries(item: GeneratedItem, made: Sequence[Publication], now: datetim
             "publication": encode("pub", row.pk),
             "at": as_z(row.due_at),
             "revision": row.revision,
-            "set_aside": aside,
+            "set_aside": rejected_siblings,
         }
-        for row in made
+        for row in publications
         if row.due_at is not None
     ]
 

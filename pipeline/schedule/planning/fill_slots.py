@@ -1,6 +1,6 @@
-"""Free slots are filled with items: data in, a plan out; nothing is read from the database and nothing written.
+"""Fills free slots with items: data in, a plan out; the database is neither read nor written.
 
-For each outlet `fill` chooses slots, then the best item for each, then lets items change places.
+For each outlet `fill` chooses slots, then the best item for each, then lets items swap places.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
 DAY: Final = timedelta(hours=24)
-# Each weighs more than all below it together, and the least of them more than the whole range of worths, 0 to 1.
+# Each weighs more than all below it together, and the smallest more than the whole range of worths, 0 to 1.
 SIMILARITY_WEIGHTS: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
-"""What two posts next to each other should not have in common, and how bad it is; one story is never told twice in a row."""
+"""The traits that neighbours should not share, with the cost of sharing; they never have the same story."""
 SWAP_ROUNDS: Final = 3
-"""How often all pairs of an outlet's new posts are tried at most; a round that changes nothing is the last."""
+"""How often all pairs of an outlet's new posts are tried at most; a round without a change is the last."""
 _POOL_PER_SLOT: Final = 3
-"""How many candidates there are to choose from for each slot: the best only, but enough that neighbours can differ."""
+"""How many candidates each slot is chosen from: only the best, but enough that neighbours can differ."""
 _PRESSING_BONUS: Final = 1.0
-"""What an item gains that has to be told now: less than any likeness costs, so that it decides between equals."""
+"""The bonus of an item that has to come now: less than any shared trait costs, so that it only decides between equals."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What an item tells and how; an empty one is like no other."""
+    """What an item is about and how it is made; an empty trait equals no other."""
 
     story: str = ""
     source: str = ""
@@ -40,7 +40,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class PlanCandidate:
-    """An item that may go to these outlets, to each once; `worth` is from 0 to 1."""
+    """An item that may be published at these outlets, at each once; `worth` is from 0 to 1."""
 
     key: str
     worth: float
@@ -50,7 +50,7 @@ class PlanCandidate:
 
 @dataclass(frozen=True)
 class FreeSlot:
-    """A slot that an outlet's queue has, and the day that its clocks show there."""
+    """A slot of an outlet's queue, and its day in the queue's time zone."""
 
     moment: datetime
     day: date
@@ -58,7 +58,7 @@ class FreeSlot:
 
 @dataclass(frozen=True, order=True)
 class PlannerPost:
-    """One that was made, or is promised."""
+    """A post that was published or is scheduled."""
 
     moment: datetime
     key: str = ""
@@ -67,7 +67,7 @@ class PlannerPost:
 
 @dataclass(frozen=True)
 class PlannerOutlet:
-    """One outlet. `closed` are half-open stretches in which nothing is planned."""
+    """One outlet. `closed` are half-open periods in which nothing is planned."""
 
     key: str
     slots: tuple[FreeSlot, ...]
@@ -76,54 +76,57 @@ class PlannerOutlet:
     gap: timedelta | None = None
     closed: tuple[tuple[datetime, datetime], ...] = ()
     zone: tzinfo = UTC
-    """Of the queue's clocks, by which its posts stand on their days."""
+    """The queue's time zone, which decides on which day a post is."""
 
 
 @dataclass(frozen=True)
 class Placement:
+    """A candidate placed in an outlet's slot."""
+
     candidate: str
     outlet: str
     moment: datetime
     alike: tuple[str, ...]
-    """What it has in common with the post before or after it, by name of the trait."""
+    """The names of the traits that it shares with the post before or after it."""
 
 
 @dataclass(frozen=True)
 class PlacementPlan:
-    """`unplaced` are the candidates that got no place at all, and why: `no_outlet` or `no_slot`."""
+    """The result; `unplaced` are the candidates without any place, and why: `no_outlet` or `no_slot`."""
 
     placements: tuple[Placement, ...]
     unplaced: tuple[tuple[str, str], ...]
 
 
 def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[PlannerPost]) -> str:
-    """The rule that a further post at that moment would break, among these, which are sorted: `closed`, `taken`,
-    `gap` or `daily_cap`; empty where it breaks none.
+    """Return the rule that another post at that moment would break, or an empty string.
+
+    The rules are `closed`, `taken`, `gap` and `daily_cap`; `posts` are sorted.
     """
     if any(start <= moment < end for start, end in outlet.closed):
         return "closed"
-    at = bisect_left(posts, moment, key=lambda post: post.moment)
-    after = posts[at] if at < len(posts) else None
+    index = bisect_left(posts, moment, key=lambda post: post.moment)
+    after = posts[index] if index < len(posts) else None
     if after is not None and after.moment == moment:
         return "taken"
     if outlet.gap is not None:
-        before = posts[at - 1] if at else None
+        before = posts[index - 1] if index else None
         if before is not None and moment - before.moment < outlet.gap:
             return "gap"
         if after is not None and after.moment - moment < outlet.gap:
             return "gap"
-    if outlet.cap_per_24_hours is not None and _breaks_cap(outlet.cap_per_24_hours, moment, posts, at):
+    if outlet.cap_per_24_hours is not None and _breaks_cap(outlet.cap_per_24_hours, moment, posts, index):
         return "daily_cap"
     return ""
 
 
-def _breaks_cap(cap: int, moment: datetime, posts: Sequence[PlannerPost], at: int) -> bool:
-    """Whether some stretch of 24 hours with the moment in it would hold more than that many."""
-    around = [post.moment for post in posts[max(0, at - cap) : at + cap]]
-    insort(around, moment)
-    own = around.index(moment)
-    starts = range(max(0, own - cap), min(own, len(around) - cap - 1) + 1)
-    return any(around[start + cap] - around[start] < DAY for start in starts)
+def _breaks_cap(cap: int, moment: datetime, posts: Sequence[PlannerPost], index: int) -> bool:
+    """Return whether some period of 24 hours around the moment would have more posts than the cap."""
+    moments = [post.moment for post in posts[max(0, index - cap) : index + cap]]
+    insort(moments, moment)
+    own_index = moments.index(moment)
+    starts = range(max(0, own_index - cap), min(own_index, len(moments) - cap - 1) + 1)
+    return any(moments[start + cap] - moments[start] < DAY for start in starts)
 
 
 def fill(
@@ -133,83 +136,90 @@ def fill(
     max_per_calendar_day: int | None = None,
     max_placements: int = 100,
 ) -> PlacementPlan:
-    """Fill the outlets' free slots with the best, so that neighbours differ and the days fill evenly.
+    """Fill the outlets' free slots with the best candidates, so that neighbours differ and the days fill
+    evenly.
 
-    `max_per_calendar_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand
-    there. The same input gives the same plan.
+    `max_per_calendar_day` is how many posts a day of the queue's time zone may have on one outlet, existing
+    ones included.
+    The same input gives the same plan.
     """
-    pool = sorted(candidates, key=lambda one: (-one.worth, one.key))
-    traits = {one.key: one.traits for one in pool}
+    pool = sorted(candidates, key=lambda candidate: (-candidate.worth, candidate.key))
+    traits = {candidate.key: candidate.traits for candidate in pool}
     placements: list[Placement] = []
-    for outlet in sorted(outlets, key=lambda one: one.key):
-        found = _fill(
+    for outlet in sorted(outlets, key=lambda planner_outlet: planner_outlet.key):
+        new_posts = _fill_outlet(
             outlet,
-            [one for one in pool if outlet.key in one.outlets],
+            [candidate for candidate in pool if outlet.key in candidate.outlets],
             max_per_calendar_day,
             max_placements - len(placements),
         )
-        _swap_alike(outlet, found, traits)
-        placements += _placements_of(outlet, found, traits)
-    placed = {one.candidate for one in placements}
+        _swap_alike(outlet, new_posts, traits)
+        placements += _placements_of(outlet, new_posts, traits)
+    placed = {placement.candidate for placement in placements}
     unplaced = tuple(
-        (one.key, "no_slot" if one.outlets else "no_outlet") for one in pool if one.key not in placed
+        (candidate.key, "no_slot" if candidate.outlets else "no_outlet")
+        for candidate in pool
+        if candidate.key not in placed
     )
-    return PlacementPlan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), unplaced)
+    return PlacementPlan(
+        tuple(sorted(placements, key=lambda placement: (placement.moment, placement.outlet))), unplaced
+    )
 
 
-def _fill(
-    outlet: PlannerOutlet, pool: list[PlanCandidate], max_per_calendar_day: int | None, most: int
+def _fill_outlet(
+    outlet: PlannerOutlet, pool: list[PlanCandidate], max_per_calendar_day: int | None, max_posts: int
 ) -> list[PlannerPost]:
-    """The new posts of one outlet, in order of time."""
-    chosen = _choose_slots(outlet, min(len(pool), most), max_per_calendar_day)
-    rest = pool[: _POOL_PER_SLOT * len(chosen)]
-    standing = list(outlet.posts)
+    """Return the new posts of one outlet, in order of time."""
+    chosen = _choose_slots(outlet, min(len(pool), max_posts), max_per_calendar_day)
+    remaining = pool[: _POOL_PER_SLOT * len(chosen)]
+    posts = list(outlet.posts)
     bucket_counts: Counter[str] = Counter()
     new: list[PlannerPost] = []
     for slot in chosen:
-        best = _best_for(slot.moment, standing, rest, bucket_counts)
+        best = _best_for(slot.moment, posts, remaining, bucket_counts)
         if best is None:
             continue
-        rest.remove(best)
+        remaining.remove(best)
         bucket_counts[best.traits.bucket] += 1
         post = PlannerPost(slot.moment, best.key, best.traits)
-        insort(standing, post)
+        insort(posts, post)
         new.append(post)
     return new
 
 
 def _choose_slots(outlet: PlannerOutlet, count: int, max_per_calendar_day: int | None) -> list[FreeSlot]:
-    """So many slots that no rule forbids, in order of time: the emptiest days are filled first."""
-    on_day = Counter(post.moment.astimezone(outlet.zone).date() for post in outlet.posts)
+    """Return up to `count` slots that no rule forbids, in order of time; the emptiest days are filled first."""
+    posts_per_day = Counter(post.moment.astimezone(outlet.zone).date() for post in outlet.posts)
     free: defaultdict[date, list[FreeSlot]] = defaultdict(list)
     moments = {post.moment for post in outlet.posts}
-    for slot in sorted(outlet.slots, key=lambda one: one.moment):
+    for slot in sorted(outlet.slots, key=lambda by_time: by_time.moment):
         if slot.moment not in moments:
             free[slot.day].append(slot)
     posts = sorted(outlet.posts)
     chosen: list[FreeSlot] = []
     while len(chosen) < count:
-        following = _next_slot(outlet, posts, free, on_day, max_per_calendar_day)
+        following = _next_slot(outlet, posts, free, posts_per_day, max_per_calendar_day)
         if following is None:
             break
         chosen.append(following)
-        on_day[following.day] += 1
+        posts_per_day[following.day] += 1
         insort(posts, PlannerPost(following.moment))
-    return sorted(chosen, key=lambda one: one.moment)
+    return sorted(chosen, key=lambda by_time: by_time.moment)
 
 
 def _next_slot(
     outlet: PlannerOutlet,
     posts: Sequence[PlannerPost],
     free: dict[date, list[FreeSlot]],
-    on_day: Counter[date],
+    posts_per_day: Counter[date],
     max_per_calendar_day: int | None,
 ) -> FreeSlot | None:
-    for day in sorted(free, key=lambda one: (on_day[one], one)):
-        if max_per_calendar_day is not None and on_day[day] >= max_per_calendar_day:
+    """Return the next slot on the day with the fewest posts, or None."""
+    for day in sorted(free, key=lambda candidate_day: (posts_per_day[candidate_day], candidate_day)):
+        if max_per_calendar_day is not None and posts_per_day[day] >= max_per_calendar_day:
             continue
         while free[day]:
-            # What breaks a rule now breaks it later too: posts are only added.
+            # A slot that breaks a rule now breaks it later too, as posts are only added.
             slot = free[day].pop(0)
             if not why_not(outlet, slot.moment, posts):
                 return slot
@@ -218,38 +228,43 @@ def _next_slot(
 
 def _best_for(
     moment: datetime,
-    standing: Sequence[PlannerPost],
-    rest: Sequence[PlanCandidate],
+    posts: Sequence[PlannerPost],
+    remaining: Sequence[PlanCandidate],
     bucket_counts: Counter[str],
 ) -> PlanCandidate | None:
-    neighbours = list(neighbours_at(moment, standing))
-    sources = Counter(one.traits.source for one in rest if one.traits.source)
+    """Return the candidate that differs most from the neighbours, or None if all have a neighbour's story."""
+    neighbours = list(neighbours_at(moment, posts))
+    sources = Counter(candidate.traits.source for candidate in remaining if candidate.traits.source)
     total = sum(bucket_counts.values()) or 1
 
-    def badness(one: PlanCandidate) -> tuple[float, float, str]:
-        cost = sum(_cost(one.traits, other.traits) for other in neighbours)
-        share = bucket_counts[one.traits.bucket] / total
-        # A source that has more than half of what is left has to be told now, or it stands beside itself in the end.
-        is_pressing = 2 * sources[one.traits.source] > len(rest)
+    def badness(candidate: PlanCandidate) -> tuple[float, float, str]:
+        cost = sum(_cost(candidate.traits, neighbour.traits) for neighbour in neighbours)
+        share = bucket_counts[candidate.traits.bucket] / total
+        # A source with more than half of what is left has to come now, or its posts end up next to each other.
+        is_pressing = 2 * sources[candidate.traits.source] > len(remaining)
         bonus = _PRESSING_BONUS if is_pressing else 0.0
-        return cost - bonus, share - one.worth, one.key
+        return cost - bonus, share - candidate.worth, candidate.key
 
-    apart = [one for one in rest if not any(is_same_story(one.traits, other.traits) for other in neighbours)]
-    return min(apart, key=badness, default=None)
+    allowed = [
+        candidate
+        for candidate in remaining
+        if not any(is_same_story(candidate.traits, neighbour.traits) for neighbour in neighbours)
+    ]
+    return min(allowed, key=badness, default=None)
 
 
 def neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
-    """The posts before and after a moment in which something may be put; `posts` are sorted."""
-    at = bisect_left(posts, moment, key=lambda post: post.moment)
-    if at:
-        yield posts[at - 1]
-    after = at + 1 if at < len(posts) and posts[at].moment == moment else at
+    """Yield the posts before and after a moment at which one may be added; `posts` are sorted."""
+    index = bisect_left(posts, moment, key=lambda post: post.moment)
+    if index:
+        yield posts[index - 1]
+    after = index + 1 if index < len(posts) and posts[index].moment == moment else index
     if after < len(posts):
         yield posts[after]
 
 
-def _common(one: Traits, other: Traits) -> Iterator[str]:
-    """The names of the traits that two posts share."""
+def _shared_traits(one: Traits, other: Traits) -> Iterator[str]:
+    """Yield the names of the traits that two posts share."""
     for name in SIMILARITY_WEIGHTS:
         value = getattr(one, name)
         if value and value == getattr(other, name):
@@ -257,16 +272,17 @@ def _common(one: Traits, other: Traits) -> Iterator[str]:
 
 
 def _cost(one: Traits, other: Traits) -> float:
-    """How bad it is that two posts stand next to each other."""
-    return sum(SIMILARITY_WEIGHTS[name] for name in _common(one, other))
+    """Return the cost of two posts being next to each other."""
+    return sum(SIMILARITY_WEIGHTS[name] for name in _shared_traits(one, other))
 
 
 def is_same_story(one: Traits, other: Traits) -> bool:
+    """Return whether both have the same, known story."""
     return bool(one.story) and one.story == other.story
 
 
 def _swap_alike(outlet: PlannerOutlet, new: list[PlannerPost], traits: dict[str, Traits]) -> None:
-    """Let two new posts change places wherever that makes neighbours differ more; their moments stay as they are."""
+    """Swap two new posts wherever that makes neighbours differ more; the slots stay the same."""
     for _round in range(SWAP_ROUNDS):
         has_swapped = False
         for first in range(len(new)):
@@ -289,23 +305,25 @@ def _exchange(new: list[PlannerPost], first: int, second: int, traits: dict[str,
     new[second] = PlannerPost(other.moment, one.key, traits[one.key])
 
 
-def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], places: Iterable[int]) -> float:
+def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], indexes: Iterable[int]) -> float:
     total = 0.0
-    for place in places:
-        post = new[place]
-        for other in _neighbours_of(outlet, new, place):
+    for index in indexes:
+        post = new[index]
+        for neighbour in _neighbours_of(outlet, new, index):
             total += (
-                float("inf") if is_same_story(post.traits, other.traits) else _cost(post.traits, other.traits)
+                float("inf")
+                if is_same_story(post.traits, neighbour.traits)
+                else _cost(post.traits, neighbour.traits)
             )
     return total
 
 
-def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int) -> Iterator[PlannerPost]:
-    """The posts before and after a new one, among the new ones and those that stand, which are sorted."""
-    moment = new[place].moment
-    at = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
-    before = [*outlet.posts[max(0, at - 1) : at], *new[max(0, place - 1) : place]]
-    after = [*outlet.posts[at : at + 1], *new[place + 1 : place + 2]]
+def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], index: int) -> Iterator[PlannerPost]:
+    """Yield the posts before and after a new one, among the new and the existing ones, which are sorted."""
+    moment = new[index].moment
+    position = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
+    before = [*outlet.posts[max(0, position - 1) : position], *new[max(0, index - 1) : index]]
+    after = [*outlet.posts[position : position + 1], *new[index + 1 : index + 2]]
     if before:
         yield max(before)
     if after:
@@ -315,12 +333,12 @@ def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], place: int
 def _placements_of(
     outlet: PlannerOutlet, new: Sequence[PlannerPost], traits: dict[str, Traits]
 ) -> Iterator[Placement]:
-    for place, post in enumerate(new):
-        found = {
+    for index, post in enumerate(new):
+        shared = {
             name
-            for other in _neighbours_of(outlet, new, place)
-            for name in _common(traits[post.key], other.traits)
+            for neighbour in _neighbours_of(outlet, new, index)
+            for name in _shared_traits(traits[post.key], neighbour.traits)
         }
         yield Placement(
-            post.key, outlet.key, post.moment, tuple(name for name in SIMILARITY_WEIGHTS if name in found)
+            post.key, outlet.key, post.moment, tuple(name for name in SIMILARITY_WEIGHTS if name in shared)
         )

@@ -1,4 +1,4 @@
-"""Names the rule that left an item without a slot: of each outlet that takes it, once the plan is made."""
+"""Names the rule that left an item without a slot, for each outlet that takes it, once the plan is made."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from pipeline.schedule.planning.outlet_slots import OutletTimeline
 
 _RULES: Final = ("a_day", "daily_cap", "gap", "closed")
-"""What bars a slot that nothing stands in; of two that bar as many the first is told."""
+"""The rules that can close an empty slot; of two that close equally many the first is named."""
 
 
 @dataclass(frozen=True)
 class FilledOutlet:
-    """An outlet with the plan's own posts: the slots that are open still, and else the rule that bars most others."""
+    """An outlet with the plan's posts: the slots still open or, if there are none, the rule that closes most
+    others.
+    """
 
     timeline: OutletTimeline
     posts: tuple[PlannerPost, ...]
@@ -37,13 +39,15 @@ class FilledOutlet:
     rule: str
 
     def rule_against(self, traits: Traits, *, is_full: bool) -> str:
-        """The rule that keeps an item of these traits out of this outlet; `is_full` where the plan takes no more."""
+        """Return the rule that keeps an item with these traits out of the outlet; `is_full` if the plan takes
+        no more.
+        """
         if not self.open_slots:
             return self.rule
         if is_full:
             return "plan"
         is_beside_itself = all(
-            any(is_same_story(traits, other.traits) for other in neighbours_at(moment, self.posts))
+            any(is_same_story(traits, neighbour.traits) for neighbour in neighbours_at(moment, self.posts))
             for moment in self.open_slots
         )
         return "story" if is_beside_itself else "outranked"
@@ -56,59 +60,65 @@ def filled_outlets(
     *,
     max_per_calendar_day: int | None,
 ) -> dict[str, FilledOutlet]:
-    """The outlets as the plan leaves them, by their keys."""
+    """Return the outlets as the plan leaves them, by key."""
     new: defaultdict[str, list[PlannerPost]] = defaultdict(list)
-    for one in made.placements:
-        new[one.outlet].append(PlannerPost(one.moment, one.candidate, traits[one.candidate]))
-    return {key: _filled(timeline, new[key], max_per_calendar_day) for key, timeline in timelines.items()}
+    for placement in made.placements:
+        new[placement.outlet].append(
+            PlannerPost(placement.moment, placement.candidate, traits[placement.candidate])
+        )
+    return {
+        key: _fill_outlet(timeline, new[key], max_per_calendar_day) for key, timeline in timelines.items()
+    }
 
 
-def _filled(timeline: OutletTimeline, new: Iterable[PlannerPost], most: int | None) -> FilledOutlet:
+def _fill_outlet(
+    timeline: OutletTimeline, new: Iterable[PlannerPost], max_per_day: int | None
+) -> FilledOutlet:
     outlet = timeline.planner_outlet
     posts = tuple(sorted([*outlet.posts, *new]))
-    on_day = Counter(post.moment.astimezone(outlet.zone).date() for post in posts)
-    found: Counter[str] = Counter()
+    posts_per_day = Counter(post.moment.astimezone(outlet.zone).date() for post in posts)
+    closed_slots: Counter[str] = Counter()
     open_slots = []
     for slot in outlet.slots:
         rule = why_not(outlet, slot.moment, posts)
-        if not rule and most is not None and on_day[slot.day] >= most:
+        if not rule and max_per_day is not None and posts_per_day[slot.day] >= max_per_day:
             rule = "a_day"
-        found[rule] += 1
+        closed_slots[rule] += 1
         if not rule:
             open_slots.append(slot.moment)
-    barring = max(_RULES, key=lambda rule: found[rule])
+    closing_rule = max(_RULES, key=lambda rule: closed_slots[rule])
     if not outlet.slots:
-        barring = "paused" if timeline.queue.is_paused else "no_slots"
-    elif not found[barring]:
-        barring = "taken"
-    return FilledOutlet(timeline, posts, tuple(open_slots), barring)
+        closing_rule = "paused" if timeline.queue.is_paused else "no_slots"
+    elif not closed_slots[closing_rule]:
+        closing_rule = "taken"
+    return FilledOutlet(timeline, posts, tuple(open_slots), closing_rule)
 
 
 def message_of(
     outlets: Sequence[FilledOutlet], traits: Traits, *, max_per_calendar_day: int | None, is_full: bool
 ) -> str:
-    """Why none of its outlets has a slot for an item of these traits; outlets with the same rule share a sentence."""
+    """Return why none of its outlets has a slot for an item with these traits; outlets with the same rule
+    share a sentence.
+    """
     names: defaultdict[str, list[str]] = defaultdict(list)
-    for one in outlets:
-        rule = one.rule_against(traits, is_full=is_full)
-        names[_sentence(one, rule, max_per_calendar_day)].append(one.timeline.outlet.name)
-    return " ".join(f"{', '.join(some)}: {sentence}" for sentence, some in names.items())
+    for outlet in outlets:
+        rule = outlet.rule_against(traits, is_full=is_full)
+        names[_sentence(outlet, rule, max_per_calendar_day)].append(outlet.timeline.outlet.name)
+    return " ".join(f"{', '.join(outlet_names)}: {sentence}" for sentence, outlet_names in names.items())
 
 
-def _sentence(one: FilledOutlet, rule: str, max_per_calendar_day: int | None) -> str:
-    outlet = one.timeline.planner_outlet
+def _sentence(filled: FilledOutlet, rule: str, max_per_calendar_day: int | None) -> str:
+    outlet = filled.timeline.planner_outlet
     if rule == "a_day":
         return f"each day has {counted(max_per_calendar_day or 0, 'post')} already, as many as you asked for."
     if rule == "daily_cap":
         return f"its limit of {counted(outlet.cap_per_24_hours or 0, 'post')} in 24 hours is reached."
     if rule == "gap" and outlet.gap is not None:
-        return (
-            f"its other slots are less than {_length(outlet.gap)} from another post, the gap that it keeps."
-        )
+        return f"its other slots are less than {_format_gap(outlet.gap)} from another post, the gap that it keeps."
     return _SENTENCES[rule]
 
 
-def _length(gap: timedelta) -> str:
+def _format_gap(gap: timedelta) -> str:
     minutes = int(gap.total_seconds() // 60)
     return counted(minutes, "minute") if minutes % 60 else counted(minutes // 60, "hour")
 

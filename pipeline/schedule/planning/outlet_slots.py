@@ -1,4 +1,4 @@
-"""Reads each outlet for the planner: its free slots, the posts scheduled or published there, its rate limits and blackouts."""
+"""Reads each outlet for the planner: free slots, scheduled and published posts, rate limits and blackouts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import Slot
 
 NEIGHBOUR_REACH: Final = timedelta(days=7)
-"""How far around the plan's stretch its neighbours are looked for."""
+"""How far before and after the plan's period neighbouring posts are read."""
 _TRAIT_COLUMNS: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
 
 
 @dataclass(frozen=True)
 class OutletTimeline:
-    """An outlet as the planner takes it, with the rows and slots that a promise needs."""
+    """An outlet as the planner takes it, with the rows and slots needed for scheduling."""
 
     planner_outlet: PlannerOutlet
     outlet: Outlet
@@ -42,7 +42,9 @@ class OutletTimeline:
 
 
 def traits_of(item: Mapping[str, Any]) -> Traits:
-    """Of the columns of an item; what has no raw item is a story of its own with its variants."""
+    """Return the traits in an item's columns; an item without a raw item is a story of its own, with its
+    variants.
+    """
     return Traits(
         story=str(item["raw_item_id"] or item["variant_group"]),
         source=str(item["source_id"] or ""),
@@ -53,31 +55,35 @@ def traits_of(item: Mapping[str, Any]) -> Traits:
 
 
 def traits_of_row(item: Any) -> Traits:
+    """Return the traits of an instance."""
     return traits_of({name: getattr(item, name) for name in _TRAIT_COLUMNS})
 
 
 def timelines_of(
     workspace: Workspace, outlets: Sequence[Outlet], *, starts_at: datetime, ends_at: datetime, now: datetime
 ) -> list[OutletTimeline]:
-    """In the order of the outlets; one whose queue is paused has no slots. A few statements, however many there are."""
+    """Return the timelines in the order of the outlets; an outlet with a paused queue has no slots.
+
+    It takes a few queries, however many outlets there are.
+    """
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
     default_queue = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(
         workspace
     )
     posts = _posts(outlets, starts_at, ends_at)
-    found = []
+    timelines = []
     for outlet in outlets:
         queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or default_queue
         is_open = not queue.is_paused and publish.has_zone(queue)
         slots = _slots(queue, max(starts_at, now), ends_at) if is_open else {}
-        found.append(
+        timelines.append(
             OutletTimeline(_planner_outlet(outlet, queue, slots, posts[outlet.pk], now), outlet, queue, slots)
         )
-    return found
+    return timelines
 
 
 def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[datetime, Slot]:
-    # A slot at the very beginning is one of them.
+    # `after` is exclusive, but a slot exactly at the beginning counts.
     moments = publish.moments_of(queue, after=after - timedelta(microseconds=1))
     return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, moments)}
 

@@ -1,4 +1,4 @@
-"""Propose a plan: which ready items would go where and when; nothing is written."""
+"""Proposes a plan: which ready items would be published where and when; nothing is written."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 DAYS: Final = 7
 FRESH: Final = timedelta(days=14)
-"""An item that has waited for longer than that isn't fresher than any other."""
+"""The age from which on an item has no freshness."""
 OUT: Final = publish.PUBLISHING_STATUSES
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan fills: `outlets` None for all; `a_day` None for as many as there are slots."""
+    """What to fill: `outlets` is None for all; `a_day` is None for as many as there are slots."""
 
     starts_at: datetime
     days: int = DAYS
@@ -42,27 +42,31 @@ class PlanRequest:
 
     @property
     def ends_at(self) -> datetime:
+        """Return the end of the period, which isn't part of it."""
         return self.starts_at + timedelta(days=self.days)
 
 
 @dataclass(frozen=True)
 class Proposed:
+    """An item in a slot of an outlet."""
+
     item: GeneratedItem
     outlet: Outlet
     slot: Slot
     alike: tuple[str, ...]
-    """What it has in common with a neighbour: names of traits."""
+    """The names of the traits that it shares with a neighbour."""
 
     @property
     def entry(self) -> PlanEntry:
-        """As it is scheduled."""
+        """Return it in the form that is committed."""
         return PlanEntry(self.item.pk, self.item.version, self.outlet.pk, self.slot.moment)
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An item that isn't in the plan; `code` is `held`, `approval_required`, `variant`, `no_outlet`, `cannot_take` or
-    `no_slot`.
+    """An item that isn't in the plan.
+
+    `code` is `held`, `approval_required`, `variant`, `no_outlet`, `cannot_take` or `no_slot`.
     """
 
     item: GeneratedItem
@@ -72,14 +76,16 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Proposal:
+    """A plan that isn't committed; `left` are the ready items without a place."""
+
     asked: PlanRequest
     entries: tuple[Proposed, ...]
     left: tuple[LeftOut, ...]
     free: int
-    """Slots that stay free."""
+    """The number of slots that stay free."""
 
 
-_WHY: Final = {
+_MESSAGES: Final = {
     "held": "It is on hold. Approve it first.",
     "approval_required": "This workspace publishes only what is approved. Approve it first.",
     "variant": "Another variant of it goes first.",
@@ -88,7 +94,9 @@ _WHY: Final = {
 
 
 def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: datetime) -> Proposal:
-    """The best of the newest ready items for the free slots of the stretch. Raises `Invalid` on an unknown outlet."""
+    """Place the best of the newest ready items in the period's free slots. Raises `Invalid` for an unknown
+    outlet.
+    """
     outlets = outlets_of(workspace, asked.outlets, test=test)
     timelines = {
         timeline.planner_outlet.key: timeline
@@ -96,38 +104,43 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
             workspace, outlets, starts_at=asked.starts_at, ends_at=asked.ends_at, now=now
         )
     }
-    items, left = _candidates(workspace, test=test, now=now)
+    items, left_items = _candidates(workspace, test=test, now=now)
     by_key = {encode("gen", item.pk): item for item in items}
     pool: list[fill_slots.PlanCandidate] = []
     refused: list[LeftOut] = []
     assets = publish.assets_of(items)
     for key, item in by_key.items():
-        taking, why = _outlets_for(item, assets.get(item.pk, []), timelines)
-        if why is not None:
-            refused.append(why)
+        accepting, reason = _outlets_for(item, assets.get(item.pk, []), timelines)
+        if reason is not None:
+            refused.append(reason)
         else:
-            pool.append(fill_slots.PlanCandidate(key, _worth(item, now), traits_of_row(item), taking))
-    made = fill_slots.fill(
+            pool.append(fill_slots.PlanCandidate(key, _worth_of(item, now), traits_of_row(item), accepting))
+    placement_plan = fill_slots.fill(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
         max_per_calendar_day=asked.a_day,
         max_placements=limits.PLAN_ENTRIES,
     )
-    left += [*refused, *_unplaced(made, pool, by_key, timelines, asked.a_day)]
-    return Proposal(asked, _entries(made, by_key, timelines), tuple(left), _free(timelines, made))
+    left_items += [*refused, *_unplaced(placement_plan, pool, by_key, timelines, asked.a_day)]
+    return Proposal(
+        asked,
+        _entries(placement_plan, by_key, timelines),
+        tuple(left_items),
+        _count_free(timelines, placement_plan),
+    )
 
 
 def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: bool) -> list[Outlet]:
-    """Those that are open, in order. Raises `Invalid` where one that was named isn't there."""
+    """Return the open outlets, in order. Raises `Invalid` if one that was named doesn't exist."""
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials").order_by("id")
-    there = [row for row in rows if row.is_simulated or not test]
+    allowed = [row for row in rows if row.is_simulated or not test]
     if wanted is None:
-        return [row for row in there if publish.why_closed(row) is None][: limits.PLAN_LANES]
-    known = {row.pk: row for row in there}
-    for place, key in enumerate(wanted):
+        return [row for row in allowed if publish.why_closed(row) is None][: limits.PLAN_LANES]
+    known = {row.pk: row for row in allowed}
+    for index, key in enumerate(wanted):
         if key not in known:
             raise Invalid.one(
-                field=f"outlets[{place}]",
+                field=f"outlets[{index}]",
                 code="unknown_outlet",
                 message="This workspace has no such outlet.",
             )
@@ -137,7 +150,9 @@ def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: boo
 def _candidates(
     workspace: Workspace, *, test: bool, now: datetime
 ) -> tuple[list[GeneratedItem], list[LeftOut]]:
-    """One of each group of variants, of which none is on its way yet; and why others aren't."""
+    """Return the best variant of each group without a scheduled or published one, and why others are left
+    out.
+    """
     rows = (
         GeneratedItem.objects.of(workspace)
         .select_related("workspace", "raw_item")
@@ -146,26 +161,26 @@ def _candidates(
     newest = list(rows.filter(test=Value(test)).order_by("-id")[: limits.PLAN_CANDIDATES])
     groups = {row.variant_group for row in newest}
     siblings = GeneratedItem.objects.of(workspace).filter(variant_group__in=groups, deleted_at=None)
-    on_its_way = set(
+    published_groups = set(
         siblings.filter(status__in=OUT - {GeneratedItemStatus.REMOVED}).values_list(
             "variant_group", flat=True
         )
     )
-    found: dict[UUID, GeneratedItem] = {}
-    left = []
-    for item in sorted(newest, key=lambda one: (-_worth(one, now), one.pk)):
-        why = publish.why_not_publishable(item)
-        if item.held or why is not None:
-            left.append(_left(item, "held" if item.held or why is None else why.code))
-        elif item.variant_group in on_its_way or item.variant_group in found:
-            left.append(_left(item, "variant"))
+    best_by_group: dict[UUID, GeneratedItem] = {}
+    left_items = []
+    for item in sorted(newest, key=lambda candidate: (-_worth_of(candidate, now), candidate.pk)):
+        obstacle = publish.why_not_publishable(item)
+        if item.held or obstacle is not None:
+            left_items.append(_leave_out(item, "held" if item.held or obstacle is None else obstacle.code))
+        elif item.variant_group in published_groups or item.variant_group in best_by_group:
+            left_items.append(_leave_out(item, "variant"))
         else:
-            found[item.variant_group] = item
-    return list(found.values()), left
+            best_by_group[item.variant_group] = item
+    return list(best_by_group.values()), left_items
 
 
-def _worth(item: GeneratedItem, now: datetime) -> float:
-    """From 0 to 1: approved before unapproved, then what passed its checks, then what is fresh."""
+def _worth_of(item: GeneratedItem, now: datetime) -> float:
+    """Return a value from 0 to 1: approved items first, then those that passed their checks, then fresh ones."""
     passed = [check["outcome"] == "passed" for check in item.present_checks]
     quality = sum(passed) / len(passed) if passed else 1.0
     age = now - (item.ready_at or item.created_at)
@@ -176,72 +191,79 @@ def _worth(item: GeneratedItem, now: datetime) -> float:
 def _outlets_for(
     item: GeneratedItem, assets: Sequence[Asset], timelines: Mapping[str, OutletTimeline]
 ) -> tuple[frozenset[str], LeftOut | None]:
-    """The outlets that are filled and take it; where its own rules refuse it everywhere, what the first of them says."""
-    wanted = [timelines[key] for key in item.outlets if key in timelines and decode("out", key) is not None]
-    taking = [timeline for timeline in wanted if item.bucket in buckets_of(timeline.outlet.platform)]
+    """Return the planned outlets that take the item; if all refuse its content, the first one's reason."""
+    own_timelines = [
+        timelines[key] for key in item.outlets if key in timelines and decode("out", key) is not None
+    ]
+    accepting = [
+        timeline for timeline in own_timelines if item.bucket in buckets_of(timeline.outlet.platform)
+    ]
     problems = {
-        timeline.planner_outlet.key: publish.problems_of(item, timeline.outlet, assets) for timeline in taking
+        timeline.planner_outlet.key: publish.problems_of(item, timeline.outlet, assets)
+        for timeline in accepting
     }
-    fine = frozenset(key for key, found in problems.items() if not found)
-    if taking and not fine:
-        timeline = taking[0]
+    without_problems = frozenset(key for key, problems_found in problems.items() if not problems_found)
+    if accepting and not without_problems:
+        timeline = accepting[0]
         message = f"{timeline.outlet.name}: {problems[timeline.planner_outlet.key][0].message}"
-        return fine, LeftOut(item, "cannot_take", message)
-    return fine, None
+        return without_problems, LeftOut(item, "cannot_take", message)
+    return without_problems, None
 
 
-def _left(item: GeneratedItem, code: str) -> LeftOut:
-    return LeftOut(item, code, _WHY.get(code, "It can't be published as it is."))
+def _leave_out(item: GeneratedItem, code: str) -> LeftOut:
+    return LeftOut(item, code, _MESSAGES.get(code, "It can't be published as it is."))
 
 
 def _unplaced(
-    made: fill_slots.PlacementPlan,
+    placement_plan: fill_slots.PlacementPlan,
     pool: Sequence[fill_slots.PlanCandidate],
     items: Mapping[str, GeneratedItem],
     timelines: Mapping[str, OutletTimeline],
     a_day: int | None,
 ) -> Iterator[LeftOut]:
-    """The candidates that got no place, each with the rule that left it out."""
-    candidates = {one.key: one for one in pool}
-    traits = {one.key: one.traits for one in pool}
-    filled = left_out.filled_outlets(timelines, made, traits, max_per_calendar_day=a_day)
-    is_full = len(made.placements) >= limits.PLAN_ENTRIES
-    for key, code in made.unplaced:
+    """Yield the candidates without a place, each with the rule that left it out."""
+    candidates = {candidate.key: candidate for candidate in pool}
+    traits = {candidate.key: candidate.traits for candidate in pool}
+    filled = left_out.filled_outlets(timelines, placement_plan, traits, max_per_calendar_day=a_day)
+    is_full = len(placement_plan.placements) >= limits.PLAN_ENTRIES
+    for key, code in placement_plan.unplaced:
         if code != "no_slot":
-            yield _left(items[key], code)
+            yield _leave_out(items[key], code)
             continue
-        own = [one for outlet, one in filled.items() if outlet in candidates[key].outlets]
-        message = left_out.message_of(own, traits[key], max_per_calendar_day=a_day, is_full=is_full)
+        own_outlets = [
+            filled_outlet for outlet, filled_outlet in filled.items() if outlet in candidates[key].outlets
+        ]
+        message = left_out.message_of(own_outlets, traits[key], max_per_calendar_day=a_day, is_full=is_full)
         yield LeftOut(items[key], code, message)
 
 
 def _entries(
-    made: fill_slots.PlacementPlan,
+    placement_plan: fill_slots.PlacementPlan,
     items: Mapping[str, GeneratedItem],
     timelines: Mapping[str, OutletTimeline],
 ) -> tuple[Proposed, ...]:
     return tuple(
         Proposed(
-            items[one.candidate],
-            timelines[one.outlet].outlet,
-            timelines[one.outlet].slots[one.moment],
-            one.alike,
+            items[placement.candidate],
+            timelines[placement.outlet].outlet,
+            timelines[placement.outlet].slots[placement.moment],
+            placement.alike,
         )
-        for one in made.placements
+        for placement in placement_plan.placements
     )
 
 
-def _free(timelines: Mapping[str, OutletTimeline], made: fill_slots.PlacementPlan) -> int:
-    taken = {(one.outlet, one.moment) for one in made.placements}
-    return sum(1 for slot in _untaken(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
+def _count_free(timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan) -> int:
+    taken = {(placement.outlet, placement.moment) for placement in placement_plan.placements}
+    return sum(1 for slot in _untaken_slots(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
 
 
-def _untaken(
+def _untaken_slots(
     timelines: Mapping[str, OutletTimeline], used: Collection[str]
 ) -> Iterator[tuple[str, datetime]]:
     for key, timeline in timelines.items():
         if timeline.outlet.is_simulated and key not in used:
-            # It reaches nobody: nobody wants it filled.
+            # A simulated outlet reaches nobody, so its free slots don't count.
             continue
-        there = {post.moment for post in timeline.planner_outlet.posts}
-        yield from ((key, moment) for moment in timeline.slots if moment not in there)
+        occupied = {post.moment for post in timeline.planner_outlet.posts}
+        yield from ((key, moment) for moment in timeline.slots if moment not in occupied)

@@ -1,4 +1,4 @@
-"""Take back everything that a plan scheduled and that nobody has changed since."""
+"""Undoes a plan: takes back everything it scheduled that nobody has changed since."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORGOTTEN_AT_ONCE: Final = 500
 
 @dataclass(frozen=True)
 class Undone:
-    """`kept` are the entries that stay, each with why: `gone`, `out` or `changed`."""
+    """The result; `kept` are the entries that stay, each with why: `gone`, `out` or `changed`."""
 
     plan: WeekPlan
     taken_back: tuple[Mapping[str, Any], ...]
@@ -35,8 +35,10 @@ class Undone:
 
 
 def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
-    """Cancel its publications that are still as it promised them, bring back the variants that were set aside for
-    them, and take back the approvals that it stood for. Raises `Conflict` where that was done before.
+    """Cancel the plan's unchanged publications, restore the variants rejected for them, and take back their
+    approvals.
+
+    Raises `Conflict` if that was done before.
     """
     with transaction.atomic():
         row: WeekPlan = (
@@ -44,26 +46,26 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
         )
         if row.undone_at is not None:
             raise Conflict.because(code="already_undone", message="This plan was taken back before.")
-        items = _lock(row)
-        there = {
-            one.pk: one
-            for one in Publication.everywhere.filter(
-                pk__in=[decode("pub", one["publication"]) for one in row.entries]
+        items = _lock_items(row)
+        publications = {
+            publication.pk: publication
+            for publication in Publication.everywhere.filter(
+                pk__in=[decode("pub", publication["publication"]) for publication in row.entries]
             )
         }
-        taken, kept = [], []
-        for key, entries in _by_item(row.entries).items():
+        taken_back, kept = [], []
+        for key, entries in _group_by_item(row.entries).items():
             item = items.get(key)
-            standing = []
+            unchanged = []
             for entry in entries:
-                why = _changed(entry, item, there.get(_key("pub", entry["publication"])))
-                if why:
-                    kept.append((entry, why))
+                reason = _why_kept(entry, item, publications.get(_key("pub", entry["publication"])))
+                if reason:
+                    kept.append((entry, reason))
                 else:
-                    standing.append(entry)
-            if item is not None and standing:
-                _take_back(row, item, standing, now)
-                taken += standing
+                    unchanged.append(entry)
+            if item is not None and unchanged:
+                _take_back(row, item, unchanged, now)
+                taken_back += unchanged
         WeekPlan.everywhere.filter(pk=row.pk).update(undone_at=now)
         row.undone_at = now
         audit.note(
@@ -71,42 +73,42 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
             workspace=row.workspace,
             actor=by,
             subject=encode("pln", row.pk),
-            details={"publications": len(taken)},
+            details={"publications": len(taken_back)},
         )
-    return Undone(row, tuple(taken), tuple(kept))
+    return Undone(row, tuple(taken_back), tuple(kept))
 
 
 def forget(now: datetime) -> int:
-    """Plans that are too old for an undo."""
+    """Delete a batch of plans that are too old for an undo; return how many."""
     old = WeekPlan.everywhere.filter(pk__lt=first_of(now - limits.PLANS_KEPT)).order_by("pk")
-    some = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
-    if some:
-        WeekPlan.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    batch = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if batch:
+        WeekPlan.everywhere.filter(pk__in=batch).delete()
+    return len(batch)
 
 
-def _lock(plan: WeekPlan) -> dict[UUID, GeneratedItem]:
-    """All items with their variants, in one order, before any publication."""
-    own = GeneratedItem.objects.of(plan.workspace_id).filter(pk__in=list(_by_item(plan.entries)))
-    publish.lock_groups(list(own.values_list("variant_group", flat=True)))
-    return {row.pk: row for row in own.select_related("workspace")}
+def _lock_items(plan: WeekPlan) -> dict[UUID, GeneratedItem]:
+    """Lock and return all items, with their variants, in one order, before any publication."""
+    items = GeneratedItem.objects.of(plan.workspace_id).filter(pk__in=list(_group_by_item(plan.entries)))
+    publish.lock_groups(list(items.values_list("variant_group", flat=True)))
+    return {row.pk: row for row in items.select_related("workspace")}
 
 
-def _by_item(entries: Sequence[Mapping[str, Any]]) -> dict[UUID, list[Mapping[str, Any]]]:
-    found: dict[UUID, list[Mapping[str, Any]]] = {}
+def _group_by_item(entries: Sequence[Mapping[str, Any]]) -> dict[UUID, list[Mapping[str, Any]]]:
+    entries_by_item: dict[UUID, list[Mapping[str, Any]]] = {}
     for entry in entries:
-        found.setdefault(_key("gen", entry["item"]), []).append(entry)
-    return found
+        entries_by_item.setdefault(_key("gen", entry["item"]), []).append(entry)
+    return entries_by_item
 
 
 def _key(prefix: str, text: str) -> UUID:
-    found = decode(prefix, text)
-    assert found is not None  # noqa: S101  it was written by encode
-    return found
+    key = decode(prefix, text)
+    assert key is not None  # noqa: S101  it was written by encode
+    return key
 
 
-def _changed(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publication | None) -> str:
-    """Why the entry stays as it is; empty where it is still what the plan promised."""
+def _why_kept(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publication | None) -> str:
+    """Return why the entry stays; empty if the publication is still as the plan scheduled it."""
     if (
         row is None
         or item is None
@@ -123,15 +125,16 @@ def _changed(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publicat
 def _take_back(
     plan: WeekPlan, item: GeneratedItem, entries: Sequence[Mapping[str, Any]], now: datetime
 ) -> None:
+    """Cancel the publications of these entries and undo what the plan changed on the item."""
     only = {_key("pub", entry["publication"]) for entry in entries}
     row = publish.cancel(item, now=now, only=only)
     if row.status != GeneratedItemStatus.READY:
-        # Something of it goes out elsewhere: it stays approved, and its variants set aside.
+        # Something of it is published elsewhere: it stays approved, and its variants rejected.
         return
     if row.approved_at == plan.created_at:
         GeneratedItem.everywhere.filter(pk=row.pk).update(
             **NO_APPROVAL, version=F("version") + 1, updated_at=now
         )
-    aside = {_key("gen", one) for entry in entries for one in entry["set_aside"]}
-    if aside:
-        variants.take_back(row, aside, at=as_z(plan.created_at), now=now)
+    rejected_siblings = {_key("gen", public_id) for entry in entries for public_id in entry["set_aside"]}
+    if rejected_siblings:
+        variants.take_back(row, rejected_siblings, at=as_z(plan.created_at), now=now)

@@ -1,4 +1,4 @@
-"""One promise moved to another time, within the rules of its outlet."""
+"""Moves one publication to another time, within the rules of its outlet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 if TYPE_CHECKING:
     from pipeline.text.local_time import WallClock
 
-_WHY: Final = {
+_MESSAGES: Final = {
     "closed": "The outlet rests at that time, or its queue gives no slots then.",
     "taken": "Something else goes out there at that moment.",
     "gap": "That is nearer to another post than the outlet's gap allows.",
@@ -30,7 +30,7 @@ _WHY: Final = {
 
 @dataclass(frozen=True)
 class Moved:
-    """The publication at its new time; `former` is its promise before, as `move_back` takes it."""
+    """The publication at its new time; `former` is its snapshot from before, as `move_back` takes it."""
 
     publication: Publication
     former: dict[str, Any]
@@ -45,15 +45,16 @@ def move(
     now: datetime,
     expected_version: int,
 ) -> Moved:
-    """Promise it for another time. A moment that is a slot of its outlet's queue becomes that slot.
+    """Reschedule the publication for another time; a moment that is a slot of its outlet's queue becomes that
+    slot.
 
-    Nobody approves anything by it: what is held stays held, and who approved it stays who did.
-
-    Raises `Conflict` with why where a rule of the outlet is in the way, where it isn't scheduled any more, or the time
-    is past or too far; `states.Overtaken` where it isn't the version that was looked at.
+    This approves nothing: an item on hold stays on hold, and the approver stays the same. Raises `Conflict`
+    with the reason
+    if a rule of the outlet forbids it, if it is no longer scheduled, or if the time is past or too far ahead;
+    `states.Overtaken` if it isn't the version that was seen.
     """
     with transaction.atomic():
-        row = _locked(publication, expected_version)
+        row = _lock_publication(publication, expected_version)
         if not now <= at <= now + limits.PUBLISH_AHEAD:
             message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
             raise Conflict.because(code="past" if at < now else "too_far", message=message)
@@ -64,7 +65,7 @@ def move(
             [post for post in timeline.planner_outlet.posts if post.key != str(row.pk)],
         )
         if code:
-            raise Conflict.because(code=code, message=_WHY[code])
+            raise Conflict.because(code=code, message=_MESSAGES[code])
         slot = timeline.slots.get(at)
         former = publish.take_snapshot(row.item)[encode("pub", row.pk)]
         moved = publish.retime(
@@ -81,34 +82,38 @@ def move(
 def move_back(
     publication: Publication, former: dict[str, Any], *, now: datetime, expected_version: int
 ) -> Publication:
-    """Promise it as it was before a move, to the letter.
+    """Restore the publication exactly as it was before a move.
 
-    Raises `Conflict` where that time is past or it isn't scheduled any more, `states.Overtaken` as `move` does.
+    Raises `Conflict` if that time is past or it is no longer scheduled, and `states.Overtaken` as `move`
+    does.
     """
     with transaction.atomic():
-        row = _locked(publication, expected_version)
+        row = _lock_publication(publication, expected_version)
         if datetime.fromisoformat(former["due_at"]) < now:
             raise Conflict.because(code="past", message="Its former time has passed.")
         publish.restore_snapshot(row.item, {encode("pub", row.pk): former}, now=now)
-        back: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
-        return back
+        restored: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
+        return restored
 
 
 def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_version: int) -> Publication:
-    """Promise it for the next free slot of its outlet's queue; nobody approves anything by it.
+    """Reschedule the publication for the next free slot of its outlet's queue; this approves nothing.
 
-    Raises `Conflict` where there is none or it isn't scheduled any more, `states.Overtaken` as `move` does.
+    Raises `Conflict` if there is none or it is no longer scheduled, and `states.Overtaken` as `move` does.
     """
     with transaction.atomic():
-        row = _locked(publication, expected_version)
+        row = _lock_publication(publication, expected_version)
         slot, queue = next_slot_or_refuse(row.outlet, row.workspace, after=now, own=row)
         return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
 
 
-def _locked(publication: Publication, expected_version: int) -> Publication:
-    """With its item's variants and its outlet, in the order in which everybody locks them."""
-    own = GeneratedItem.everywhere.filter(pk=publication.item_id)
-    publish.lock_groups(list(own.values_list("variant_group", flat=True)))
+def _lock_publication(publication: Publication, expected_version: int) -> Publication:
+    """Lock and return the publication, after its item's variants and its outlet, in the common order.
+
+    Raises `Conflict` if it is no longer scheduled.
+    """
+    items = GeneratedItem.everywhere.filter(pk=publication.item_id)
+    publish.lock_groups(list(items.values_list("variant_group", flat=True)))
     publish.lock_outlets([publication.outlet])
     row: Publication = (
         Publication.everywhere.select_for_update(of=("self",))
@@ -124,6 +129,7 @@ def _locked(publication: Publication, expected_version: int) -> Publication:
 
 
 def _timeline(row: Publication, at: datetime, now: datetime) -> OutletTimeline:
+    """Return the outlet's timeline at that moment."""
     (timeline,) = timelines_of(
         row.workspace, [row.outlet], starts_at=at, ends_at=at + timedelta(seconds=1), now=now
     )

@@ -1,4 +1,4 @@
-"""Evergreen items: one comes back every so many days as a fresh variant, and stops where its source is gone."""
+"""Recurring evergreen items: each comes back every so many days as a fresh variant, until its source is gone."""
 
 from pipeline.schedule.recurring.crud import KEPT, Ended, begin, change, forget, why_ended
 from pipeline.schedule.recurring.repeat_item import give_up, run_recurrence

@@ -1,4 +1,4 @@
-"""Recurrences as people keep them: which items may come back, how often, stopped and resumed."""
+"""Starts, changes, stops and resumes recurrences, and decides which items may recur."""
 
 from __future__ import annotations
 
@@ -38,45 +38,45 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
 
 TIME: Final = "09:00"
-"""When an item comes back where nobody said."""
+"""The default local time."""
 KEPT: Final = timedelta(days=90)
-"""For so long one that has stopped is listed with its log."""
+"""How long a stopped recurrence is kept with its log."""
 FORGOTTEN_AT_ONCE: Final = 50
 LOOK: Final = timedelta(days=1)
-"""How often it looks whether its source is still there, so that it doesn't promise what can't come."""
+"""How often it checks whether its source still exists, so that no time is shown that can't happen."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Why it can't come back any more, in a code and in words that say what to do."""
+    """Why an item can't recur any more: a code, and a message that says what to do."""
 
     code: str
     message: str
 
 
 def why_ended(item: GeneratedItem) -> Ended | None:
-    """None while it can come back; the item as it is now. The nearest cause first."""
+    """Return why the item, as it is now, can't recur any more, nearest cause first; None while it can."""
     if item.deleted_at is not None:
         return Ended("item_erased", _("The item was deleted. Repeat another one instead."))
     if item.status == GeneratedItemStatus.REJECTED:
-        return _rejected(item)
+        return _why_rejected(item)
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None or not RawBody.everywhere.filter(raw_item=raw).exists():
         return Ended("content_erased", _("Its source text was deleted, so nothing can be made from it."))
     if raw.withdrawn_at is not None:
         message = _("Its source withdrew the content. Repeat it again once the source lists it.")
         return Ended("source_withdrawn", message)
-    return _of_source(raw)
+    return _why_source_ended(raw)
 
 
-def _rejected(item: GeneratedItem) -> Ended:
+def _why_rejected(item: GeneratedItem) -> Ended:
     if (item.rejection or {}).get("code") == "superseded":
         message = _("Another variant was chosen. Repeat that one instead.")
         return Ended("item_superseded", message)
     return Ended("item_rejected", _("The item was rejected. Restore it, then repeat it again."))
 
 
-def _of_source(raw: RawItem) -> Ended | None:
+def _why_source_ended(raw: RawItem) -> Ended | None:
     source = Source.everywhere.get(pk=raw.source_id)
     if source.deleted_at is not None:
         message = _("Its source %(name)s was deleted. Restore the source, then repeat the item again.")
@@ -91,7 +91,7 @@ def _of_source(raw: RawItem) -> Ended | None:
 
 
 def is_source_paused(item: GeneratedItem) -> bool:
-    """Whether its source rests: what it gives is not wanted now."""
+    """Return whether the item's source is paused."""
     raw = item.raw_item
     return raw is not None and Source.everywhere.filter(pk=raw.source_id, status=SourceStatus.PAUSED).exists()
 
@@ -99,39 +99,42 @@ def is_source_paused(item: GeneratedItem) -> bool:
 def begin(
     item: GeneratedItem, *, every_days: int, time: str = TIME, by: str = "", now: datetime
 ) -> Recurrence:
-    """Let it come back; one that has stopped begins anew.
+    """Start a recurrence; a stopped one starts again.
 
-    Raises `Invalid`, and `Conflict` where it can't come back, does so already, or the workspace has as many as it may.
+    Raises `Invalid`, and `Conflict` if the item can't recur, does so already, or the workspace has the most
+    it may have.
     """
-    _refuse_odd({"every_days": every_days, "time": time})
+    _validate({"every_days": every_days, "time": time})
     with transaction.atomic():
         row: Recurrence | None = Recurrence.everywhere.select_for_update().filter(item=item).first()
         if row is not None and row.status == RecurrenceStatus.ACTIVE:
-            raise _already(row)
+            raise _already_recurring_error(row)
         workspace = _refuse_one_more(item.workspace_id)
         if row is None:
-            there = Recurrence.everywhere.filter(item=item).first()
-            if there is not None:
-                raise _already(there)
-        fresh = _read(item.pk)
-        _refuse_unless_evergreen(fresh)
+            concurrent = Recurrence.everywhere.filter(item=item).first()
+            if concurrent is not None:
+                raise _already_recurring_error(concurrent)
+        current_item = _load_item(item.pk)
+        _refuse_unless_evergreen(current_item)
         values: dict[str, Any] = {
             "every_days": every_days,
             "time": time,
-            "anchor": _anchor(fresh, workspace, now),
+            "anchor": _anchor(current_item, workspace, now),
             "reason": None,
         }
         if row is None:
-            row = Recurrence(workspace=workspace, test=item.test, item=fresh, created_at=now, updated_at=now)
-            _lay(row, values)
+            row = Recurrence(
+                workspace=workspace, test=item.test, item=current_item, created_at=now, updated_at=now
+            )
+            _set_values(row, values)
             row.due_at = next_moment(row, workspace.timezone, after=now)
             row.wake_at = next_check_at(row.due_at, now)
             row.save(force_insert=True)
         else:
-            _lay(row, values)
-            states.move(row, "active", **values, **_timed(row, workspace, now), updated_at=now)
+            _set_values(row, values)
+            states.move(row, "active", **values, **_next_times(row, workspace, now), updated_at=now)
             row.refresh_from_db()
-        _note("recurrence.begun", row, by, {"every_days": every_days, "time": time})
+        _audit("recurrence.begun", row, by, {"every_days": every_days, "time": time})
         dispatcher.wake()
     return row
 
@@ -144,37 +147,40 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Recurrence:
-    """`every_days`, `time`, and `status`, `active` or `stopped`; only what is given is changed.
+    """Change `every_days`, `time` or `status` (`active` or `stopped`), whichever is given.
 
-    Raises `Invalid`, `states.Overtaken` where somebody was faster than `expected_version`, and `Conflict` where it is
-    to go on and can't.
+    Raises `Invalid`, `states.Overtaken` if it has changed since `expected_version`, and `Conflict` if it is
+    to be resumed
+    and can't.
     """
-    _refuse_odd(values)
+    _validate(values)
     with transaction.atomic():
         rows = Recurrence.everywhere.select_for_update(of=("self",)).select_related("workspace")
         row: Recurrence = rows.get(pk=recurrence.pk)
         states.refuse_other_version(row.version, expected_version)
         status = values.get("status", row.status)
-        named = {name: values[name] for name in ("every_days", "time") if name in values}
-        clean = {name: value for name, value in named.items() if value != getattr(row, name)}
-        if status == row.status == RecurrenceStatus.STOPPED and clean:
+        given_schedule = {name: values[name] for name in ("every_days", "time") if name in values}
+        changed_values = {
+            name: value for name, value in given_schedule.items() if value != getattr(row, name)
+        }
+        if status == row.status == RecurrenceStatus.STOPPED and changed_values:
             raise Conflict.because(
                 code="stopped", message=_("It has stopped. Resume it to change its schedule.")
             )
-        if status == row.status and not clean:
-            # What is due stays due.
+        if status == row.status and not changed_values:
+            # Nothing changes, so that what is due stays due.
             return row
         if status == "stopped":
-            stop_recurrence(row, "by_person", _("Stopped by a person."), by=by, now=now, **clean)
+            stop_recurrence(row, "by_person", _("Stopped by a person."), by=by, now=now, **changed_values)
         else:
             if row.status == RecurrenceStatus.STOPPED:
                 _refuse_one_more(row.workspace_id)
-                _refuse_unless_evergreen(_read(row.item_id))
-            _lay(row, clean)
-            clean |= {"reason": None, **_timed(row, row.workspace, now)}
-            states.write_as(row, "active", **clean, updated_at=now)
+                _refuse_unless_evergreen(_load_item(row.item_id))
+            _set_values(row, changed_values)
+            changed_values |= {"reason": None, **_next_times(row, row.workspace, now)}
+            states.write_as(row, "active", **changed_values, updated_at=now)
             dispatcher.wake()
-        _note("recurrence.changed", row, by, {"changed": sorted(values)})
+        _audit("recurrence.changed", row, by, {"changed": sorted(values)})
         row.refresh_from_db()
     return row
 
@@ -182,25 +188,26 @@ def change(
 def stop_recurrence(
     row: Recurrence, code: str, message: str, *, by: str = "", now: datetime, **changes: Any
 ) -> None:
-    """With its reason; whoever is at work on it has no say any more. In the caller's transaction."""
+    """Stop it with a reason, in the caller's transaction; a task that works on it loses its lease."""
     reason = {"code": code, "message": message, "by": by, "at": as_z(now)}
-    rest = {"due_at": None, "wake_at": None, **work_queue.overtake()}
-    states.move(row, "stopped", reason=reason, **rest, **changes, updated_at=now)
+    unscheduled = {"due_at": None, "wake_at": None, **work_queue.overtake()}
+    states.move(row, "stopped", reason=reason, **unscheduled, **changes, updated_at=now)
 
 
 def forget(now: datetime) -> int:
-    """Some of those that stopped long ago, with their logs; what they made stays."""
+    """Delete a batch of long stopped recurrences with their logs; what they made stays. Return how many."""
     stopped = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
-    some = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
-    if some:
-        stopped.filter(pk__in=some).delete()
-    return len(some)
+    batch = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if batch:
+        stopped.filter(pk__in=batch).delete()
+    return len(batch)
 
 
 def next_moment(row: Recurrence, zone: str, *, after: datetime) -> datetime:
-    """The first time after it, whole days from the anchor on the clocks of the zone.
+    """Return the first time after that moment, whole days from the anchor in the zone.
 
-    A time that the clocks skip moves on by the gap, and of one that comes twice it is the first. Raises `UnknownZone`.
+    A time that the clocks skip moves on by the gap; of one that occurs twice it is the first. Raises
+    `UnknownZone`.
     """
     passed = (after.astimezone(zone_named(zone)).date() - row.anchor).days
     rounds = max(1, passed // row.every_days)
@@ -210,30 +217,34 @@ def next_moment(row: Recurrence, zone: str, *, after: datetime) -> datetime:
 
 
 def next_check_at(due_at: datetime, now: datetime) -> datetime:
+    """Return when the recurrence is looked at next: at its time, or earlier to check its source."""
     return min(due_at, now + LOOK)
 
 
-def _timed(row: Recurrence, workspace: Workspace, now: datetime) -> dict[str, Any]:
+def _next_times(row: Recurrence, workspace: Workspace, now: datetime) -> dict[str, Any]:
+    """Return the columns of its next time."""
     following = next_moment(row, workspace.timezone, after=now)
     return {"due_at": following, "wake_at": next_check_at(following, now), **work_queue.overtake()}
 
 
-def _lay(row: Recurrence, values: Mapping[str, Any]) -> None:
+def _set_values(row: Recurrence, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         setattr(row, name, value)
 
 
 def _anchor(item: GeneratedItem, workspace: Workspace, now: datetime) -> date:
+    """Return the local day from which days are counted."""
     moment: datetime = item.published_at or item.publish_at or now
     return moment.astimezone(zone_named(workspace.timezone)).date()
 
 
-def _read(key: UUID) -> GeneratedItem:
+def _load_item(key: UUID) -> GeneratedItem:
     item: GeneratedItem = GeneratedItem.everywhere.select_related("raw_item").get(pk=key)
     return item
 
 
-def _refuse_odd(values: Mapping[str, Any]) -> None:
+def _validate(values: Mapping[str, Any]) -> None:
+    """Raise `Invalid` for days or a time out of range."""
     if "every_days" in values and not 1 <= values["every_days"] <= limits.RECURRING_DAYS_MOST:
         message = _("Give whole days, 1 to %(most)d.") % {"most": limits.RECURRING_DAYS_MOST}
         raise Invalid.one(field="every_days", code="invalid", message=message)
@@ -243,6 +254,7 @@ def _refuse_odd(values: Mapping[str, Any]) -> None:
 
 
 def _refuse_unless_evergreen(item: GeneratedItem) -> None:
+    """Raise `Conflict` unless the item can recur."""
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         message = _(
             "It wasn't made of one entry. A brand lane comes back to its topics by itself, and a digest is made again "
@@ -264,7 +276,8 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
 
 
 def _refuse_one_more(workspace_id: UUID) -> Workspace:
-    # Two at once must not both be the last one.
+    """Lock the workspace and raise `Conflict` if it has the most recurrences it may have."""
+    # The lock keeps two requests from both taking the last place.
     workspace: Workspace = Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
     active = Recurrence.objects.of(workspace_id).filter(status=RecurrenceStatus.ACTIVE)
     if active.count() >= limits.RECURRENCES_MOST:
@@ -275,12 +288,12 @@ def _refuse_one_more(workspace_id: UUID) -> Workspace:
     return workspace
 
 
-def _already(row: Recurrence) -> Conflict:
+def _already_recurring_error(row: Recurrence) -> Conflict:
     message = _("It repeats already. Change %(id)s.") % {"id": ids.encode("rec", row.pk)}
     return Conflict.because(code="already_recurring", message=message, field="generated_item")
 
 
-def _note(action: str, row: Recurrence, by: str, details: Mapping[str, Any]) -> None:
+def _audit(action: str, row: Recurrence, by: str, details: Mapping[str, Any]) -> None:
     item = ids.encode("gen", row.item_id)
     audit.note(
         action,

@@ -1,4 +1,4 @@
-"""Series of digests: keep one, choose what its next digest tells, make it once when its time comes."""
+"""Series of digests: create and change them, choose what the next digest contains, and make it at its time."""
 
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
 from pipeline.schedule.series.digest_items import SeriesSelection, select_items

@@ -1,4 +1,4 @@
-"""Series as people keep them: make one, change it, pause it, take it away."""
+"""Creates, changes, pauses and deletes series."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from pipeline.text.local_time import Slot
 
-_ALL: Final = frozenset({"persona_id", "sources", "outlets"})
+_REFERENCE_FIELDS: Final = frozenset({"persona_id", "sources", "outlets"})
 KEPT: Final = timedelta(days=7)
-"""For so long an ended one can be taken back."""
+"""How long a deleted series can be restored."""
 FORGOTTEN_AT_ONCE: Final = 50
 CADENCE: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_paused"})
 
@@ -40,16 +40,18 @@ CADENCE: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_pau
 def create(
     workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: datetime, by: str = ""
 ) -> Series:
-    """`values` are the fields of a series. Raises `Invalid`, and `Conflict` where there are too many."""
+    """Create a series; `values` are its fields. Raises `Invalid`, and `Conflict` if the workspace has too
+    many.
+    """
     series = Series(
         workspace=workspace, test=test, timezone=workspace.timezone, created_at=now, updated_at=now
     )
-    _lay(series, values, judged=_ALL)
+    _apply_values(series, values, given_fields=_REFERENCE_FIELDS)
     series.due_at = series.wake_at = next_moment(series, after=now)
     with transaction.atomic():
         _refuse_one_more(workspace.pk)
         series.save(force_insert=True)
-        _note("series.created", series, by)
+        _audit("series.created", series, by)
     return series
 
 
@@ -61,23 +63,26 @@ def change(
     by: str = "",
     expected_version: int | None = None,
 ) -> Series:
-    """Raises `Invalid`, `Overtaken` where somebody was faster than `expected_version`, `NotFound` where it is gone.
+    """Change the series.
 
-    Only what is given is judged: what the series names may be gone, and it can be paused nevertheless. Its next time
-    moves only where its times do; a digest that is due is made whatever else is changed.
+    Raises `Invalid`, `Overtaken` if it has changed since `expected_version`, and `NotFound` if it is deleted.
+    Only given
+    values are validated: what the series refers to may be gone, and it can be paused nevertheless. Its next
+    time moves
+    only if its schedule changes; a digest that is due is made whatever else is changed.
     """
     with transaction.atomic():
-        row: Series | None = _there(series)
+        row: Series | None = _lock_existing(series)
         if row is None:
             raise NotFound
         states.refuse_other_version(row.version, expected_version)
         former = {name: getattr(row, name) for name in CADENCE}
-        clean = _lay(row, values, judged=values.keys())
+        clean = _apply_values(row, values, given_fields=values.keys())
         if any(getattr(row, name) != value for name, value in former.items()):
             following = next_moment(row, after=now)
             clean |= {"due_at": following, "wake_at": following, **work_queue.overtake()}
         Series.everywhere.filter(pk=row.pk).update(**clean, version=F("version") + 1, updated_at=now)
-        _note("series.changed", row, by, {"changed": sorted(values)})
+        _audit("series.changed", row, by, {"changed": sorted(values)})
         dispatcher.wake()
         row.refresh_from_db()
     return row
@@ -86,22 +91,22 @@ def change(
 def delete(
     series: Series, *, by: str = "", now: datetime | None = None, expected_version: int | None = None
 ) -> Series:
-    """What it has made stays, and for `KEPT` it can be taken back. Raises as `change` does."""
+    """Delete the series; its digests stay, and for `KEPT` it can be restored. Raises as `change` does."""
     now = now or utc_now()
     with transaction.atomic():
-        row = _there(series)
+        row = _lock_existing(series)
         if row is None:
             raise NotFound
         states.refuse_other_version(row.version, expected_version)
-        _rest(row, now, deleted_at=now, due_at=None, wake_at=None)
-        _note("series.deleted", row, by, {"slots": row.slots, "timezone": row.timezone})
+        _overtake_and_write(row, now, deleted_at=now, due_at=None, wake_at=None)
+        _audit("series.deleted", row, by, {"slots": row.slots, "timezone": row.timezone})
     return row
 
 
 def restore(series: Series, *, by: str, now: datetime) -> Series:
-    """Take back that it was ended: it goes on at its next time.
+    """Restore a deleted series, which goes on at its next time.
 
-    Raises `NotFound` where it isn't kept any more, `Conflict` where the workspace has as many as it may have.
+    Raises `NotFound` if it isn't kept any more, and `Conflict` if the workspace has the most it may have.
     """
     with transaction.atomic():
         rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at__gt=now - KEPT)
@@ -110,42 +115,46 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
             raise NotFound
         _refuse_one_more(row.workspace_id)
         following = next_moment(row, after=now)
-        _rest(row, now, deleted_at=None, due_at=following, wake_at=following)
-        _note("series.restored", row, by)
+        _overtake_and_write(row, now, deleted_at=None, due_at=following, wake_at=following)
+        _audit("series.restored", row, by)
         dispatcher.wake()
     return row
 
 
 def forget(now: datetime) -> int:
-    """Some of those that can't be taken back any more, with their logs; what they made stays."""
-    over = Series.everywhere.filter(deleted_at__lt=now - KEPT)
-    some = list(over.order_by("deleted_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
-    if some:
-        over.filter(pk__in=some).delete()
-    return len(some)
+    """Delete a batch of series that can't be restored any more, with their logs; what they made stays. Return
+    how many.
+    """
+    expired = Series.everywhere.filter(deleted_at__lt=now - KEPT)
+    batch = list(expired.order_by("deleted_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if batch:
+        expired.filter(pk__in=batch).delete()
+    return len(batch)
 
 
 def _refuse_one_more(workspace_id: UUID) -> None:
-    # Two at once must not both be the last one.
+    """Lock the workspace and raise `Conflict` if it has the most series it may have."""
+    # The lock keeps two requests from both taking the last place.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
     if Series.objects.of(workspace_id).filter(deleted_at=None).count() >= limits.SERIES_MOST:
         message = _("A workspace has %(most)d series at most.") % {"most": limits.SERIES_MOST}
         raise Conflict.because(code="too_many", message=message)
 
 
-def _there(series: Series) -> Series | None:
+def _lock_existing(series: Series) -> Series | None:
+    """Lock and return the series unless it is deleted."""
     rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at=None)
     return rows.first()
 
 
-def _rest(row: Series, now: datetime, **values: Any) -> None:
-    """Whoever is at work on it has no say any more."""
+def _overtake_and_write(row: Series, now: datetime, **values: Any) -> None:
+    """Write the values; a task that works on the series loses its lease."""
     rows = Series.everywhere.filter(pk=row.pk)
     rows.update(**values, **work_queue.overtake(), version=F("version") + 1, updated_at=now)
     row.refresh_from_db()
 
 
-def _note(action: str, series: Series, by: str, details: Mapping[str, Any] | None = None) -> None:
+def _audit(action: str, series: Series, by: str, details: Mapping[str, Any] | None = None) -> None:
     audit.note(
         action,
         workspace=series.workspace,
@@ -156,29 +165,33 @@ def _note(action: str, series: Series, by: str, details: Mapping[str, Any] | Non
 
 
 def next_slots(series: Series, *, after: datetime, most: int) -> tuple[Slot, ...]:
+    """Return the next slots; none if the series is paused."""
     return () if series.is_paused else tuple(islice(moments_of(series, after=after), most))
 
 
 def next_moment(series: Series, *, after: datetime) -> datetime | None:
-    """None for one that is paused, or that has no time of the week."""
+    """Return the next time; None for a paused series, or one without slots."""
     return next((slot.moment for slot in next_slots(series, after=after, most=1)), None)
 
 
-def _lay(series: Series, values: Mapping[str, Any], *, judged: AbstractSet[str]) -> dict[str, Any]:
-    """The values, judged with those that stay, on the row; what is to be written."""
+def _apply_values(
+    series: Series, values: Mapping[str, Any], *, given_fields: AbstractSet[str]
+) -> dict[str, Any]:
+    """Set the values on the row, validated together with those that stay; return what is to be written."""
     clean = dict(values)
     for name, value in values.items():
         setattr(series, name, value)
-    kept = {name: getattr(series, name) for name in ("timezone", "slots", "on_gap", "on_overlap")}
-    problems = [*problems_of_slots(kept), *_problems(series, judged)]
+    schedule_values = {name: getattr(series, name) for name in ("timezone", "slots", "on_gap", "on_overlap")}
+    problems = [*problems_of_slots(schedule_values), *_problems(series, given_fields)]
     if problems:
         raise Invalid(*problems)
     if "slots" in clean:
-        clean["slots"] = series.slots = kept["slots"]
+        clean["slots"] = series.slots = schedule_values["slots"]
     return clean
 
 
-def _problems(series: Series, judged: AbstractSet[str]) -> Iterator[Detail]:
+def _problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
+    """Yield what is wrong with the series."""
     series.name = series.name.strip()
     if not series.name:
         yield Detail("name", "required", _("Give it a name of up to 120 characters."))
@@ -190,25 +203,26 @@ def _problems(series: Series, judged: AbstractSet[str]) -> Iterator[Detail]:
             "most": STORIES_MOST,
         }
         yield Detail("items_least", "invalid", message)
-    yield from _unknown(series, judged)
+    yield from _problems_of_references(series, given_fields)
 
 
-def _unknown(series: Series, judged: AbstractSet[str]) -> Iterator[Detail]:
+def _problems_of_references(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
+    """Yield the given references that don't exist in the workspace."""
     workspace = series.workspace
-    if "persona_id" in judged and series.persona_id is not None:
-        there = Persona.objects.of(workspace).filter(pk=series.persona_id, deleted_at=None)
-        if not there.exists():
+    if "persona_id" in given_fields and series.persona_id is not None:
+        existing = Persona.objects.of(workspace).filter(pk=series.persona_id, deleted_at=None)
+        if not existing.exists():
             yield Detail("persona", "unknown_persona", _("This workspace has no such persona."))
-    keys = [ids.decode("src", one) for one in series.sources] if "sources" in judged else []
+    keys = [ids.decode("src", public_id) for public_id in series.sources] if "sources" in given_fields else []
     known = set(
         Source.objects.of(workspace)
         .filter(pk__in=[key for key in keys if key], deleted_at=None, test=series.test)
         .values_list("pk", flat=True)
     )
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         if key not in known:
-            yield Detail(f"sources[{place}]", "unknown_source", _("This workspace has no such source."))
-    if "outlets" not in judged:
+            yield Detail(f"sources[{index}]", "unknown_source", _("This workspace has no such source."))
+    if "outlets" not in given_fields:
         return
     try:
         collect.check_outlets(workspace, series.outlets, test=series.test)

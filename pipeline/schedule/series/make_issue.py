@@ -1,4 +1,4 @@
-"""A series whose time has come makes one digest, or says why not, and waits for its next time."""
+"""Makes one digest when a series' time has come, or records why not, and schedules the next time."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ log = structlog.get_logger(__name__)
 
 
 def run_series(series: Series) -> None:
-    """Work one claimed series. Whatever was missed while nobody worked is made up for once."""
+    """Work on one claimed series. However many times were missed, one digest is made."""
     crash_point("series.claimed")
     now = utc_now()
     try:
-        _work(series, now)
+        _run(series, now)
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", series=series.pk.hex, reason=str(error))
     crash_point("series.committed")
 
 
 def give_up(series: Series) -> None:
-    """A series that broke again and again goes on at its next time."""
+    """Skip to the next time after the task has crashed too often."""
     log.error("series_gave_up", series=series.pk.hex)
-    following = _following(series, utc_now())
+    following = _next_time(series, utc_now())
     series.sleep_until(following, due_at=following, attempts=0)
 
 
-def _work(series: Series, now: datetime) -> None:
+def _run(series: Series, now: datetime) -> None:
     try:
         with transaction.atomic():
-            row = _under_lease(series)
+            row = _lock_under_lease(series)
             if not row.workspace.is_at_work:
-                # It keeps its time, and is made up for once when the workspace works again.
+                # Its time stays, so that one digest is made when the workspace has access again.
                 series.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
                 return
-            _go_on(series, now)
+            _schedule_next(series, now)
             due_at = _due_at(row, now)
             if SeriesIssue.everywhere.filter(series=row, due_at=due_at).exists():
-                # Another hand was there at this time.
+                # Another task has handled this time already.
                 return
             make(row, select_items(row, now=now), due_at=due_at, now=now)
     except credit_account.QuotaExceeded as error:
-        _say_no_credits(series, error, now)
+        _record_no_credits(series, error, now)
 
 
-def _under_lease(series: Series) -> Series:
-    """Locked, and still as it was claimed: a person's change takes the lease away."""
+def _lock_under_lease(series: Series) -> Series:
+    """Lock and return the row. Raises `LostLease` if a person has changed it since it was claimed."""
     try:
         row = lock_series(series)
     except NotFound as error:
@@ -79,33 +79,37 @@ def _due_at(series: Series, now: datetime) -> datetime:
     return series.due_at or now
 
 
-def _following(series: Series, now: datetime) -> datetime | None:
-    """Never the same time again: it was claimed by the database's clock, and this process's may be behind it."""
+def _next_time(series: Series, now: datetime) -> datetime | None:
+    """Return the next time, never the same again: it was claimed by the database's clock, which may be ahead
+    of ours.
+    """
     return next_moment(series, after=max(now, _due_at(series, now)))
 
 
-def _go_on(series: Series, now: datetime) -> None:
-    following = _following(series, now)
+def _schedule_next(series: Series, now: datetime) -> None:
+    following = _next_time(series, now)
     if not series.sleep_until(following, due_at=following, attempts=0):
         raise LostLease
 
 
-def _say_no_credits(series: Series, error: credit_account.QuotaExceeded, now: datetime) -> None:
+def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now: datetime) -> None:
     with transaction.atomic():
-        row = _under_lease(series)
+        row = _lock_under_lease(series)
         message = _(
             "The credits of the month are used up. Make it from the series' page once there are new ones."
         )
         record_issue(
             row, "no_credits", message, select_items(row, now=now), due_at=_due_at(row, now), now=now
         )
-        _go_on(series, now)
+        _schedule_next(series, now)
         balance = error.balance
         credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
 
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:
-    """A digest beside those of its times. Raises `Conflict` where there is too little to tell, `QuotaExceeded`."""
+    """Make a digest outside of the schedule. Raises `Conflict` if there are too few stories, and
+    `QuotaExceeded`.
+    """
     now = utc_now()
     with transaction.atomic():
         row = lock_series(series)
@@ -116,9 +120,9 @@ def make_now(series: Series, *, by: str) -> SeriesIssue:
 
 
 def lock_series(series: Series) -> Series:
-    """Two who make a digest of one series take turns, so that neither tells what the other does.
+    """Lock and return the series, so that two digests made at once don't contain the same.
 
-    Raises `NotFound` where it was ended meanwhile.
+    Raises `NotFound` if it was deleted meanwhile.
     """
     rows = Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan")
     row: Series | None = rows.filter(pk=series.pk, deleted_at=None).first()
@@ -130,7 +134,7 @@ def lock_series(series: Series) -> Series:
 def make(
     series: Series, choice: SeriesSelection, *, due_at: datetime, by: str = "", now: datetime
 ) -> SeriesIssue:
-    """The run, its item, the log's line and last the reservation, in the caller's transaction."""
+    """Create the run, its item, the log entry and last the reservation, in the caller's transaction."""
     if len(choice.raw_items) < series.items_least:
         return record_issue(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=series.workspace_id)
@@ -153,9 +157,9 @@ def make(
             generation=generation,
             raw_item=row,
             raw_version=row.content_version,
-            position=place,
+            position=position,
         )
-        for place, row in enumerate(choice.raw_items)
+        for position, row in enumerate(choice.raw_items)
     )
     GeneratedItem.everywhere.create(
         workspace_id=series.workspace_id,
@@ -173,14 +177,14 @@ def make(
         created_at=now,
         updated_at=now,
     )
-    made = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
+    issue = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
     dispatcher.wake()
     crash_point("series.made")
     if generation.credits_reserved:
-        # The last statement, so that the balance is locked for as short as can be.
+        # The last statement, so that the balance is locked as briefly as possible.
         amounts = {generation.pk: generation.credits_reserved}
         credit_account.reserve(series.workspace, amounts, now=now)
-    return made
+    return issue
 
 
 def record_issue(
@@ -194,7 +198,8 @@ def record_issue(
     now: datetime,
     generation: Generation | None = None,
 ) -> SeriesIssue:
-    made: SeriesIssue = SeriesIssue.everywhere.create(
+    """Add an entry to the series' log."""
+    issue: SeriesIssue = SeriesIssue.everywhere.create(
         workspace_id=series.workspace_id,
         series=series,
         due_at=due_at,
@@ -205,10 +210,11 @@ def record_issue(
         by=by,
         created_at=now,
     )
-    return made
+    return issue
 
 
 def too_few(series: Series, choice: SeriesSelection) -> str:
+    """Return the message for too few stories."""
     return _(
         "Only %(found)d of at least %(least)d items: nothing else came in within %(days)d days that wasn't told "
         "before. Widen the window, add sources, or ask for fewer."
