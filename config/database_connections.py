@@ -19,11 +19,11 @@ EMBEDDED: Final = "embedded"
 """The name of the worker within the one web process."""
 
 
-def resize_pool(most: int) -> None:
-    """Let this process open `most` connections; it must not have opened one yet."""
+def resize_pool(max_connections: int) -> None:
+    """Let this process open that many connections; it must not have opened one yet."""
     pool = connection.settings_dict["OPTIONS"].get("pool")
     if isinstance(pool, dict):
-        pool["max_size"] = most
+        pool["max_size"] = max_connections
 
 
 def most_connections() -> tuple[int, int]:
@@ -34,7 +34,9 @@ def most_connections() -> tuple[int, int]:
     living = Worker.everywhere.filter(seen_at__gt=work_queue.database_now() - work_leases.ALIVE)
     workers = list(living.values_list("name", "connections"))
     processes = 1 if EMBEDDED in dict(workers) else settings.WEB_PROCESSES
-    return processes * settings.WEB_CONNECTIONS + sum(most for _, most in workers), len(workers)
+    return processes * settings.WEB_CONNECTIONS + sum(
+        worker_connections for _, worker_connections in workers
+    ), len(workers)
 
 
 def connections_of_server() -> int:

@@ -97,11 +97,11 @@ def flag(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(message)
 
 
-def whole_number(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-    """Return the value as a whole number from `least` to `most`."""
+def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """Return the value as a whole number from `minimum` to `maximum`."""
     value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
-    if value < least or (most is not None and value > most):
-        range_text = f"at least {least}" if most is None else f"from {least} to {most}"
+    if value < minimum or (maximum is not None and value > maximum):
+        range_text = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         message = f"{name} must be {range_text}, not {value}."
         raise ImproperlyConfigured(message)
     return value

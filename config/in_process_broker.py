@@ -72,7 +72,7 @@ class Transport(memory.Transport):
         deadline = None if timeout is None else monotonic() + timeout
         while True:
             # Read before looking for a message, so that one put between looking and sleeping ends the sleep at once.
-            seen = _activity_state["count"]
+            count_before = _activity_state["count"]
             try:
                 self.cycle.get(self._deliver, timeout=timeout)  # type: ignore[union-attr]  # set when it connects
             except Empty:
@@ -80,7 +80,7 @@ class Transport(memory.Transport):
                 if seconds_left <= 0 or not _activity_state["waits"]:
                     raise TimeoutError from None
                 with _activity:
-                    if _activity_state["count"] == seen:
+                    if _activity_state["count"] == count_before:
                         _activity.wait(min(seconds_left, LONGEST_SLEEP_SECONDS))
             else:
                 return

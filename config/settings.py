@@ -30,7 +30,7 @@ DEBUG = False
 DATA_DIR = (BASE_DIR / env.text("DATA_DIR", "var")).resolve()
 # Created here, because the database, the static files and the mails are stored in it.
 DATA_DIR.mkdir(parents=True, exist_ok=True)
-PORT = env.whole_number("PORT", 8000, least=1, most=65535)
+PORT = env.whole_number("PORT", 8000, minimum=1, maximum=65535)
 PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://127.0.0.1:{PORT}" if IS_DEVELOPMENT else None)
 # What the pages and mails call the service.
 SITE_NAME = env.text("SITE_NAME", "Content pipeline")
@@ -70,11 +70,11 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 # A proxy on the same machine reaches it there; the container's image sets its own address.
 WEB_HOST = env.text("WEB_HOST", "127.0.0.1")
-WEB_THREADS = env.whole_number("WEB_THREADS", 8, least=1, most=64)
-WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, least=1, most=64)
+WEB_THREADS = env.whole_number("WEB_THREADS", 8, minimum=1, maximum=64)
+WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, minimum=1, maximum=64)
 # How many reverse proxies of the operator's own stand before the service: the client's address is that many
 # entries from the right of X-Forwarded-For.
-TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, most=10)
+TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, maximum=10)
 
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
@@ -177,8 +177,8 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 REDIS_URL = env.redis("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # How many runs one worker with threads executes at a time, and how many posts it sends.
-WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, least=2, most=64)
-PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
+WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, minimum=2, maximum=64)
+PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, minimum=2, maximum=64)
 # An encoder takes two of the cores that we may use.
 FILMS_AT_ONCE = max(1, len(os.sched_getaffinity(0)) // 2)
 # How many tasks of each queue one worker runs at a time; fewer where its pool is smaller.
@@ -197,7 +197,7 @@ QUEUE_SLOTS = {
 # The threads of a worker's pool: a slot for each of them, and two for the dispatcher.
 WORKER_SLOTS = sum(QUEUE_SLOTS.values()) + 2
 # How long a task has its row to itself; after it a killed task's row is due again. Longer than any one call.
-LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, minimum=1, maximum=3600)
 
 # --- Database --------------------------------------------------------------------------------------------------------
 
@@ -392,7 +392,7 @@ PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
 WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
 
 # How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
-SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, most=60_000)
+SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, maximum=60_000)
 
 # --- The model -------------------------------------------------------------------------------------------------------
 

@@ -65,17 +65,17 @@ def record(event_type: str, *, workspace_id: UUID, **facts: Any) -> Event:
     return event
 
 
-def write(made: Sequence[Event]) -> None:
+def write(new_events: Sequence[Event]) -> None:
     """Write composed events with one statement, in the transaction of their changes.
 
     Raises `OutsideTransaction` outside of one.
     """
     if not connection.in_atomic_block:
-        message = f"{', '.join(sorted({event.type for event in made}))} must be recorded in the transaction of its change."
+        message = f"{', '.join(sorted({event.type for event in new_events}))} must be recorded in the transaction of its change."
         raise OutsideTransaction(message)
-    if not made:
+    if not new_events:
         return
-    insert(made)
+    insert(new_events)
     dispatcher.wake()
 
 

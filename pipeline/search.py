@@ -80,13 +80,15 @@ def find_items(
     *,
     test: bool = False,
     among: QuerySet[Any] | None = None,
-    most: int = limits.SEARCH_RESULTS,
+    max_results: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
     """Return the ids of the items with every word of the text, the last one also as a beginning; best first.
 
     `among` narrows the search. Of more than `SEARCH_CANDIDATES` matches the newest are ranked.
     """
-    return _search_table("generated_item_words", workspace, text, test=test, among=among, most=most)
+    return _search_table(
+        "generated_item_words", workspace, text, test=test, among=among, max_results=max_results
+    )
 
 
 def find_raw_items(
@@ -95,13 +97,13 @@ def find_raw_items(
     *,
     test: bool = False,
     among: QuerySet[Any] | None = None,
-    most: int = limits.SEARCH_RESULTS,
+    max_results: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
     """Return the ids of raw items likewise, by their present title and text."""
-    return _search_table("raw_item_words", workspace, text, test=test, among=among, most=most)
+    return _search_table("raw_item_words", workspace, text, test=test, among=among, max_results=max_results)
 
 
-def find_sources(rows: QuerySet[Any], text: str, *, most: int = limits.SEARCH_RESULTS) -> list[UUID]:
+def find_sources(rows: QuerySet[Any], text: str, *, max_results: int = limits.SEARCH_RESULTS) -> list[UUID]:
     """Return the ids of the sources with every word in name or address, the last one also as a beginning;
     best first.
 
@@ -121,7 +123,7 @@ def find_sources(rows: QuerySet[Any], text: str, *, most: int = limits.SEARCH_RE
         )
         if _matches(all_words, words, beginnings):
             matches.append((not _matches(name_words, words, beginnings), name.casefold(), key))
-    return [key for _, _, key in sorted(matches)[:most]]
+    return [key for _, _, key in sorted(matches)[:max_results]]
 
 
 def _matches(words_of_source: set[str], words: Sequence[str], beginnings: Sequence[str]) -> bool:
@@ -141,7 +143,7 @@ def _addresses(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _search_table(
-    table: str, workspace: UUID, text: str, *, test: bool, among: QuerySet[Any] | None, most: int
+    table: str, workspace: UUID, text: str, *, test: bool, among: QuerySet[Any] | None, max_results: int
 ) -> list[UUID]:
     """Return the ids that the table of words finds, best first."""
     words, beginnings = query_words(text)
@@ -154,7 +156,7 @@ def _search_table(
     )
     statement, values = build_statement(table, scope, (words, beginnings), narrowed, parameters)
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*values, most])
+        cursor.execute(statement, [*values, max_results])
         rows = cursor.fetchall()
     return [key if isinstance(key, UUID) else UUID(hex=key) for (key,) in rows]
 

@@ -83,7 +83,7 @@ def _read_dimensions(text: str) -> tuple[str, ...]:
     if lengths:
         message = f"Group by date, and give interval={lengths[0]}."
         raise ValueError(message)
-    unknown = unknown_names(names, DIMENSIONS, what="dimension")
+    unknown = unknown_names(names, DIMENSIONS, noun="dimension")
     if unknown:
         raise ValueError(" ".join(detail.message for detail in unknown))
     return tuple(name for name in DIMENSIONS if name in names)

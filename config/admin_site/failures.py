@@ -102,21 +102,21 @@ def failing_page(request: HttpRequest) -> HttpResponse:
         last = ends_at - timedelta(days=1)
         form = PeriodForm({"since": f"{starts_at:%Y-%m-%d}", "until": f"{last:%Y-%m-%d}"})
         period = FailurePeriod(starts_at, ends_at)
-    shown = [kind for kind in _COLUMN_HEADINGS if kind in {failures.LATE, *kinds}]
+    columns = [kind for kind in _COLUMN_HEADINGS if kind in {failures.LATE, *kinds}]
     if period is not None and period.platform:
-        shown = [failures.LATE, "publications"]
+        columns = [failures.LATE, "publications"]
     affected = [] if period is None else failures.affected_workspaces(period, kinds, now)
     context = {
         **admin.site.each_context(request),
         "title": _("Failed and late"),
         "form": form,
         "query": urlencode({name: form.data.get(name, "") for name in form.fields}),
-        "heads": [_COLUMN_HEADINGS[kind] for kind in shown],
+        "heads": [_COLUMN_HEADINGS[kind] for kind in columns],
         "causes": [(cause, _STATUS_LABELS[cause.status]) for cause in failures.failure_causes(period, now)]
         if period
         else [],
         "affected": [
-            (workspace, [workspace.counts.get(name, 0) for name in shown]) for workspace in affected
+            (workspace, [workspace.counts.get(name, 0) for name in columns]) for workspace in affected
         ],
         "shown_most": failures.MAX_ROWS,
         "is_understood": period is not None,

@@ -38,8 +38,10 @@ _LIVE_AND_TEST: Final = (False, True)
 def find_workspace(public_id: str) -> Workspace | None:
     """Return the workspace with this public id, or None."""
     pk = decode("ws", public_id)
-    found = Workspace.everywhere.select_related("plan").filter(pk=pk) if pk else Workspace.everywhere.none()
-    workspace: Workspace | None = found.first()
+    candidates = (
+        Workspace.everywhere.select_related("plan").filter(pk=pk) if pk else Workspace.everywhere.none()
+    )
+    workspace: Workspace | None = candidates.first()
     return workspace
 
 

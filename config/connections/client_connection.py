@@ -110,11 +110,13 @@ class ClientConnection(TConn):
         """Move the deadline to at most that many seconds from now."""
         self.deadline = min(self.deadline, monotonic() + seconds)
 
-    def allow(self, seconds: float, most: float) -> None:
-        """Give the client that many seconds, and as many again with each `PACE_BYTES`, up to `most` in all."""
+    def allow(self, seconds: float, max_seconds: float) -> None:
+        """Give the client that many seconds, and as many again with each `PACE_BYTES`, up to `max_seconds` in
+        all.
+        """
         self._since = monotonic()
         self._mark = self._moved_before = self.sock.moved
-        self._last_moment = self._since + most
+        self._last_moment = self._since + max_seconds
         self.deadline = self._since + seconds
 
     def note_pace(self, seconds: float) -> None:

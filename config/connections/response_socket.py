@@ -120,11 +120,11 @@ class ResponseSocket:
         else:
             self._unsent.append(_FileSpan(self._file.fileno(), offset, len(view)))
 
-    def flush(self, most: int | None = None) -> None:
-        """Send what is stored, as far as the client takes it, at most about `most` bytes. Raises `OSError` if
+    def flush(self, max_bytes: int | None = None) -> None:
+        """Send what is stored, as far as the client takes it, at most about `max_bytes`. Raises `OSError` if
         it is gone.
         """
-        stop_at = None if most is None else self.moved + most
+        stop_at = None if max_bytes is None else self.moved + max_bytes
         with suppress(BlockingIOError):
             while self._unsent and (stop_at is None or self.moved < stop_at):
                 part = self._unsent[0]

@@ -163,11 +163,11 @@ Message = pages_only(MessageMiddleware)
 XFrameOptions = pages_only(XFrameOptionsMiddleware)
 
 
-def body_limit(most: int) -> Callable[[View], View]:
-    """Mark a view whose form may have `most` bytes with all files, rather than `RAW_BODY_BYTES`."""
+def body_limit(max_bytes: int) -> Callable[[View], View]:
+    """Mark a view whose form may have `max_bytes` bytes with all files, rather than `RAW_BODY_BYTES`."""
 
     def mark(view: View) -> View:
-        vars(view)["body_limit"] = most
+        vars(view)["body_limit"] = max_bytes
         return view
 
     return mark

@@ -51,9 +51,9 @@ def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
     _tables[model] = {status: frozenset(targets) for status, targets in table.items()}
 
 
-def table_of(thing: Model | type[Model]) -> Mapping[str, frozenset[str]]:
+def table_of(instance: Model | type[Model]) -> Mapping[str, frozenset[str]]:
     """Return the allowed moves of a model."""
-    return _tables[thing._meta.label]
+    return _tables[instance._meta.label]
 
 
 def tables() -> Mapping[str, Mapping[str, frozenset[str]]]:
@@ -61,18 +61,18 @@ def tables() -> Mapping[str, Mapping[str, frozenset[str]]]:
     return _tables
 
 
-def begin(thing: Model, status: str) -> None:
+def begin(instance: Model, status: str) -> None:
     """Give a row that isn't stored yet another first status than its model's default."""
-    if not thing._state.adding or status not in table_of(thing):
-        message = f"{thing._meta.label} can't begin as {status}."
+    if not instance._state.adding or status not in table_of(instance):
+        message = f"{instance._meta.label} can't begin as {status}."
         raise RuntimeError(message)
-    thing.status = status  # type: ignore[attr-defined]
+    instance.status = status  # type: ignore[attr-defined]
 
 
-def refuse_unless_allowed(thing: Model, to: str) -> None:
+def refuse_unless_allowed(instance: Model, to: str) -> None:
     """Raise `MoveRefused` unless the table allows the move."""
-    status: str = thing.status  # type: ignore[attr-defined]
-    allowed = table_of(thing)[status]
+    status: str = instance.status  # type: ignore[attr-defined]
+    allowed = table_of(instance)[status]
     if to not in allowed:
         moves = ", ".join(sorted(allowed)) or "none"
         detail = Detail(
@@ -84,18 +84,18 @@ def refuse_unless_allowed(thing: Model, to: str) -> None:
         raise MoveRefused(detail)
 
 
-def move(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
-    """Write the status `to` and `changes` in one statement, if the row still has the status that `thing` was
-    read with.
+def move(instance: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
+    """Write the status `to` and `changes` in one statement, if the row still has the status that `instance`
+    was read with.
 
-    With `under_lease` the row must also still have the lease token that `thing` was claimed with. Raises
-    `MoveRefused` for
-    a move that the table doesn't have, and `Overtaken` if the row has changed since. On success the instance
-    in memory is
-    updated too. The `version` of a model that has one is incremented.
+    With `under_lease` the row must also still have the lease token that `instance` was claimed with. Raises
+    `MoveRefused`
+    for a move that the table doesn't have, and `Overtaken` if the row has changed since. On success the
+    instance in memory
+    is updated too. The `version` of a model that has one is incremented.
     """
-    refuse_unless_allowed(thing, to)
-    write_as(thing, to, under_lease=under_lease, **changes)
+    refuse_unless_allowed(instance, to)
+    write_as(instance, to, under_lease=under_lease, **changes)
 
 
 @cache
@@ -103,11 +103,11 @@ def _field_names(model: type[Model]) -> frozenset[str]:
     return frozenset(field.name for field in model._meta.get_fields())
 
 
-def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
+def write_as(instance: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
     """Write a status by compare-and-set without asking the table, for one that is derived rather than moved."""
-    expected, values = _expected_and_new(thing, to, changes, under_lease=under_lease)
-    incremented = _incremented_columns(type(thing), values)
-    if not _update(type(thing), expected, values, incremented):
+    expected, values = _expected_and_new(instance, to, changes, under_lease=under_lease)
+    incremented = _incremented_columns(type(instance), values)
+    if not _update(type(instance), expected, values, incremented):
         if under_lease:
             counters.note_lost_lease()
         expected_status = expected["status"]
@@ -118,7 +118,7 @@ def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any
             {"status": expected_status},
         )
         raise Overtaken(detail)
-    _update_instance(thing, values, incremented)
+    _update_instance(instance, values, incremented)
 
 
 def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bool:
@@ -129,22 +129,22 @@ def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bo
     instances in
     memory stay as they were.
     """
-    for thing, _ in changes:
-        refuse_unless_allowed(thing, to)
+    for instance, _ in changes:
+        refuse_unless_allowed(instance, to)
     model = type(changes[0][0])
-    updates = [_expected_and_new(thing, to, values, under_lease=True) for thing, values in changes]
+    updates = [_expected_and_new(instance, to, values, under_lease=True) for instance, values in changes]
     return update_each(model, updates, raised=_incremented_columns(model, updates[0][1])) == len(updates)
 
 
 def _expected_and_new(
-    thing: Model, to: str, changes: Mapping[str, Any], *, under_lease: bool
+    instance: Model, to: str, changes: Mapping[str, Any], *, under_lease: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the row must still be, and what is written."""
-    expected: dict[str, Any] = {"pk": thing.pk, "status": thing.status}  # type: ignore[attr-defined]
+    expected: dict[str, Any] = {"pk": instance.pk, "status": instance.status}  # type: ignore[attr-defined]
     if under_lease:
-        expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
+        expected["lease_token"] = instance.lease_token  # type: ignore[attr-defined]
     values: dict[str, Any] = {"status": to, **changes}
-    if "updated_at" in _field_names(type(thing)):
+    if "updated_at" in _field_names(type(instance)):
         values.setdefault("updated_at", utc_now())
     return expected, values
 
@@ -165,10 +165,10 @@ def _incremented_columns(model: type[Model], values: Mapping[str, Any]) -> tuple
     return ("version",) if "version" in _field_names(model) and "version" not in values else ()
 
 
-def _update_instance(thing: Model, values: Mapping[str, Any], incremented: Sequence[str]) -> None:
+def _update_instance(instance: Model, values: Mapping[str, Any], incremented: Sequence[str]) -> None:
     """Set what was written on the instance in memory."""
     for name in incremented:
-        setattr(thing, name, getattr(thing, name) + 1)
+        setattr(instance, name, getattr(instance, name) + 1)
     for name, value in values.items():
         if not hasattr(value, "resolve_expression"):
-            setattr(thing, name, value)
+            setattr(instance, name, value)

@@ -132,10 +132,10 @@ def _migrations() -> Finding:
 def _connections() -> Finding:
     if connection.vendor != "postgresql":
         return Finding("connections", "ok", "SQLite has no bound for them.")
-    most, workers = database_connections.most_connections()
+    possible, workers = database_connections.most_connections()
     allowed = database_connections.connections_of_server()
-    message = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
-    if most <= allowed:
+    message = f"Web of one machine and {workers} workers may open {possible}; PostgreSQL admits {allowed}."
+    if possible <= allowed:
         return Finding("connections", "ok", message)
     advice = "Raise PostgreSQL's max_connections, or lower WEB_PROCESSES, WEB_THREADS, PUBLISH_THREADS or a worker's -c."
     return Finding("connections", "warn", message, advice)
@@ -215,10 +215,10 @@ def _disk() -> Finding:
         usage = shutil.disk_usage(_existing_ancestor(folder))
         free_space.append((usage.free, f"{folder} has {usage.free / 2**30:.1f} GiB free"))
     message = f"{', '.join(text for _, text in free_space)}."
-    least = min(free for free, _ in free_space)
-    if least < DISK_FAILS_BYTES:
+    least_free = min(free for free, _ in free_space)
+    if least_free < DISK_FAILS_BYTES:
         return Finding("disk", "FAIL", message, advice)
-    return Finding("disk", "warn" if least < DISK_WARNS_BYTES else "ok", message, advice)
+    return Finding("disk", "warn" if least_free < DISK_WARNS_BYTES else "ok", message, advice)
 
 
 def _existing_ancestor(folder: Path) -> Path:

@@ -60,13 +60,15 @@ class FailurePeriod:
     ends_at: datetime
     platform: str = ""
 
-    def narrow(self, name: str, found: QuerySet[Any]) -> QuerySet[Any]:
+    def narrow(self, name: str, dead_rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return the dead rows of that kind in the period; with a platform, only publications have any."""
         if self.platform and name != "publications":
-            return found.none()
+            return dead_rows.none()
         failed_at = FAILED_AT_FIELDS[name]
-        found = found.filter(**{f"{failed_at}__gte": self.starts_at, f"{failed_at}__lt": self.ends_at})
-        return found.filter(platform=self.platform) if self.platform else found
+        dead_rows = dead_rows.filter(
+            **{f"{failed_at}__gte": self.starts_at, f"{failed_at}__lt": self.ends_at}
+        )
+        return dead_rows.filter(platform=self.platform) if self.platform else dead_rows
 
     def late(self, now: datetime) -> QuerySet[Any]:
         """Return the publications scheduled in the period that are still not out; those handed over to a

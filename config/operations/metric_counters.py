@@ -33,7 +33,7 @@ def write_counters() -> None:
         {MAY_BE_LOST}"""  # noqa: S608
     try:
         with connection.cursor() as cursor:
-            cursor.execute(sql, [one for row in rows for one in row])
+            cursor.execute(sql, [parameter for row in rows for parameter in row])
     # A connection that was closed meanwhile is an `InterfaceError`, which is no `DatabaseError`.
     except Error as error:
         counters.give_back(counts)

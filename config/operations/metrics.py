@@ -105,7 +105,7 @@ def _database_series() -> Iterable[str]:
 
 
 def _due_row_series() -> Iterable[str]:
-    """How much work there is, and what no worker will take up."""
+    """Yield how much work there is, and what no worker will take up."""
     waiting, dead = [*queue_stats.backlog_of_jobs(), *queue_stats.unread_events()], queue_stats.dead_counts()
     yield from _series(
         "pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}
@@ -126,7 +126,7 @@ def _due_row_series() -> Iterable[str]:
 
 
 def _lateness_series(now: datetime) -> Iterable[str]:
-    """How far behind their promises posts and deliveries are."""
+    """Yield how far posts and deliveries are behind their scheduled times."""
     late = {
         "publications": _lateness(Publication.everywhere.scheduled(), now),
         "deliveries": _lateness(Delivery.everywhere.pending(), now),
@@ -141,7 +141,7 @@ def _lateness_series(now: datetime) -> Iterable[str]:
 
 
 def _worker_series() -> Iterable[str]:
-    """What the workers can run, and run."""
+    """Yield what the workers can run, and what they run."""
     yield from _series(
         "pipeline_slots", "Tasks that the living workers can run at once, of each queue.", "queue", _slots()
     )

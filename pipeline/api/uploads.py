@@ -115,7 +115,7 @@ def _only_file(request: HttpRequest) -> uploads.ReceivedFile:
     except (MultiPartParserError, SuspiciousOperation, UploadFileException) as error:
         message = "The form can't be read; send multipart/form-data with one file in the field file."
         raise Invalid.one(None, "malformed_form", message) from error
-    details = unknown_names([*fields, *files], [_FIELD], what="field")
+    details = unknown_names([*fields, *files], [_FIELD], noun="field")
     if details:
         raise Invalid(*details)
     files_in_field: list[Any] = files.getlist(_FIELD)

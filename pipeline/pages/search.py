@@ -131,7 +131,7 @@ def _target_of(place: Place, text: str) -> tuple[_Target, UUID] | None:
 
 
 def _items(place: Place, text: str) -> list[Found]:
-    keys = search.find_items(place.workspace.pk, text, most=MOST)
+    keys = search.find_items(place.workspace.pk, text, max_results=MOST)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
     found = {row.pk: row for row in rows.only(*_SHOWN_OF_ITEM)}
     return [
@@ -158,7 +158,7 @@ def _sources(place: Place, text: str) -> list[Found]:
         is_push=False,
         deleted_at=None,
     )
-    keys = search.find_sources(rows, text, most=MOST)
+    keys = search.find_sources(rows, text, max_results=MOST)
     found = rows.in_bulk(keys)
     return [
         Found(found[key].name, place.address("source_page", src=key), "rss", found[key].type) for key in keys

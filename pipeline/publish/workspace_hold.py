@@ -46,8 +46,8 @@ def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold
             workspace=workspace, defaults={"reason": reason[:REASON_CHARACTERS], "set_by": by}
         )
         _audit("held" if is_new else "held_again", workspace, by, reason)
-    made: PublishHold = row
-    return made
+    hold: PublishHold = row
+    return hold
 
 
 def release_workspace(workspace: Workspace, *, by: str, now: datetime) -> None:

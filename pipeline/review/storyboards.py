@@ -273,13 +273,13 @@ def _shown_lines(
     for keys, words in _line_candidates(texts):
         by_words[words].append(keys)
     lines_shown: dict[int, tuple[_TextKey, ...]] = {}
-    taken: set[_TextKey] = set()
+    used_keys: set[_TextKey] = set()
     for line_index, line in enumerate(lines):
         candidates = by_words.get(storyboard_edits.plain(typeset(line.strip(), language)))
         if candidates:
-            keys = next((keys for keys in candidates if taken.isdisjoint(keys)), candidates[0])
+            keys = next((keys for keys in candidates if used_keys.isdisjoint(keys)), candidates[0])
             lines_shown[line_index] = keys
-            taken.update(keys)
+            used_keys.update(keys)
     return lines_shown
 
 

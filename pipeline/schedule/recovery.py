@@ -100,7 +100,7 @@ def _clear_publications_of_item(
 ) -> list[Cleared]:
     """Handle all chosen publications of one item together, as they share the item's version."""
     outcomes: list[Cleared] = []
-    done: set[str] = set()
+    handled: set[str] = set()
     with transaction.atomic():
         publish.lock_groups([rows[0].item.variant_group])
         publish.lock_outlets([row.outlet for row in rows])
@@ -113,8 +113,8 @@ def _clear_publications_of_item(
                 outcomes.append(Cleared("pub", row.pk, error))
             else:
                 outcomes.append(Cleared("pub", row.pk))
-                done.add(encode("pub", row.pk))
-        snapshots_done = {name: snapshot for name, snapshot in snapshots.items() if name in done}
+                handled.add(encode("pub", row.pk))
+        snapshots_done = {name: snapshot for name, snapshot in snapshots.items() if name in handled}
         if snapshots_done:
             item: GeneratedItem = GeneratedItem.everywhere.get(pk=rows[0].item_id)
             former = {

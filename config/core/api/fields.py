@@ -24,13 +24,14 @@ _EXAMPLE_CHARACTERS: Final = 60
 
 
 def unknown_names(
-    given: Iterable[str],
+    names_given: Iterable[str],
     known: Iterable[str],
     *,
-    what: str,
+    noun: str,
     advice: Mapping[str, str] | None = None,
 ) -> list[Detail]:
-    """Return a detail for each unknown name, suggesting the nearest known one.
+    """Return a detail for each unknown name, suggesting the nearest known one; `noun` is what the names are
+    of.
 
     A mistyped filter must not return everything. `advice` replaces the suggestion for the names it holds.
     """
@@ -39,10 +40,10 @@ def unknown_names(
     return [
         Detail(
             name,
-            f"unknown_{what}",
-            f"There is no {what} {name}. {(advice or {}).get(name) or hint(name, names)}",
+            f"unknown_{noun}",
+            f"There is no {noun} {name}. {(advice or {}).get(name) or hint(name, names)}",
         )
-        for name in map(_truncate_name, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
+        for name in map(_truncate_name, sorted(set(names_given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
     ]
 
 
@@ -92,7 +93,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
         """Return a detail for each field of `data` that isn't known."""
-        return unknown_names(data, known, what="field")
+        return unknown_names(data, known, noun="field")
 
 
 class NoFields(StrictSerializer):

@@ -45,7 +45,7 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
         for name, text in unknown.items()
         if (advice_text := _advice(name, text, parameters))
     }
-    details = unknown_names(unknown, parameters, what="parameter", advice=advice)
+    details = unknown_names(unknown, parameters, noun="parameter", advice=advice)
     values: dict[str, Any] = {}
     for name, texts in query_params.lists():
         parameter = parameters.get(name)
@@ -94,7 +94,7 @@ _LOST_PLUS: Final = re.compile(r"\d \d\d:\d\d$", re.ASCII)
 
 
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
-    """A hint which parameter was probably meant by an unknown one; empty if none fits."""
+    """Return a hint which parameter was probably meant by an unknown one; empty if none fits."""
     if name in _PAGE_NUMBER_NAMES and "cursor" in parameters:
         return "Pages have no numbers: give cursor, with the next_cursor of the page before."
     if name in _PAGING_NAMES and "cursor" not in parameters:
@@ -126,7 +126,7 @@ def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def _allowed_values(parameter: Parameter) -> Sequence[str]:
-    """The allowed values of a choice; empty for free text."""
+    """Return the allowed values of a choice; empty for free text."""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
     words: Sequence[str] = schema.get("items", schema).get("enum", ())
     return words
@@ -195,13 +195,13 @@ def moment_or_date(description: str = "") -> Parameter:
     return Parameter(read, description=description, schema=DATE_OR_MOMENT)
 
 
-def plain_text(most: int = 200) -> Parameter:
-    """Return a parameter that takes 1 to `most` characters."""
+def plain_text(max_characters: int = 200) -> Parameter:
+    """Return a parameter that takes 1 to `max_characters` characters."""
 
     def read(text: str) -> str:
-        if not 1 <= len(text) <= most:
-            message = f"Give 1 to {most} characters."
+        if not 1 <= len(text) <= max_characters:
+            message = f"Give 1 to {max_characters} characters."
             raise ValueError(message)
         return text
 
-    return Parameter(read, schema={"type": "string", "minLength": 1, "maxLength": most})
+    return Parameter(read, schema={"type": "string", "minLength": 1, "maxLength": max_characters})

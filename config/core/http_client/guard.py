@@ -93,10 +93,10 @@ class Deadline:
         """Return the seconds left. Raises TimeoutError instead of returning 0, which tells a socket not to
         block.
         """
-        left = self.at - monotonic()
-        if left <= 0:
+        seconds_left = self.at - monotonic()
+        if seconds_left <= 0:
             raise TimeoutError
-        return left
+        return seconds_left
 
 
 @dataclass(frozen=True)

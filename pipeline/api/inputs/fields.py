@@ -24,9 +24,9 @@ from pipeline.engines.base import Engine
 SOURCE_TYPES: Final = plugins.kinds("sources")
 
 
-def whole_number_field(most: int, least: int = 1, **kwargs: Any) -> StrictIntegerField:
-    """Return a field for a whole number from `least` to `most`."""
-    return StrictIntegerField(min_value=least, max_value=most, **kwargs)
+def whole_number_field(maximum: int, minimum: int = 1, **kwargs: Any) -> StrictIntegerField:
+    """Return a field for a whole number from `minimum` to `maximum`."""
+    return StrictIntegerField(min_value=minimum, max_value=maximum, **kwargs)
 
 
 _IPV6_GROUP: Final = "[0-9A-Fa-f]{1,4}"

@@ -168,7 +168,7 @@ class PublishInput(StrictSerializer):
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
         advice = dict.fromkeys(_WORDS_FOR_NOW.intersection(data), _PUBLISH_NOW_ADVICE)
-        return unknown_names(data, known, what="field", advice=advice)
+        return unknown_names(data, known, noun="field", advice=advice)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "publish_at" in attrs and "local_time" in attrs:

@@ -88,7 +88,7 @@ class SourceInput(StrictSerializer):
     )
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
-        return unknown_names(data, known, what="field", advice=config_advice(data, known))
+        return unknown_names(data, known, noun="field", advice=config_advice(data, known))
 
 
 def _misplaced_settings(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

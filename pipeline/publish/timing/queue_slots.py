@@ -133,9 +133,9 @@ def next_free_slot(
         )
         if own is not None:
             rows = rows.exclude(pk=own.pk)
-        taken = set(rows.values_list("due_at", flat=True))
+        taken_moments = set(rows.values_list("due_at", flat=True))
         for slot in batch:
-            if slot.moment not in taken:
+            if slot.moment not in taken_moments:
                 return slot
     return None
 

@@ -75,11 +75,11 @@ def wait_of(row: Publication, outlet: Outlet, now: datetime) -> RateWait | None:
         return None
     rules = rules_of(outlet)
     start = outlet.rests_until if outlet.rests_until and outlet.rests_until > now else now
-    until, code = _turn_at(_count_ahead(row, now), _post_times(outlet, rules, now), rules, start)
-    if until <= now:
+    turn_at, code = _turn_at(_count_ahead(row, now), _post_times(outlet, rules, now), rules, start)
+    if turn_at <= now:
         return None
     return RateWait(
-        "outlet_rests" if start > now else code, _wait_message(outlet, rules, start, now, code), until
+        "outlet_rests" if start > now else code, _wait_message(outlet, rules, start, now, code), turn_at
     )
 
 

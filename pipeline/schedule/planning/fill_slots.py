@@ -263,22 +263,22 @@ def neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[Pl
         yield posts[after]
 
 
-def _shared_traits(one: Traits, other: Traits) -> Iterator[str]:
+def _shared_traits(first: Traits, second: Traits) -> Iterator[str]:
     """Yield the names of the traits that two posts share."""
     for name in SIMILARITY_WEIGHTS:
-        value = getattr(one, name)
-        if value and value == getattr(other, name):
+        value = getattr(first, name)
+        if value and value == getattr(second, name):
             yield name
 
 
-def _cost(one: Traits, other: Traits) -> float:
+def _cost(first: Traits, second: Traits) -> float:
     """Return the cost of two posts being next to each other."""
-    return sum(SIMILARITY_WEIGHTS[name] for name in _shared_traits(one, other))
+    return sum(SIMILARITY_WEIGHTS[name] for name in _shared_traits(first, second))
 
 
-def is_same_story(one: Traits, other: Traits) -> bool:
+def is_same_story(first: Traits, second: Traits) -> bool:
     """Return whether both have the same, known story."""
-    return bool(one.story) and one.story == other.story
+    return bool(first.story) and first.story == second.story
 
 
 def _swap_alike(outlet: PlannerOutlet, new: list[PlannerPost], traits: dict[str, Traits]) -> None:

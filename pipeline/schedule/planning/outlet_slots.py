@@ -114,17 +114,19 @@ def _planner_outlet(
 def _posts(
     outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
 ) -> defaultdict[UUID, list[PlannerPost]]:
-    """What is promised or was made around the stretch, by outlet; a gap may reach further than a week."""
+    """Return the posts scheduled or published around the period, by outlet; a gap may reach further than a
+    week.
+    """
     reach = max([NEIGHBOUR_REACH, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)
     rows = Publication.everywhere.filter(outlet__in=outlets).filter(
         Q(status__in=sorted(OPEN_PUBLICATIONS), due_at__range=between) | Q(published_at__range=between)
     )
     columns = [f"item__{name}" for name in _TRAIT_COLUMNS]
-    found: defaultdict[UUID, list[PlannerPost]] = defaultdict(list)
+    posts_by_outlet: defaultdict[UUID, list[PlannerPost]] = defaultdict(list)
     for row in rows.values("pk", "outlet_id", "due_at", "published_at", *columns):
         traits = traits_of({name: row[f"item__{name}"] for name in _TRAIT_COLUMNS})
-        found[row["outlet_id"]].append(
+        posts_by_outlet[row["outlet_id"]].append(
             PlannerPost(row["published_at"] or row["due_at"], str(row["pk"]), traits)
         )
-    return found
+    return posts_by_outlet

@@ -254,8 +254,12 @@ def _entries(
 
 
 def _count_free(timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan) -> int:
-    taken = {(placement.outlet, placement.moment) for placement in placement_plan.placements}
-    return sum(1 for slot in _untaken_slots(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
+    used_slots = {(placement.outlet, placement.moment) for placement in placement_plan.placements}
+    return sum(
+        1
+        for slot in _untaken_slots(timelines, {outlet for outlet, _ in used_slots})
+        if slot not in used_slots
+    )
 
 
 def _untaken_slots(

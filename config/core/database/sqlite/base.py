@@ -150,9 +150,9 @@ class SharedSync:
         """Return when all that was written before is on the disk. Raises `OSError`."""
         with self._changing:
             # A sync that has begun already may miss what was written since.
-            wanted = self._begun + 1
-            self._changing.wait_for(lambda: self._done >= wanted or not self._is_busy)
-            if self._done >= wanted:
+            wanted_sync = self._begun + 1
+            self._changing.wait_for(lambda: self._done >= wanted_sync or not self._is_busy)
+            if self._done >= wanted_sync:
                 return
             self._is_busy = True
             self._begun += 1
