@@ -53,8 +53,9 @@ def _missing(
 
 
 def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
-    """Return what `reader` reads. Raises `ImproperlyConfigured` naming the variable and the kind of value it
-    needs.
+    """Return what `reader` reads.
+
+    Raises `ImproperlyConfigured` naming the variable and the kind of value it needs.
     """
     try:
         return reader()

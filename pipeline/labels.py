@@ -1,5 +1,6 @@
-"""The badge of each status by model: tone, icon and label. Labels are those of the choices where no page
-needs others.
+"""The badge of each status by model: tone, icon and label.
+
+Labels are those of the choices where no page needs others.
 """
 
 from __future__ import annotations

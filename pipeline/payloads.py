@@ -391,8 +391,9 @@ def generated_item(
 
 
 def _serialize_run_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the error of a run; one stored by an earlier release lacks `retryable`, and nothing speaks
-    against a retry.
+    """Return the error of a run.
+
+    One stored by an earlier release lacks `retryable`, and nothing speaks against a retry.
     """
     return None if error is None else {"retryable": True, "action": "Try it again.", **error}
 
@@ -679,8 +680,9 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
 
 
 def _serialize_limits(platform: Platform, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits of text, of each bucket and of the pace; the workspace's own caps where they are
-    tighter.
+    """Return the limits of text, of each bucket and of the pace.
+
+    The workspace's own caps count where they are tighter.
     """
     from pipeline.platforms import rules  # noqa: PLC0415  as the registry
     from pipeline.platforms.base import Account  # noqa: PLC0415

@@ -173,8 +173,9 @@ class NeedsReconnect(PluginError):
 
 
 class OutcomeUnknown(PluginError):
-    """Raised by a platform's `commit` only: the platform may or may not have accepted it. Never sent again
-    blindly.
+    """Raised by a platform's `commit` only: the platform may or may not have accepted it.
+
+    Never sent again blindly.
     """
 
     error_class = "unknown"
@@ -224,8 +225,9 @@ def kinds(family: str) -> tuple[str, ...]:
 
 
 def get(family: str, kind: str, of: type[Plugin]) -> Plugin:
-    """Return the plug-in of that kind. Raises `UnknownKind`. `of` is the family's base class, for the type
-    only.
+    """Return the plug-in of that kind.
+
+    Raises `UnknownKind`. `of` is the family's base class, for the type only.
     """
     del of
     plugins_by_kind = _load(family)

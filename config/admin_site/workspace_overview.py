@@ -1,5 +1,6 @@
-"""Reads what every app knows of one workspace, for the operators' page; each part is read when the page shows
-it.
+"""Reads what every app knows of one workspace, for the operators' page.
+
+Each part is read when the page shows it.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ class OperationSchema(AutoSchema):
 
 
 class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Documents that unknown fields are refused; a serializer's `schema_rules` are what its `validate`
-    requires.
+    """Documents that unknown fields are refused.
+
+    A serializer's `schema_rules` are what its `validate` requires.
     """
 
     target_class = "config.core.api.fields.StrictSerializer"

@@ -44,8 +44,9 @@ class ClientConnection(TConn):
         self._mark = self._moved_before = 0
 
     def hold(self, count: int) -> None:
-        """Count bytes that are stored in a file. Raises `RefusedError` if all connections together have too
-        many.
+        """Count bytes that are stored in a file.
+
+        Raises `RefusedError` if all connections together have too many.
         """
         with self._worker.holding:
             if self._worker.held + count > limits.BODIES_KEPT_BYTES:

@@ -72,8 +72,9 @@ class ResponseSocket:
         return len(data)
 
     def sendall(self, data: bytes) -> None:
-        """Send the data, storing what the client doesn't take. Raises `OSError` if the client is gone or too
-        slow.
+        """Send the data, storing what the client doesn't take.
+
+        Raises `OSError` if the client is gone or too slow.
         """
         self.flush()
         if self._file_bytes > limits.ANSWER_AHEAD_BYTES:
@@ -121,8 +122,9 @@ class ResponseSocket:
             self._unsent.append(_FileSpan(self._file.fileno(), offset, len(view)))
 
     def flush(self, max_bytes: int | None = None) -> None:
-        """Send what is stored, as far as the client takes it, at most about `max_bytes`. Raises `OSError` if
-        it is gone.
+        """Send what is stored, as far as the client takes it, at most about `max_bytes`.
+
+        Raises `OSError` if it is gone.
         """
         stop_at = None if max_bytes is None else self.moved + max_bytes
         with suppress(BlockingIOError):

@@ -102,8 +102,9 @@ def begin(workspace: Workspace) -> None:
 
 
 def fill(workspace: Workspace, *, webhook_url: str) -> None:
-    """Create everything up to now and what is scheduled for the week ahead; what exists already is left
-    alone.
+    """Create everything up to now and what is scheduled for the week ahead.
+
+    What exists already is left alone.
     """
     now = utc_now()
     start = (now - timedelta(days=DAYS)).replace(hour=8, minute=30, second=0, microsecond=0)

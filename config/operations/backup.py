@@ -29,14 +29,13 @@ BACKUP_NAME: Final = re.compile(r"pipeline-\d{8}T\d{6}Z\.tar\.gz")
 
 
 def back_up(path: Path) -> None:
-    """Write a backup to `path`. Raises `UnusableBackup` if the instance isn't whole or the media folder isn't
-    its own.
+    """Write a backup to `path`.
+
+    Raises `UnusableBackup` if the instance isn't whole or the media folder isn't its own.
 
     The database comes first, then the media: a row may then name a file that was erased since, but no file is
-    without its
-    row. The keys of the settings are not included; without FIELD_KEYS the encrypted secrets of a restored
-    instance can't
-    be read. The final name appears only when the file is complete and on the disk.
+    without its row. The keys of the settings are not included; without FIELD_KEYS the encrypted secrets of a
+    restored instance can't be read. The final name appears only when the file is complete and on the disk.
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.UnusableBackup(unfinished_restore.SENTENCE)
@@ -112,8 +111,9 @@ def _describe_instance() -> backup_archive.BackupDescription:
 
 
 def _media_files() -> Iterator[Path]:
-    """Yield every complete file; a file being written belongs to no row yet, and leftovers of a restore to no
-    instance.
+    """Yield every complete file.
+
+    A file being written belongs to no row yet, and leftovers of a restore to no instance.
     """
     for folder, folders, names in os.walk(settings.MEDIA_ROOT):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -53,8 +53,9 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Run every check by itself and return the findings; a check that crashes is a finding and doesn't hide
-    the others.
+    """Run every check by itself and return the findings.
+
+    A check that crashes is a finding and doesn't hide the others.
     """
     parts: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("settings", _settings),

@@ -71,8 +71,9 @@ class FailurePeriod:
         return dead_rows.filter(platform=self.platform) if self.platform else dead_rows
 
     def late(self, now: datetime) -> QuerySet[Any]:
-        """Return the publications scheduled in the period that are still not out; those handed over to a
-        person don't count.
+        """Return the publications scheduled in the period that are still not out.
+
+        Those handed over to a person don't count.
         """
         rows = Publication.everywhere.late(now).live()
         late_rows: QuerySet[Any] = rows.filter(due_at__gte=self.starts_at, due_at__lt=self.ends_at)
@@ -185,8 +186,9 @@ def _group_failures(rows: QuerySet[Any], failed_at: str, *columns: str) -> list[
 
 
 def requeue(name: str, public_id: str, *, actor: str) -> None:
-    """Take a dead row up again. Raises `NotFound` if it isn't dead any more, and what its retry raises if
-    that is refused.
+    """Take a dead row up again.
+
+    Raises `NotFound` if it isn't dead any more, and what its retry raises if that is refused.
     """
     pk = decode(PREFIXES[name], public_id)
     row = (

@@ -221,8 +221,9 @@ def _refuse_unless_space(stage: Path, needed: int) -> None:
 
 
 def _move_media(stage: Path) -> None:
-    """Replace the media by the unpacked files; if it is killed in between, the next run unpacks everything
-    again.
+    """Replace the media by the unpacked files.
+
+    If it is killed in between, the next run unpacks everything again.
     """
     for path in settings.MEDIA_ROOT.iterdir():
         if path != stage and path.name != media_root_id.MARK:

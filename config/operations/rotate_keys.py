@@ -66,8 +66,9 @@ def count_by_key() -> dict[Column, Counter[str]]:
 
 
 def rotate() -> Iterator[RotatedColumn]:
-    """Rotate one column after the other, yielding each result; it may be killed and started again at any
-    moment.
+    """Rotate one column after the other, yielding each result.
+
+    It may be killed and started again at any moment.
     """
     for column in sealed_columns():
         anew, overtaken, shut = 0, 0, 0

@@ -182,8 +182,9 @@ def _outlets(place: Place) -> list[Banner]:
 
 
 def _endpoints(place: Place) -> list[Banner]:
-    """Return one banner per cause. People who can't manage endpoints see no paths: some receivers' paths are
-    secrets.
+    """Return one banner per cause.
+
+    People who can't manage endpoints see no paths: some receivers' paths are secrets.
     """
     disabled = endpoints.disabled(place.workspace.pk)
     address = _address(place, "webhooks") if place.may_manage else ""

@@ -96,8 +96,9 @@ def _encode_position(searched_at: datetime, position: int) -> int:
 
 
 def _decode_position(after: UUID | int | None) -> tuple[datetime, int]:
-    """Return what `_encode_position` put into a cursor. Raises `InvalidCursor` for another list's, or one
-    that is too old.
+    """Return what `_encode_position` put into a cursor.
+
+    Raises `InvalidCursor` for another list's, or one that is too old.
     """
     now = utc_now()
     if after is None:

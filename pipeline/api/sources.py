@@ -68,8 +68,9 @@ class SourceView(PipelineResource):
         return self.rows(Source).filter(deleted_at=None)
 
     def _read_settings(self, request: Request) -> collect.SourceSettings:
-        """Return the validated body. An error also reports what would be wrong if each setting stood in its
-        right place.
+        """Return the validated body.
+
+        An error also reports what would be wrong if each setting stood in its right place.
         """
         try:
             return collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))

@@ -14,8 +14,9 @@ from config.core.ids import uuid7
 
 
 class Switch(models.Model):
-    """One thing that the operator has stopped, while the row exists; the audit log keeps who stopped and
-    resumed it.
+    """One thing that the operator has stopped, while the row exists.
+
+    The audit log keeps who stopped and resumed it.
     """
 
     class What(models.TextChoices):

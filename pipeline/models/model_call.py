@@ -38,8 +38,9 @@ class ModelCallOutcome(models.TextChoices):
 
 
 class ModelCall(WorkspaceRow):
-    """One call, also a failed one; written when it is over and never changed. It quotes neither prompt nor
-    answer.
+    """One call, also a failed one; written when it is over and never changed.
+
+    It quotes neither prompt nor answer.
     """
 
     generation = models.ForeignKey(

@@ -137,8 +137,9 @@ class OwnPersonaDrafts(WorkspaceQuerySet[Any], PersonaDraftQuerySet):  # type: i
 
 
 class PersonaDraft(WorkspaceRow, DueModel):
-    """A requested draft of a persona and its result. It fills a form; the persona changes only when that is
-    saved.
+    """A requested draft of a persona and its result.
+
+    It fills a form; the persona changes only when that is saved.
     """
 
     persona = models.ForeignKey(

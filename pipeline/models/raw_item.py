@@ -129,8 +129,9 @@ class RawBody(WorkspaceRow):
 
 
 class RawPrint(WorkspaceRow):
-    """A raw item's fingerprint, by which duplicates are found beside its `dedup_key`; its id is the raw
-    item's.
+    """A raw item's fingerprint, by which duplicates are found beside its `dedup_key`.
+
+    Its id is the raw item's.
 
     In a table of its own, because a raw item's row is written many times, and each time with all its indexes.
     """

@@ -79,8 +79,9 @@ def record_publication_event(
 
 
 def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    """Notify of a final failure; the key holds the row's version, so a failed retry by a person notifies
-    again.
+    """Notify of a final failure.
+
+    The key holds the row's version, so a failed retry by a person notifies again.
     """
     names = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
     if row.status == PublicationStatus.UNKNOWN:

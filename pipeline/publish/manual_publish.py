@@ -1,5 +1,6 @@
-"""Hands publications that a person posts over when they are due; they stay open until that person reports the
-outcome.
+"""Hands publications that a person posts over when they are due.
+
+They stay open until that person reports the outcome.
 """
 
 from __future__ import annotations

@@ -74,8 +74,9 @@ def _refuse_unless_removable(row: Publication) -> None:
 
 
 def remove_post(row: Publication, now: datetime) -> None:
-    """Try once to remove the post from its platform. Runs outside of any transaction: the platform may be
-    slow.
+    """Try once to remove the post from its platform.
+
+    Runs outside of any transaction: the platform may be slow.
     """
     connection = connect(row.outlet)
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)

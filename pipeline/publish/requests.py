@@ -311,8 +311,9 @@ def wake_scheduled(item: GeneratedItem) -> None:
 
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
-    """Prepare the item's scheduled publications again, for its content has changed. The caller holds the
-    item's lock.
+    """Prepare the item's scheduled publications again, for its content has changed.
+
+    The caller holds the item's lock.
     """
     Publication.everywhere.scheduled().filter(item=item).update(
         revision=item.revision,

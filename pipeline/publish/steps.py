@@ -99,8 +99,9 @@ def finish_post(row: Publication, now: datetime) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusStep:
-    """The work for a publication in a status and, where that has several, a step; it writes the row's next
-    step.
+    """The work for a publication in a status and, where that has several, a step.
+
+    It writes the row's next step.
     """
 
     status: PublicationStatus

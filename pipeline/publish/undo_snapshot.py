@@ -66,12 +66,12 @@ def restore_snapshot(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Give each rescheduled publication back what its snapshot holds; what had failed is failed again,
-    without another notice.
+    """Give each rescheduled publication back what its snapshot holds.
+
+    What had failed is failed again, without another notice.
 
     Raises `Conflict` if one of them is no longer scheduled, and `states.Overtaken` if the item isn't the
-    expected
-    version.
+    expected version.
     """
     with transaction.atomic():
         row = lock_item(item)

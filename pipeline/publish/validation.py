@@ -70,8 +70,9 @@ class CannotPublish(Invalid):
 
 
 def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[OutletVerdict]:
-    """Run every outlet's rules without storing anything; an outlet that can't take the item is listed with
-    its problems.
+    """Run every outlet's rules without storing anything.
+
+    An outlet that can't take the item is listed with its problems.
 
     Raises what `request` does if the item's state doesn't allow publishing or no outlet is left.
     """
@@ -151,8 +152,9 @@ def _refuse_unless_any(
 def _outlet_request(
     outlet: str, wish: PublishWish, existing: Publication | None
 ) -> tuple[dict[str, Any], datetime | None]:
-    """Return one outlet's own overrides and time; a request without overrides keeps those of the existing
-    publication.
+    """Return one outlet's own overrides and time.
+
+    A request without overrides keeps those of the existing publication.
     """
     overrides = dict(wish.overrides.get(outlet, {}))
     due_at: datetime | None = overrides.pop("publish_at", None)
@@ -170,8 +172,9 @@ def _due_for(
     existing: Publication | None,
     now: datetime,
 ) -> tuple[datetime, WallClock | None, PublishQueue | None]:
-    """Return when the outlet's publication is due, its local time and its queue; the outlet's own time goes
-    first.
+    """Return when the outlet's publication is due, its local time and its queue.
+
+    The outlet's own time goes first.
     """
     if own_time is not None:
         return own_time, None, None
@@ -185,8 +188,9 @@ def _due_for(
 
 
 def _obstacle_at(outlet: Outlet, existing: Publication | None) -> Detail | None:
-    """Return why nothing more can be scheduled at the outlet: it has the item, or may have it. None
-    otherwise.
+    """Return why nothing more can be scheduled at the outlet: it has the item, or may have it.
+
+    None otherwise.
     """
     extra = {"outlet": ids.encode("out", outlet.pk)}
     if existing is not None and existing.status == PublicationStatus.PUBLISHED:

@@ -35,8 +35,9 @@ class ComingPublication:
 
 
 def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
-    """Hold all publishing of the workspace from now on; what is under way is finished. Repeated, it renews
-    the reason.
+    """Hold all publishing of the workspace from now on; what is under way is finished.
+
+    Repeated, it renews the reason.
     """
     reason = reason.strip()
     if not reason:

@@ -207,8 +207,9 @@ def _describe_rejected(others: Sequence[GeneratedItem]) -> Former:
 
 
 def _approval_of(item: GeneratedItem) -> Former:
-    """Return the item's approval, hold and flag. The decision names its version, so they are those before the
-    act.
+    """Return the item's approval, hold and flag.
+
+    The decision names its version, so they are those before the act.
     """
     return {
         "approved_by": item.approved_by,

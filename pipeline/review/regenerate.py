@@ -128,8 +128,9 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
 
 
 def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: datetime) -> GeneratedItem:
-    """Create a fresh variant in a group of its own, so that it is decided on by itself; the old one stays as
-    it is.
+    """Create a fresh variant in a group of its own, so that it is decided on by itself.
+
+    The old one stays as it is.
 
     Runs in the caller's transaction, which calls `reserve` for its run last. Raises `Conflict`.
     """
@@ -253,8 +254,9 @@ def _refuse_hint(hint: str, generation: Generation) -> None:
 
 
 def _copy_inputs(row: GeneratedItem, generation: Generation) -> None:
-    """Give the run the same raw items, as they are now; those whose content was deleted are left out by the
-    run.
+    """Give the run the same raw items, as they are now.
+
+    Those whose content was deleted are left out by the run.
     """
     versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
     GenerationInput.everywhere.bulk_create(

@@ -122,8 +122,9 @@ def _refuse_unless_ready(row: GeneratedItem) -> None:
 
 
 def _validate_board(before: Storyboard, board: Storyboard) -> Storyboard:
-    """Return the storyboard with changed text laid out again. Raises `Invalid` for each place that can't be
-    rendered.
+    """Return the storyboard with changed text laid out again.
+
+    Raises `Invalid` for each place that can't be rendered.
     """
     details = [
         Detail(f"{ROLE}.overlays[{index}]", "bad_storyboard", message)

@@ -25,14 +25,13 @@ SUPERSEDED = "superseded"
 def choose(
     item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
 ) -> list[GeneratedItem]:
-    """Reject the ready siblings of an item and return them. Siblings that are scheduled somewhere stay as
-    they are.
+    """Reject the ready siblings of an item and return them.
+
+    Siblings that are scheduled somewhere stay as they are.
 
     With `expected_versions` only the variants that were seen are rejected: one that came meanwhile stays.
-    Raises `Conflict`
-    if the item itself is rejected, failed, deleted or not made yet, and `states.Overtaken` if one of the
-    group isn't in
-    the version that was seen.
+    Raises `Conflict` if the item itself is rejected, failed, deleted or not made yet, and `states.Overtaken`
+    if one of the group isn't in the version that was seen.
     """
     with transaction.atomic():
         group = lock_groups([item.variant_group])

@@ -200,8 +200,9 @@ def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
 
 
 def _sorted_slots(slots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return each slot once, in the order of the week. Raises `Invalid` for one that isn't a time of the
-    week.
+    """Return each slot once, in the order of the week.
+
+    Raises `Invalid` for one that isn't a time of the week.
     """
     for slot in slots:
         if slot.get("weekday") not in WEEKDAYS or not _TIME.fullmatch(str(slot.get("time"))):

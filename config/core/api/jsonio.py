@@ -103,8 +103,9 @@ class StrictJsonParser(BaseParser):
 
 
 def raw_body(request: Request, *, max_bytes: int) -> bytes:
-    """Return the body's bytes, read once. Raises `PayloadTooLarge` (413) by the announced length before
-    reading.
+    """Return the body's bytes, read once.
+
+    Raises `PayloadTooLarge` (413) by the announced length before reading.
     """
     announced = request.META.get("CONTENT_LENGTH") or ""
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -141,8 +142,9 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _parse_finite_float(text: str) -> float:
-    """Return the number. 1e999 is well-formed JSON and becomes infinity, which no database and no JSON can
-    hold.
+    """Return the number.
+
+    1e999 is well-formed JSON and becomes infinity, which no database and no JSON can hold.
     """
     number = float(text)
     if math.isinf(number):

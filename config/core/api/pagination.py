@@ -173,8 +173,9 @@ def seal_position(request: Request, position: int, kind: str) -> str:
 
 
 def open_position(request: Request, cursor: str, kind: str) -> int:
-    """Return the position in a cursor of `seal_position`. Raises `InvalidCursor` for any other text or
-    caller.
+    """Return the position in a cursor of `seal_position`.
+
+    Raises `InvalidCursor` for any other text or caller.
     """
     position = _open_cursor(cursor, _digest(request, kind))
     if not isinstance(position, int):

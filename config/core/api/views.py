@@ -36,12 +36,12 @@ class Resource(ViewSet):
     http_method_names: ClassVar[list[str]] = ["get", "post", "patch", "delete", "head"]  # type: ignore[misc]
 
     def read_body(self, request: Request, serializer: type[serializers.Serializer[Any]]) -> Any:
-        """Return the validated body; an empty one counts as `{}`. Call it after loading the object, so that
-        404 comes first.
+        """Return the validated body; an empty one counts as `{}`.
+
+        Call it after loading the object, so that 404 comes first.
 
         Addresses that take a body take no query parameters. Errors come in the contract's order: 413, 415,
-        400. Raises
-        `Invalid` for a body that isn't a JSON object.
+        400. Raises `Invalid` for a body that isn't a JSON object.
         """
         body = raw_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)

@@ -73,8 +73,9 @@ class Prepared(Generic[Row]):
         self._lock = threading.Lock()
 
     def ask(self, **values: Any) -> list[Row]:
-        """Run the query with these values and return its rows. Raises `TransactionManagementError` if it
-        locks outside a transaction.
+        """Run the query with these values and return its rows.
+
+        Raises `TransactionManagementError` if it locks outside a transaction.
         """
         form, variables = _split_values(values)
         with self._lock:

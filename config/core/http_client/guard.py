@@ -90,8 +90,9 @@ class Deadline:
         return cls(monotonic() + seconds, seconds)
 
     def left(self) -> float:
-        """Return the seconds left. Raises TimeoutError instead of returning 0, which tells a socket not to
-        block.
+        """Return the seconds left.
+
+        Raises TimeoutError instead of returning 0, which tells a socket not to block.
         """
         seconds_left = self.at - monotonic()
         if seconds_left <= 0:

@@ -64,8 +64,9 @@ class IdleConnections:
             connection.socket.close()
 
     def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
-        """Keep a connection; if there are too many, the oldest of its origin, or all of the oldest origin,
-        are closed.
+        """Keep a connection.
+
+        If there are too many, the oldest of its origin, or all of the oldest origin, are closed.
         """
         now = monotonic()
         with self._lock:

@@ -294,8 +294,9 @@ class GeneratedItemView(PipelineResource):
         return respond_with_tag(request, body, tag=weak_tag(body))
 
     def _wish(self, values: dict[str, Any], now: Any) -> PublishWish:
-        """Return the request to publish that the body describes. Raises `ValidationError` for a time that
-        can't be scheduled.
+        """Return the request to publish that the body describes.
+
+        Raises `ValidationError` for a time that can't be scheduled.
         """
         overrides = values.get("overrides", {})
         for key, override in overrides.items():

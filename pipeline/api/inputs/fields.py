@@ -67,8 +67,9 @@ class WebAddressField(StrictCharField):
 
 
 def _is_splittable(address: str) -> bool:
-    """Return whether the URL has a host after normalization, which may yield characters that end a host; a
-    pattern can't check that.
+    """Return whether the URL has a host after normalization, which may yield characters that end a host.
+
+    A pattern can't check that.
     """
     try:
         return bool(urlsplit(address).hostname)

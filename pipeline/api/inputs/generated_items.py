@@ -219,8 +219,9 @@ def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> No
 
 
 def _from_wall_clock(values: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
-    """Return the moment of a local time. Raises `ValidationError` for an unknown zone or a time that doesn't
-    exist.
+    """Return the moment of a local time.
+
+    Raises `ValidationError` for an unknown zone or a time that doesn't exist.
     """
     name = values.get("timezone", workspace_zone)
     try:

@@ -61,8 +61,9 @@ def has_zone(queue: PublishQueue | Series) -> bool:
 
 
 def blackouts_of(queue: PublishQueue) -> tuple[tuple[datetime, datetime], ...]:
-    """Return the periods without slots as pairs of moments; a local time that occurs twice is covered both
-    times.
+    """Return the periods without slots as pairs of moments.
+
+    A local time that occurs twice is covered both times.
     """
     return tuple(
         (_moment(queue, blackout["from"], "first"), _moment(queue, blackout["until"], "second"))

@@ -102,8 +102,9 @@ def _turn_at(
 
 
 def _post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
-    """Return when the newest posts were made, oldest first; what is under way, or may have arrived, counts as
-    made.
+    """Return when the newest posts were made, oldest first.
+
+    What is under way, or may have arrived, counts as made.
     """
     if not rules:
         return []

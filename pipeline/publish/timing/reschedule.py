@@ -93,8 +93,9 @@ def retime(
     by: str,
     now: datetime,
 ) -> Publication:
-    """Reschedule the publication for that moment; a task that holds its lease loses it, and its tries start
-    over.
+    """Reschedule the publication for that moment.
+
+    A task that holds its lease loses it, and its tries start over.
 
     The caller has locked the item, the outlet and the row, which is scheduled, in one transaction.
     """

@@ -42,8 +42,9 @@ class OutletTimeline:
 
 
 def traits_of(item: Mapping[str, Any]) -> Traits:
-    """Return the traits in an item's columns; an item without a raw item is a story of its own, with its
-    variants.
+    """Return the traits in an item's columns.
+
+    An item without a raw item is a story of its own, with its variants.
     """
     return Traits(
         story=str(item["raw_item_id"] or item["variant_group"]),
@@ -114,8 +115,9 @@ def _planner_outlet(
 def _posts(
     outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
 ) -> defaultdict[UUID, list[PlannerPost]]:
-    """Return the posts scheduled or published around the period, by outlet; a gap may reach further than a
-    week.
+    """Return the posts scheduled or published around the period, by outlet.
+
+    A gap may reach further than a week.
     """
     reach = max([NEIGHBOUR_REACH, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)

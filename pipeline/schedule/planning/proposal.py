@@ -94,8 +94,9 @@ _MESSAGES: Final = {
 
 
 def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: datetime) -> Proposal:
-    """Place the best of the newest ready items in the period's free slots. Raises `Invalid` for an unknown
-    outlet.
+    """Place the best of the newest ready items in the period's free slots.
+
+    Raises `Invalid` for an unknown outlet.
     """
     outlets = outlets_of(workspace, asked.outlets, test=test)
     timelines = {

@@ -45,13 +45,13 @@ def move(
     now: datetime,
     expected_version: int,
 ) -> Moved:
-    """Reschedule the publication for another time; a moment that is a slot of its outlet's queue becomes that
-    slot.
+    """Reschedule the publication for another time.
+
+    A moment that is a slot of its outlet's queue becomes that slot.
 
     This approves nothing: an item on hold stays on hold, and the approver stays the same. Raises `Conflict`
-    with the reason
-    if a rule of the outlet forbids it, if it is no longer scheduled, or if the time is past or too far ahead;
-    `states.Overtaken` if it isn't the version that was seen.
+    with the reason if a rule of the outlet forbids it, if it is no longer scheduled, or if the time is past
+    or too far ahead; `states.Overtaken` if it isn't the version that was seen.
     """
     with transaction.atomic():
         row = _lock_publication(publication, expected_version)

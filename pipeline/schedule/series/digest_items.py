@@ -88,8 +88,9 @@ def select_items(series: Series, *, now: datetime) -> SeriesSelection:
 
 
 def _earlier_stories(series: Series, now: datetime) -> list[_Story]:
-    """Return what earlier digests of the series contain; a failed one contains nothing, even if its run ended
-    well.
+    """Return what earlier digests of the series contain.
+
+    A failed one contains nothing, even if its run ended well.
     """
     runs = SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
     items = GeneratedItem.everywhere.filter(generation_id__in=runs.values("generation_id"))

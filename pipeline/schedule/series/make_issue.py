@@ -107,8 +107,9 @@ def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now:
 
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:
-    """Make a digest outside of the schedule. Raises `Conflict` if there are too few stories, and
-    `QuotaExceeded`.
+    """Make a digest outside of the schedule.
+
+    Raises `Conflict` if there are too few stories, and `QuotaExceeded`.
     """
     now = utc_now()
     with transaction.atomic():
