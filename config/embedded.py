@@ -51,9 +51,7 @@ class EmbeddedInstance:
             thread.start()
 
     def stop(self, *, within: float) -> bool:
-        """Let running tasks finish; return False if one took longer, whose row comes back when its lease runs
-        out.
-        """
+        """Let running tasks finish; False if one took longer: its row comes back when its lease runs out."""
         deadline = monotonic() + within
         self._is_stopping.set()
         task_runner.stop()

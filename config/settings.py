@@ -72,7 +72,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 WEB_HOST = env.text("WEB_HOST", "127.0.0.1")
 WEB_THREADS = env.whole_number("WEB_THREADS", 8, minimum=1, maximum=64)
 WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, minimum=1, maximum=64)
-# How many reverse proxies of the operator's own stand before the service: the client's address is that many
+# How many reverse proxies of the operator are before the service: the client's address is that many
 # entries from the right of X-Forwarded-For.
 TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, maximum=10)
 

@@ -1,6 +1,4 @@
-"""Watches a worker's tasks for its heartbeat: tasks that outlast their row's lease, and leases of killed
-processes.
-"""
+"""Watches a worker's tasks: those that outlast their row's lease, and leases of killed processes."""
 
 from __future__ import annotations
 

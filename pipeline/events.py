@@ -1,6 +1,4 @@
-"""The outbox: events are written in the transaction of the change that they report, and handed to readers
-without gaps.
-"""
+"""The outbox: events, written in the transaction of the change that they report and read without gaps."""
 
 from __future__ import annotations
 
@@ -154,9 +152,7 @@ def _without_field(resource: Any, field: str) -> Any:
 
 
 def _longest_field(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the resource and its field that take most space, for many small resources that are too long
-    together.
-    """
+    """Return the resource and field that take most space, for many small ones that are too long together."""
     sizes = {
         (name, field): len(dump(value))
         for name, resource in data.items()

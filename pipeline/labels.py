@@ -150,9 +150,7 @@ def of_promise(item: GeneratedItem) -> Badge:
 
 
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
-    """Return the badge of an item by how far its outlets are, or `badge`; `spread` is from
-    `publications.spread_of`.
-    """
+    """Return the badge of an item by how far its outlets are (`publications.spread_of`), or `badge`."""
     published_count, count = spread.get("published", 0), sum(spread.values())
     needs_action = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
     if status in SPREADING and 0 < published_count < count:
@@ -367,9 +365,7 @@ def origin_of(source_name: str, external_id: str, *, is_push: bool) -> str:
 
 
 def origin_of_row(row: Mapping[str, Any]) -> str:
-    """Return the same for an item's row with these columns of source and raw item; empty for an item without
-    a source.
-    """
+    """Return the same for an item's row with these columns; empty for an item without a source."""
     external_id, is_push = row["raw_item__external_id"] or "", bool(row["source__is_push"])
     return origin_of(row["source__name"] or "", external_id, is_push=is_push)
 

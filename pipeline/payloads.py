@@ -116,9 +116,7 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _interval_minutes(row: Mapping[str, Any]) -> int | None:
-    """Return the present wait between two polls; None for a source that was never polled and has no interval
-    set.
-    """
+    """Return the present wait between two polls; None for a source never polled and without an interval."""
     seconds = row["interval_seconds"]
     minutes: int | None = row["poll_interval_minutes"]
     return minutes or (round(seconds / 60) if seconds else None)

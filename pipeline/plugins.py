@@ -30,9 +30,7 @@ FAMILIES = ("sources", "engines", "writers", "platforms", "voices")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a person's input: `field` is a dotted path (`config.url`), None for the
-    whole.
-    """
+    """One fault of a person's input: `field` is a dotted path (`config.url`), None for the whole."""
 
     field: str | None
     code: str
@@ -163,9 +161,7 @@ class Refused(PluginError):
 
 
 class NeedsReconnect(PluginError):
-    """The credential is expired, revoked or lacks a permission: nothing goes through this account until a
-    person acts.
-    """
+    """The credential is expired, revoked or lacks a permission; nothing is sent until a person acts."""
 
     error_class = "account"
     default_code = "needs_reconnect"

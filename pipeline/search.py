@@ -134,9 +134,7 @@ def _matches(words_of_source: set[str], words: Sequence[str], beginnings: Sequen
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the addresses, accounts and lists in a source's settings; selectors, mappings and rules aren't
-    searched.
-    """
+    """Yield the addresses, accounts and lists in a source's settings; no selectors, mappings or rules."""
     for name in _ADDRESS_SETTINGS:
         value = config.get(name) or ""
         yield from [value] if isinstance(value, str) else value

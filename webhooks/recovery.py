@@ -14,7 +14,7 @@ from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
-from config.core.ids import encode, first_of, uuid7
+from config.core.ids import encode, lowest_id_at, uuid7
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_healthy, is_open
@@ -75,7 +75,7 @@ def start(
                     endpoint=locked,
                     since=since,
                     is_everything=is_everything,
-                    cursor=first_of(since - _SLACK),
+                    cursor=lowest_id_at(since - _SLACK),
                     until=uuid7(),
                     asked_by=actor,
                     created_at=now,
@@ -163,7 +163,7 @@ def _wanted(recovery: Recovery) -> QuerySet[Delivery]:
     """By the index of the endpoint's log, from the place in it that the time has."""
     found: QuerySet[Delivery] = Delivery.everywhere.filter(
         endpoint_id=recovery.endpoint_id,
-        pk__gt=first_of(recovery.since - _SLACK),
+        pk__gt=lowest_id_at(recovery.since - _SLACK),
         pk__lte=recovery.until,
         created_at__gte=recovery.since,
         event__body__isnull=False,
@@ -208,7 +208,7 @@ def _note(action: str, recovery: Recovery, actor: str, details: dict[str, object
 
 def forget(now: datetime) -> int:
     """Delete some ended ones that are too old; how many. By their ids, which carry the moment."""
-    too_old = Recovery.everywhere.filter(pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
+    too_old = Recovery.everywhere.filter(pk__lt=lowest_id_at(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
         status=RecoveryStatus.RUNNING
     )
     some = list(too_old.order_by("pk").values_list("pk", flat=True)[:500])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.core.ids import first_of
+from config.core.ids import lowest_id_at
 from pipeline.models import Event
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
@@ -39,7 +39,7 @@ def forget_deliveries(now: datetime) -> int:
     By their ids, which carry the moment: no index of its own is needed.
     """
     too_old = Delivery.everywhere.filter(
-        pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT),
+        pk__lt=lowest_id_at(now - limits.DELIVERY_ATTEMPTS_KEPT),
         status__in=[DeliveryStatus.DELIVERED, DeliveryStatus.FAILED],
     )
     # One that was sent again by hand lately has younger attempts.

@@ -1,6 +1,4 @@
-"""The operators' pages across apps: one workspace, and the dead rows of all with the button that requeues
-them.
-"""
+"""The operators' pages across apps: one workspace, and everybody's dead rows with a button to requeue them."""
 
 from __future__ import annotations
 
@@ -140,9 +138,7 @@ def _requeue(request: HttpRequest) -> None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show a workspace and run actions on it; behind `admin_view`, each part only for people who may view its
-    rows.
-    """
+    """Show a workspace and run actions on it, each part only for people who may view its rows (`admin_view`)."""
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
     workspace = overview.find_workspace(public_id)

@@ -14,7 +14,7 @@ from django.db.models import Count, F, Min, Q, Sum, Window
 from accounts.ledger import reports
 from accounts.models import ApiToken, AuditEntry, Membership, WhitelistRequest, Workspace
 from analytics.models import Outcome
-from config.core.ids import decode, first_of
+from config.core.ids import decode, lowest_id_at
 from config.operations import failures
 from config.operations import queue_stats as rows
 from pipeline.models import GeneratedItem, ModelCall, ModelCallOutcome, Outlet, Publication, RawItem, Source
@@ -55,9 +55,7 @@ def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
 
 @dataclass(frozen=True)
 class ModelSpending:
-    """Calls of one model for one engine this month; `today` is part of `month`, both in millionths of a
-    dollar.
-    """
+    """Calls of one model for one engine this month; `today` is part of `month` (millionths of a dollar)."""
 
     model: str
     engine: str
@@ -133,7 +131,7 @@ class WorkspaceOverview:
         self.now = now
         self.today = now.replace(hour=0, minute=0, second=0, microsecond=0)
         self.month = self.today.replace(day=1)
-        self._of_month = {"pk__gte": first_of(self.month), "test__in": _LIVE_AND_TEST}
+        self._of_month = {"pk__gte": lowest_id_at(self.month), "test__in": _LIVE_AND_TEST}
 
     @cached_property
     def usage(self) -> reports.UsageReport:
@@ -300,9 +298,7 @@ class WorkspaceOverview:
         return partial(self.read_dead, name)
 
     def read_dead(self, name: str) -> DeadKind:
-        """Return how many dead rows of one kind (from `rows.DEAD`) there are, and the newest with their
-        errors.
-        """
+        """Return the number of dead rows of one kind (from `rows.DEAD`), and the newest with their errors."""
         dead_rows = rows.DEAD[name].rows().filter(workspace=self.workspace)
         if name not in {"deliveries", "persona_drafts"}:
             dead_rows = dead_rows.filter(test__in=_LIVE_AND_TEST)

@@ -60,7 +60,7 @@ class OpenApiView(WorkspaceResource):
 
 
 class _Reference(SpectacularSwaggerSplitView):
-    """Swagger UI with its script at a URL of its own, because pages may run no inline script (CSP)."""
+    """Swagger UI with its script at its own URL, because pages may run no inline script (CSP)."""
 
     template_name = "docs/reference.html"
     url = "/openapi.json"

@@ -112,9 +112,7 @@ class ClientConnection(TConn):
         self.deadline = min(self.deadline, monotonic() + seconds)
 
     def allow(self, seconds: float, max_seconds: float) -> None:
-        """Give the client that many seconds, and as many again with each `PACE_BYTES`, up to `max_seconds` in
-        all.
-        """
+        """Give the client that many seconds, and again with each `PACE_BYTES`, up to `max_seconds` in all."""
         self._since = monotonic()
         self._mark = self._moved_before = self.sock.moved
         self._last_moment = self._since + max_seconds

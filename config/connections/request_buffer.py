@@ -131,9 +131,7 @@ class IncomingRequest:
         self._chunks: Chunks | None = None
 
     def take(self, data: bytes) -> bool:
-        """Add bytes; return whether the request is complete, or has something that gunicorn or the
-        application will refuse.
-        """
+        """Add bytes; return whether the request is complete, or something in it will be refused."""
         self.kept.write(data)
         self.bytes += len(data)
         if not self.has_head:
@@ -166,8 +164,9 @@ class IncomingRequest:
         return bool(self.bytes) and not self.has_head
 
     def _frame(self, head: bytes) -> None:
-        """Find out how long the body is. gunicorn parses the same head afterwards and refuses one where that
-        is in doubt.
+        """Find out how long the body is.
+
+        gunicorn parses the same head afterwards, and refuses one whose length is in doubt.
         """
         lengths: list[bytes] = []
         codings: list[bytes] = []

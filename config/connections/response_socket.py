@@ -1,5 +1,6 @@
-"""A substitute for the socket that gunicorn writes to: writing never waits, and what the client doesn't take
-yet is stored.
+"""A substitute for the socket that gunicorn writes to: writing never waits for the client.
+
+What the client doesn't take yet is stored in memory or in a file.
 """
 
 from __future__ import annotations

@@ -42,9 +42,7 @@ _NO_CLIENT_ERRORS: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECO
 
 @lru_cache(maxsize=1024)
 def _network(client: Any) -> str:
-    """Return the network whose connections are counted together; empty for the operator's own proxy, which
-    everybody uses.
-    """
+    """Return the network whose connections are counted together; empty for the operator's own proxy."""
     if not isinstance(client, tuple):
         return ""
     address = ip_address(client[0].partition("%")[0])
@@ -257,8 +255,9 @@ class ConnectionsWorker(ThreadWorker):
             self._drop(slowest)
 
     def murder_pending(self) -> None:
-        """Close connections past their deadline; gunicorn calls this in each round of its loop, also while it
-        stops.
+        """Close connections past their deadline.
+
+        gunicorn calls this in each round of its loop, also while it stops.
         """
         now = monotonic()
         for connection in [waiting for waiting in self._waiting if waiting.deadline <= now]:

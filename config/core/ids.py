@@ -59,7 +59,7 @@ def uuid7() -> UUID:
     return compat.uuid7() if moment is None else compat.uuid7(nanoseconds=int(moment.timestamp() * 10**9))
 
 
-def first_of(moment: datetime) -> UUID:
+def lowest_id_at(moment: datetime) -> UUID:
     """Return a lower bound: no UUIDv7 made at that millisecond or later is less."""
     return UUID(int=int(moment.timestamp() * 1000) << 80 | 7 << 76 | 2 << 62)
 

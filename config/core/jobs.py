@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = timedelta(minutes=10)
 """The default time limit of a task."""
-LEASES_MOST: Final = 10
+MAX_LEASES_PER_TASK: Final = 10
 """How many leases in a row a task may take for one row."""
 QUEUES: Final = (
     "dispatch",
@@ -92,7 +92,7 @@ class RowJob(_Job):
 
     @property
     def time_limit(self) -> timedelta:
-        return self.longest or LEASES_MOST * self.lease
+        return self.longest or MAX_LEASES_PER_TASK * self.lease
 
 
 @dataclass(frozen=True)

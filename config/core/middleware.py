@@ -1,6 +1,4 @@
-"""Middleware of every request: the request id, the pages' own middleware, and the answer when something
-fails.
-"""
+"""Middleware of every request: the request id, the pages' own middleware, and the answer to failures."""
 
 from __future__ import annotations
 
@@ -131,9 +129,7 @@ class LastResortMiddleware:
 
 
 def pages_only(middleware: type[Any]) -> type[Any]:
-    """Return the middleware in a form that skips the API's addresses, which need no sessions, CSRF or
-    messages.
-    """
+    """Return the middleware without effect on the API, which needs no sessions, CSRF or messages."""
 
     class PagesOnly(middleware):  # type: ignore[misc]  # the parent is an argument
         def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -255,9 +251,7 @@ def _code_for(status: int) -> str:
 
 
 def _is_read_only(exception: Exception) -> bool:
-    """Return whether a write was refused by a standby or read-only database, which the driver calls an
-    internal error.
-    """
+    """Return whether a standby or read-only database refused a write, for the driver an internal error."""
     return (
         isinstance(exception, InternalError)
         and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY_SQLSTATE

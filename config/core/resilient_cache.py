@@ -25,9 +25,7 @@ class ResilientRedisCache(RedisCache):
     _skipped_until = 0.0
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Store the value if the key is new; True if Redis is unavailable, so that the caller counts as the
-        first.
-        """
+        """Store the value if the key is new; True without Redis, so that the caller counts as the first."""
         return self._call(
             lambda: super(ResilientRedisCache, self).add(key, value, timeout, version), fallback=True
         )

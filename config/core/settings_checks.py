@@ -15,7 +15,7 @@ LONGEST_CALL_SECONDS = 50
 
 
 @register(Tags.security)
-def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+def check_settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
     """Return the contradictions as system check messages."""
     del app_configs
     messages: list[CheckMessage] = []

@@ -36,18 +36,14 @@ class Overtaken(Conflict):
 
 
 def refuse_other_version(version: int, expected: int | None) -> None:
-    """Raise `Overtaken` as a `version_conflict` if a row has changed since `expected` was read; None allows
-    any.
-    """
+    """Raise `Overtaken` as a `version_conflict` if a row has changed since `expected` (None: any) was read."""
     if expected is not None and version != expected:
         changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
         raise Overtaken(changed, code="version_conflict")
 
 
 def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
-    """Register a table of moves: `model` is Django's label (`pipeline.Source`), `table` maps each status to
-    its next ones.
-    """
+    """Register a table of moves from each status to its next ones; `model` is a label (`pipeline.Source`)."""
     _tables[model] = {status: frozenset(targets) for status, targets in table.items()}
 
 

@@ -1,3 +1,1 @@
-"""Sample data of a development instance: four weeks of an invented town's newsroom, made by the functions
-users use.
-"""
+"""Sample data of a development instance: four weeks of an invented town's newsroom."""

@@ -156,9 +156,7 @@ def _create_base(workspace: Workspace) -> None:
 
 
 def _create_recurring(workspace: Workspace, url: str) -> None:
-    """Create a weekly digest, a recurring item and a webhook endpoint, whose log begins when it is first
-    called.
-    """
+    """Create a weekly digest, a recurring item, and a webhook endpoint whose log is still empty."""
     with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
         evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN].slug).first()
@@ -272,9 +270,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 
 
 def _create_mishaps(workspace: Workspace, now: datetime) -> None:
-    """Create posts that are refused, of unknown outcome or to be posted by hand, and an item whose source
-    changed.
-    """
+    """Create posts that are refused, of unknown outcome or manual, and an item whose source changed."""
     for number, channel in enumerate((STUBBORN, SILENT, BOARD)):
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _generate_items(workspace, MISHAPS[number], ["Short Post"]):

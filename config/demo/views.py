@@ -1,6 +1,4 @@
-"""Views of a development instance that it uses itself: a sample feed, of a library that doesn't exist, and a
-webhook receiver.
-"""
+"""Views of a development instance for itself: a sample feed of an invented library, and a webhook receiver."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Writes the database and media to one archive, which gets its name only when it is complete; deletes old
-archives.
-"""
+"""Writes the database and media to one archive, named only when it is complete; deletes old archives."""
 
 from __future__ import annotations
 
@@ -76,19 +74,17 @@ def next_backup_path(folder: Path, *, now: datetime | None = None) -> Path:
     return folder / f"pipeline-{now or utc_now():%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-def kept_backups(folder: Path) -> list[Path]:
+def list_backups(folder: Path) -> list[Path]:
     """Return the complete backups of a folder, oldest first."""
     return sorted(path for path in folder.iterdir() if BACKUP_NAME.fullmatch(path.name))
 
 
-def drop_old(folder: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` backups, and the leftovers of killed runs; return the backups that
-    were deleted.
-    """
+def delete_old_backups(folder: Path, *, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` backups, and leftovers of killed runs; return the deleted backups."""
     if keep < 1:
         message = "At least one backup has to be kept."
         raise backup_archive.UnusableBackup(message)
-    dropped = kept_backups(folder)[:-keep]
+    dropped = list_backups(folder)[:-keep]
     for path in dropped:
         path.unlink()
     for path in folder.iterdir():

@@ -1,6 +1,4 @@
-"""Dumps the database to one file and loads it back: with SQLite's own backup, or PostgreSQL's client
-programs.
-"""
+"""Dumps the database to a file and loads it back, with SQLite's backup or PostgreSQL's client programs."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def _backups() -> Finding:
         verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
         return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
     folder = Path(settings.BACKUP_DIR)
-    backups = backup.kept_backups(folder) if folder.is_dir() else []
+    backups = backup.list_backups(folder) if folder.is_dir() else []
     if not backups:
         return Finding("backups", "FAIL", f"{folder} holds no backup.", advice)
     age = timedelta(seconds=max(time.time() - backups[-1].stat().st_mtime, 0))

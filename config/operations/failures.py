@@ -41,7 +41,7 @@ FAILED_AT_FIELDS: Final[Mapping[str, str]] = {
     "publications": "updated_at",
     "deliveries": "created_at",
 }
-"""The field that tells when a row failed, for each kind in `queue_stats.DEAD`."""
+"""The field with the time of failure, for each kind in `queue_stats.DEAD`."""
 PREFIXES: Final[Mapping[str, str]] = {
     "sources": "src",
     "raw_items": "raw",
@@ -94,9 +94,7 @@ class FailureCause:
 
 @dataclass
 class AffectedWorkspace:
-    """A workspace with its failures: `counts` by kind, `late` among them; `oldest` is the earliest moment of
-    all.
-    """
+    """A workspace with its failures: `counts` by kind, with `late`; `oldest` is the earliest moment of all."""
 
     workspace: Workspace
     counts: dict[str, int] = field(default_factory=dict)
@@ -108,9 +106,7 @@ class AffectedWorkspace:
 
 
 def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
-    """Return the causes of failed and late publications by platform, status and error code, most frequent
-    first.
-    """
+    """Return the causes of failed and late publications (platform, status, code), most frequent first."""
     code = KeyTextTransform("code", "error")
     failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
     groups = [

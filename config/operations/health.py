@@ -55,9 +55,7 @@ class HealthCheck:
 
 
 def note_run() -> None:
-    """Tell the other processes that the dispatcher ran; in the embedded mode the one process knows it
-    already.
-    """
+    """Tell the other processes that the dispatcher ran; the embedded mode has none."""
     if settings.REDIS_URL:
         _redis(settings.REDIS_URL).set(_RAN_AT, time.time(), ex=_RAN_AT_KEPT_SECONDS)
 
@@ -223,9 +221,7 @@ def _dispatcher() -> HealthCheck:
 
 
 def seconds_since_run_elsewhere() -> float:
-    """Return the seconds since a worker that shares our Redis ran the dispatcher; infinite if that isn't
-    known.
-    """
+    """Return the seconds since another worker on our Redis ran the dispatcher; infinite if unknown."""
     if not settings.REDIS_URL:
         return inf
     try:

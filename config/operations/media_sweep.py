@@ -46,8 +46,10 @@ APPROVE: Final = (
 
 @dataclass
 class SweepRound:
-    """The progress of a round: first `to_look`, then `to_take` (folders with something to remove), then
-    `to_empty` (the trash).
+    """The progress of a round.
+
+    First it works through `to_look`, then `to_take` (folders with something to remove), then `to_empty` (the
+    trash).
     """
 
     to_look: list[Path]
@@ -123,9 +125,7 @@ def _begin_round(now: datetime) -> SweepRound | None:
 
 
 def _is_refused() -> bool:
-    """Return whether the folder isn't this database's; checked once an hour, as the folder is walked if it
-    has no id.
-    """
+    """Return whether the folder isn't this database's; checked once an hour, as without an id it is walked."""
     if time.monotonic() < _refused_until["at"]:
         return True
     refusal = media_root_id.claim()
@@ -217,9 +217,7 @@ def _stop_round(current: SweepRound, now: datetime) -> None:
 
 
 def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:
-    """Check the folder again and move its unreferenced files to the trash; False if that would exceed the
-    limit.
-    """
+    """Check the folder again and move unreferenced files to the trash; False if that exceeds the limit."""
     old = [path for path in _complete_files(folder) if _is_older(path, limits.MEDIA_LEFT_KEPT, now)]
     unnamed = _unreferenced(folder, old)
     current.taken += len(unnamed)

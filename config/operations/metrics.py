@@ -163,9 +163,7 @@ def _running() -> dict[str, int]:
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
-    """Return the seconds since the earliest scheduled time of the waiting rows, however often they were
-    postponed since.
-    """
+    """Return the seconds since the earliest due time of the waiting rows, whatever postponed them."""
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
     due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0

@@ -72,9 +72,7 @@ def _switches() -> Iterator[Need]:
 
 
 def _media() -> Iterator[Need]:
-    """Yield a line if the sweep waits or the folder is another database's, in the doctor's words, as commands
-    fix it.
-    """
+    """Yield a line, in the doctor's words, if the sweep waits or the folder is another database's."""
     refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
     if text:
@@ -82,9 +80,7 @@ def _media() -> Iterator[Need]:
 
 
 def _caps() -> Iterator[Need]:
-    """Yield the workspaces that have used most of their cap; once it is used up, their runs wait until the
-    month ends.
-    """
+    """Yield workspaces that have used most of their cap; past it their runs wait until the month ends."""
     capped = (
         ModelCall.everywhere.filter(
             created_at__gte=_month(utc_now()), workspace__model_cap_micro_usd__isnull=False

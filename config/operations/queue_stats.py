@@ -1,6 +1,4 @@
-"""Counts what waits and what is dead, of every kind of due row, for the doctor, the operator's pages and the
-metrics.
-"""
+"""Counts waiting and dead rows of every kind, for the doctor, the operator's pages and the metrics."""
 
 from __future__ import annotations
 

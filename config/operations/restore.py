@@ -106,7 +106,7 @@ def _finish(description: backup_archive.BackupDescription, new_id: UUID) -> Rest
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
-        looked_up = publish.look_up_promised(now=now)
+        looked_up = publish.mark_unsent_unknown(now=now)
         mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(description)
         # A new id: the instance that was backed up may go on elsewhere, with its own files.
@@ -176,9 +176,7 @@ def _refuse_unless_usable(description: backup_archive.BackupDescription) -> None
 def _refuse_other_folder(
     description: backup_archive.BackupDescription, *, wipe: bool, is_half_restored: bool
 ) -> None:
-    """Raise `UnusableBackup` if the media files, which are replaced too, belong to another instance, or are
-    there without `wipe`.
-    """
+    """Raise `UnusableBackup` if the media files belong to another instance, or are there without `wipe`."""
     if not media_root_id.holds_files():
         return
     own_id, folder_ids = media_root_id.own_id(), media_root_id.read_ids()

@@ -34,8 +34,10 @@ class Column:
 
 @dataclass(frozen=True)
 class RotatedColumn:
-    """What became of a column's values: rewritten (`anew`), changed by somebody else meanwhile (`overtaken`),
-    or undecryptable (`shut`).
+    """What became of a column's values.
+
+    They were rewritten (`anew`), changed by somebody else meanwhile (`overtaken`), or can't be decrypted
+    (`shut`).
     """
 
     column: Column
@@ -92,9 +94,7 @@ def _rotate_once(column: Column) -> RotatedColumn:
 
 
 def _rotate_value(column: Column, key: Any, stored: str) -> str:
-    """Encrypt one value again, by a statement that names the value read, so that no write at the same moment
-    is undone.
-    """
+    """Encrypt one value again if it is still the one read, so that no concurrent write is undone."""
     try:
         fresh = seal(unseal(stored))
     except CannotDecrypt:

@@ -1,6 +1,4 @@
-"""Reads what the workers run and have queued, and finds queues in which something is due that no worker
-takes.
-"""
+"""Reads what the workers run and have queued, and finds queues with due rows that no worker takes."""
 
 from __future__ import annotations
 

@@ -68,9 +68,7 @@ def standing_banners(place: Place | None, view_name: str | None = "") -> list[Ba
 
 
 def _access(place: Place, view_name: str) -> list[Banner]:
-    """Return the state of the access request and the operator's decision; nothing on the access page, which
-    shows it.
-    """
+    """Return the state of the access request and the operator's decision; nothing on the access page."""
     workspace = place.workspace
     if workspace.deletes_at is not None or view_name == "access":
         return []
@@ -114,9 +112,7 @@ def _access(place: Place, view_name: str) -> list[Banner]:
 
 
 def _approved(place: Place) -> list[Banner]:
-    """Say for some days what the approval opened, unless the workspace was approved on creation and never
-    waited.
-    """
+    """Say for some days what the approval opened, unless the workspace was approved on creation."""
     approved_at = place.workspace.whitelisted_at
     is_new = approved_at is not None and utc_now() - approved_at < limits.APPROVAL_SHOWN
     if approved_at is None or not is_new or approved_at - place.workspace.created_at < _APPROVED_ON_CREATION:
@@ -142,9 +138,7 @@ def _stopped(place: Place) -> list[Banner]:
 
 
 def _publishing(place: Place) -> list[Banner]:
-    """Return the workspace's own hold or, without one, what is late by the clock alone, so that it shows
-    without a worker.
-    """
+    """Return the workspace's own hold or, without one, what is late by the clock, even without a worker."""
     now = utc_now()
     reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
     if reason is not None:

@@ -1,6 +1,4 @@
-"""Template tags of the pages: icons, badges, times, and the token that tells one display of a form from the
-next.
-"""
+"""Template tags of the pages: icons, badges, times, and the token that identifies a displayed form."""
 
 from __future__ import annotations
 

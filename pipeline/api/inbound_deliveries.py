@@ -1,6 +1,4 @@
-"""/v1/sources/:id/deliveries and its actions: what came to a webhook source, and what its mapping makes of
-it.
-"""
+"""/v1/sources/:id/deliveries: what came to a webhook source, and what its mapping makes of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""/v1/personas: who speaks, which facts may be stated, how it sounds, and the lines that may be used word for
-word.
-"""
+"""/v1/personas: their facts, voice and rules, and the lines that may be published word for word."""
 
 from __future__ import annotations
 

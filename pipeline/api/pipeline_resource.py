@@ -37,9 +37,7 @@ POST_PARAMETERS: Final = [IDEMPOTENCY_KEY]
 
 
 def path_id(prefix: str) -> OpenApiParameter:
-    """Return the parameter of a public id in the path: 128 bits in 26 letters of base 32, see
-    `config/core/ids.py`.
-    """
+    """Return the parameter of a public id in the path: 128 bits in base 32, see `config/core/ids.py`."""
     return OpenApiParameter(
         "id",
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},

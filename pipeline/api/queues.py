@@ -1,6 +1,4 @@
-"""/v1/queues: the weekly slots at which outlets publish, and who uses the next ones. /v1/hold: publish
-nothing.
-"""
+"""/v1/queues: the weekly slots of outlets, and what takes the next ones. /v1/hold: hold all publishing."""
 
 from __future__ import annotations
 

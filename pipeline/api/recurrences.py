@@ -177,7 +177,5 @@ class RecurrenceView(PipelineResource):
 
 
 def _tag(row: RecurrenceRow, answer: Mapping[str, Any]) -> str:
-    """Return a tag that changes with the recurrence's times too, which don't change the version that
-    `If-Match` names.
-    """
+    """Return a tag of the version, and of the recurrence's times, which change without it."""
     return strong_tag(row.version, weak_tag(answer).removeprefix('W/"').removesuffix('"'))

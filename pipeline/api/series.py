@@ -271,9 +271,7 @@ def _serialize_issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[di
 
 
 def _tag(row: SeriesRow, answer: Mapping[str, Any] | None = None) -> str:
-    """Return a tag that changes with the times and the coming content too, which don't change the version
-    that `If-Match` names.
-    """
+    """Return a tag of the version, and of the times and coming content, which change without it."""
     digest = () if answer is None else (weak_tag(answer).removeprefix('W/"').removesuffix('"'),)
     return strong_tag(row.version, *digest)
 

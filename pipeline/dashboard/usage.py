@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, OuterRef, Subquery, Sum
 
 from accounts.models import LedgerEntry
-from config.core.ids import first_of
+from config.core.ids import lowest_id_at
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Generation, ModelCall
@@ -50,7 +50,7 @@ def credits_by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
     rows = (
         # By id, which rises with time: the list's index finds the month's entries without reading those before.
         LedgerEntry.objects.of(workspace)
-        .filter(kind=LedgerEntry.Kind.SETTLE, pk__gte=first_of(since))
+        .filter(kind=LedgerEntry.Kind.SETTLE, pk__gte=lowest_id_at(since))
         .annotate(engine=Subquery(kind))
         .values("engine")
         .annotate(runs=Count("pk"), credits=Sum("used_change"))

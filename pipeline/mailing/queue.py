@@ -30,7 +30,7 @@ def mail_queue_of(outlet: Outlet) -> MailQueue:
 def put_in_line(outlet: Outlet, now: datetime) -> None:
     """In the transaction that wrote what is to be mailed: a task looks at once, or the one at work looks again."""
     queue = mail_queue_of(outlet)
-    MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.looked_at_again(now))
+    MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.wake_changes(now))
     dispatcher.wake()
 
 

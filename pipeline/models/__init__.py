@@ -13,7 +13,7 @@ from pipeline.models.generated_item import (
     HoldReason,
     Revision,
     made_of,
-    runs_telling,
+    runs_using,
 )
 from pipeline.models.generation import (
     Generation,
@@ -194,5 +194,5 @@ __all__ = [
     "Worker",
     "WorkspaceDefaults",
     "made_of",
-    "runs_telling",
+    "runs_using",
 ]

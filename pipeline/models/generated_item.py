@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.db.models.sql.compiler import SQLCompiler, _AsSqlType
 
 
-def runs_telling(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
+def runs_using(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
     """Return the ids of the runs that are made from this raw item together with others."""
     inputs = GenerationInput.everywhere.filter(raw_item_id=raw_item_id)
     if workspace_id is not None:
@@ -39,7 +39,7 @@ def made_of(
     the condition by index.
     """
     if runs is None:
-        runs = runs_telling(raw_item_id, workspace_id=workspace_id)
+        runs = runs_using(raw_item_id, workspace_id=workspace_id)
     alone = models.Q(raw_item_id=raw_item_id)
     return alone | models.Q(generation_id__in=runs) if runs else alone
 
@@ -118,9 +118,7 @@ class ChecksOutcome(models.Func):
     output_field = models.CharField()
 
     def _template(self, find: str, text: str) -> str:
-        """Return the SQL that looks for both outcomes in the checks; `find` is the database's function for
-        it.
-        """
+        """Return the SQL that looks for both outcomes; `find` is the database's function for finding text."""
         return "({} || {})".format(
             *(
                 f"CASE WHEN {find}({text}, '\"outcome\": \"{outcome}\"') > 0 THEN '{outcome[0]}' ELSE '' END"

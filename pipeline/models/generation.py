@@ -46,9 +46,7 @@ class OwnGenerations(WorkspaceQuerySet[Any], GenerationQuerySet):  # type: ignor
 
 
 class Generation(WorkspaceRow, DueModel):
-    """A run that makes one generated item per variant; `stage` is its progress, `answers` keep what was paid
-    for.
-    """
+    """A run that makes one generated item per variant; `answers` keep what was paid for."""
 
     test = models.BooleanField(default=False)
     engine = models.CharField(max_length=40)

@@ -121,9 +121,7 @@ class WebSubStatus(models.TextChoices):
 
 
 class WebSubSubscription(WorkspaceRow, DueModel):
-    """A subscription at a hub; `wake_at` is when it is requested, checked or renewed next, None once it has
-    ended.
-    """
+    """A subscription at a hub; `wake_at` is its next request, check or renewal, None once it has ended."""
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="subscription")
     hub = models.CharField(max_length=2048)

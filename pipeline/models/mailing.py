@@ -109,7 +109,7 @@ class MailQueue(WorkspaceRow, DueModel):
         indexes: ClassVar = claim_indexes("mail_queue")
 
     @staticmethod
-    def looked_at_again(now: datetime) -> dict[str, Any]:
+    def wake_changes(now: datetime) -> dict[str, Any]:
         """Return the column values that make a task look at the queue at once, or the one at work look again."""
         return {
             "asks": models.F("asks") + 1,

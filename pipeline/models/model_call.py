@@ -97,9 +97,7 @@ class BatchedCallOutcome(models.TextChoices):
 
 
 class ModelBatch(WorkspaceRow, DueModel):
-    """A batch of calls: `waiting` gathers them, `sending` is committed before the paid call, `sent` is
-    polled.
-    """
+    """A batch of calls: `waiting` gathers them, `sending` precedes the paid call, `sent` is polled."""
 
     is_own_key = models.BooleanField()
     """Asked with the workspace's key, so that it isn't the operator's money."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-LATENESS_MINUTES: Final = 60
+DEFAULT_LATENESS_MINUTES: Final = 60
 """The default of how many minutes late is too late."""
-LATENESS_MINUTES_MOST: Final = 60 * 24 * 30
+MAX_LATENESS_MINUTES: Final = 60 * 24 * 30
 
 
 class PublicationStatus(models.TextChoices):
@@ -256,9 +256,7 @@ class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):  # type: ignore[over
 
 
 class Attempt(WorkspaceRow):
-    """A call that may make a publication public; committed before the call, so that a killed worker leaves a
-    trace.
-    """
+    """A call that may make a post public; committed before the call, so that a kill leaves a trace."""
 
     publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()

@@ -32,9 +32,7 @@ class HitKind(models.TextChoices):
 
 
 class HitCount(WorkspaceRow):
-    """How often a short link was followed or a feed fetched in one quarter of an hour; nothing about visitors
-    is stored.
-    """
+    """How often a link was followed or a feed fetched in a quarter of an hour; nothing about visitors."""
 
     kind = models.CharField(max_length=5, choices=HitKind)
     test = models.BooleanField(default=False)

@@ -94,7 +94,7 @@ def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
     """A line of mails that waits for this account goes on at once; with `ends_rest` a refused log-in is forgotten."""
     rest = {"rests_until": None} if ends_rest else {}
     waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
-    if waiting.update(**MailQueue.looked_at_again(now), **rest):
+    if waiting.update(**MailQueue.wake_changes(now), **rest):
         dispatcher.wake()
 
 

@@ -14,7 +14,7 @@ from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.page_access import Place, page
 from pipeline.models import LatePolicy
-from pipeline.models.publication import LATENESS_MINUTES_MOST
+from pipeline.models.publication import MAX_LATENESS_MINUTES
 from pipeline.pages import choices
 from pipeline.workspace import defaults as stage
 
@@ -52,7 +52,7 @@ class DefaultsForm(forms.Form):
         label=gettext_lazy("Late after (minutes)"),
         required=False,
         min_value=1,
-        max_value=LATENESS_MINUTES_MOST,
+        max_value=MAX_LATENESS_MINUTES,
         help_text=gettext_lazy("Leave empty for 60"),
     )
 

@@ -1,10 +1,10 @@
 """Publishes items: at once or on schedule, to each outlet at most once, with every outcome recorded."""
 
-from pipeline.publish.blockers import RELEASE, Blocker, find_blockers, hold_of, latest_of, without_access
+from pipeline.publish.blockers import RELEASE, Blocker, access_blockers, find_blockers, hold_of, latest_of
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
-from pipeline.publish.reconciliation import look_up_promised, settle_publication
+from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
 from pipeline.publish.removal import request_removal
 from pipeline.publish.requests import (
     cancel,
@@ -26,7 +26,7 @@ from pipeline.publish.timing.queue_slots import (
     moments_of,
     publish_queue_of,
 )
-from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
+from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, apply_zone_changes, follow_zones, retime
 from pipeline.publish.undo_snapshot import reschedule_from_snapshot, restore_snapshot, take_snapshot
 from pipeline.publish.validation import (
     CannotPublish,
@@ -49,7 +49,9 @@ __all__ = [
     "CannotPublish",
     "OutletVerdict",
     "PublishWish",
+    "access_blockers",
     "advance_publication",
+    "apply_zone_changes",
     "assets_of",
     "blackouts_of",
     "cancel",
@@ -68,7 +70,7 @@ __all__ = [
     "lock_groups",
     "lock_groups_of",
     "lock_outlets",
-    "look_up_promised",
+    "mark_unsent_unknown",
     "moments_of",
     "note_metrics",
     "package_files",
@@ -86,12 +88,10 @@ __all__ = [
     "restore_snapshot",
     "retime",
     "retry",
-    "set_clocks",
     "settle_publication",
     "take_snapshot",
     "validate_outlets",
     "wake_scheduled",
     "why_closed",
     "why_not_publishable",
-    "without_access",
 ]

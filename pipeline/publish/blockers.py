@@ -108,7 +108,7 @@ def workspace_blockers(
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
 
 
-def without_access(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
+def access_blockers(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
     """Return, by platform, the blocker that lack of access or the workspace's deletion causes; makes no
     query.
 

@@ -73,7 +73,7 @@ _PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def set_on(item: GeneratedItem, **changes: Any) -> None:
+def update_item(item: GeneratedItem, **changes: Any) -> None:
     """Update the item's row and the loaded object alike, whatever its version."""
     GeneratedItem.everywhere.filter(pk=item.pk).update(**changes)
     for name, value in changes.items():

@@ -18,7 +18,7 @@ from pipeline.models import Asset, Attempt, PublicationStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import connect
 from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.payload import keep_short_links, post_of_attempt, receipt_of, straight_post_for
+from pipeline.publish.payload import direct_post_for, keep_short_links, post_of_attempt, receipt_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,7 +91,7 @@ def package_of(row: Publication) -> Adapted:
 
     Before the handover its links are the direct ones, for its short links don't lead anywhere yet.
     """
-    direct_post = straight_post_for(row, connect(row.outlet))
+    direct_post = direct_post_for(row, connect(row.outlet))
     if row.status == PublicationStatus.SCHEDULED:
         # Its short links are stored when it is handed over; until then they lead nowhere.
         return direct_post

@@ -94,9 +94,7 @@ def payload_of(
 
 
 def is_ai_generated(item: GeneratedItem) -> bool:
-    """Return whether a model had part in the item; text only taken from the source, or drawn from it, isn't
-    generated.
-    """
+    """Return whether a model had part in the item, unlike text taken or drawn from the source alone."""
     return bool(item.generator) and not item.generator.get("offline", False)
 
 
@@ -128,7 +126,7 @@ def post_for(row: Publication, connection: OutletConnection) -> Adapted:
     return fit_payload(payload, row.outlet, connection.platform, connection.account)
 
 
-def straight_post_for(row: Publication, connection: OutletConnection) -> Adapted:
+def direct_post_for(row: Publication, connection: OutletConnection) -> Adapted:
     """Return the same as `post_for`, but with direct links.
 
     For a person who may copy them before a short link leads anywhere.

@@ -1,6 +1,4 @@
-"""The HTTP client of one publishing call: one deadline for all its requests, and only while its task holds
-the lease.
-"""
+"""The HTTP client of one publishing call: one deadline for all requests, while its task holds the lease."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ AGAIN: Final = "Retry it to have it handed over again, or leave it."
 
 
 def look_up(row: Publication, now: datetime) -> None:
-    """Ask the platform whether it has the item: found means published, absent due again, else it is asked
-    again later.
-    """
+    """Ask the platform whether it has the item: published if so, due again if not, else asked again later."""
     if row.outlet.deleted_at is not None:
         # Disconnected meanwhile: the platform can't be asked any more.
         schedule_next_lookup(row, now)
@@ -180,7 +178,7 @@ def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None
             record_publication_event(row, item, "published.failed", now, will_retry=False)
 
 
-def look_up_promised(*, now: datetime) -> int:
+def mark_unsent_unknown(*, now: datetime) -> int:
     """Mark everything that was still to be sent as unknown after a restore; return how many publications.
 
     All of it, not only what has been due since: a person may have published it earlier. What a platform shows
@@ -221,9 +219,7 @@ def look_up_promised(*, now: datetime) -> int:
 
 
 def is_in_doubt(row: Publication) -> bool:
-    """Return whether the outcome is unknown because of a restore: our ledger can't say what was sent since
-    the backup.
-    """
+    """Return whether the outcome is unknown because of a restore, after which our ledger isn't complete."""
     return bool(row.error and row.error.get("code") == RESTORED_CODE)
 
 

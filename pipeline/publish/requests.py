@@ -20,13 +20,13 @@ from pipeline.models import (
     PublicationStatus,
     WorkspaceDefaults,
 )
-from pipeline.publish.item_status import lock_groups, lock_item, refresh_item, set_on
+from pipeline.publish.item_status import lock_groups, lock_item, refresh_item, update_item
 from pipeline.publish.results import next_wake_at
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
 from pipeline.publish.validation import (
     OutletVerdict,
     PublishWish,
-    note_overruled,
+    audit_overruled_checks,
     refuse_unless_publishable,
     validate_outlets,
 )
@@ -63,10 +63,10 @@ def request(
         publications = _schedule_publications(row, verdicts, wish, by=by, now=now)
         if not row.workspace.requires_approval and not row.is_approved_as_it_is:
             # Publishing is itself the approval, and names the revision.
-            set_on(row, **row.approval(by, now))
-            note_overruled(row, by=by)
+            update_item(row, **row.approval(by, now))
+            audit_overruled_checks(row, by=by)
         if row.held == HoldReason.APPROVAL_STALE:
-            set_on(row, held="")
+            update_item(row, held="")
             # Publications that waited for this approval at other outlets may go out now.
             wake_scheduled(row)
         _supersede(siblings, row, by=by, now=now)

@@ -1,6 +1,4 @@
-"""Chooses what a task does with a claimed publication by its status and step, and does the follow-up of a
-public post.
-"""
+"""Chooses what a task does with a claimed publication by status and step, and follows up public posts."""
 
 from __future__ import annotations
 
@@ -61,9 +59,7 @@ PUBLICATION: Final[Prepared[Publication]] = Prepared(
 
 
 def finish_post(row: Publication, now: datetime) -> None:
-    """Run the platform's follow-up work on a public post; after `FINISH_TRIES` failures it is given up and
-    logged.
-    """
+    """Run the follow-up work on a public post; after `FINISH_TRIES` failures it is given up and logged."""
     is_gone = row.outlet.deleted_at is not None or row.item.deleted_at is not None
     if is_gone or not row.external_id:
         # Nothing is left to add to, or nobody knows which post it is: a person only said that it was sent.

@@ -39,9 +39,7 @@ PublicationSnapshot = dict[str, Any]
 
 
 def take_snapshot(item: GeneratedItem) -> dict[str, PublicationSnapshot]:
-    """Return the item's scheduled and failed publications by public id: those that an act could schedule
-    again.
-    """
+    """Return the item's scheduled and failed publications, which an act may reschedule, by public id."""
     rows = Publication.everywhere.filter(
         item=item, status__in=(PublicationStatus.SCHEDULED, PublicationStatus.FAILED)
     ).order_by("id")
@@ -192,9 +190,7 @@ def _restore_publication(row: Publication, snapshot: PublicationSnapshot, now: d
 
 
 def _existing_queue(row: Publication, public_id: str | None) -> object:
-    """Return the queue's id, or None if it was deleted meanwhile, as for all other publications of that
-    queue.
-    """
+    """Return the queue's id, or None if it was deleted meanwhile, which unsets it on all publications."""
     key = decode("que", public_id) if public_id else None
     return (
         key and PublishQueue.objects.of(row.workspace_id).filter(pk=key).values_list("pk", flat=True).first()

@@ -33,9 +33,7 @@ OVERRULED_ACTION: Final = "checks.overruled"
 
 @dataclass(frozen=True)
 class PublishWish:
-    """What a person asked for: `outlets` are public ids, None for the item's own; `publish_at` is None for
-    now.
-    """
+    """What a person asked for: `outlets` (public ids) is None for the item's own, `publish_at` for now."""
 
     outlets: Sequence[str] | None = None
     publish_at: datetime | None = None
@@ -315,7 +313,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
     return None
 
 
-def note_overruled(item: GeneratedItem, *, by: str) -> None:
+def audit_overruled_checks(item: GeneratedItem, *, by: str) -> None:
     """Audit the warnings of the revision that is approved, in the transaction of the approval; nothing
     without any.
 

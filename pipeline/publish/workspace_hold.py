@@ -26,9 +26,7 @@ REASON_CHARACTERS: Final = 300
 
 @dataclass(frozen=True)
 class ComingPublication:
-    """A publication and what releasing the hold would do with it: `publishes`, `waits`, `next_slot` or
-    `held`.
-    """
+    """A publication, and what a release does with it: `publishes`, `waits`, `next_slot` or `held`."""
 
     publication: Publication
     what: str

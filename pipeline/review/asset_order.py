@@ -26,9 +26,7 @@ _PDF: Final = "application/pdf"
 
 
 def pictures_of(item: GeneratedItem) -> list[Asset]:
-    """Return the pictures that can be reordered, in order; empty if there is only one, or a file fixes the
-    order.
-    """
+    """Return the pictures that can be reordered; empty if there is only one, or a file fixes the order."""
     assets = list(Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id"))
     return movable(assets)
 

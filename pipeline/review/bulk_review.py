@@ -37,9 +37,7 @@ Former = dict[str, Any]
 
 @dataclass(frozen=True)
 class BulkReviewInput:
-    """Who acts and when, and their input: the reason, where and when to publish, the hint for a further
-    variant.
-    """
+    """Who acts and when, with the reason, where and when to publish, or the hint for a variant."""
 
     workspace: Workspace
     by: str
@@ -146,9 +144,7 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
 
 
 def _approve_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
-    """Approve the item; with other variants `shown` it is also chosen among them, and the waiting ones are
-    rejected.
-    """
+    """Approve the item; with other variants `shown` it is also chosen, and the waiting ones rejected."""
     others: list[GeneratedItem] = []
     if review.shown:
         others = variants.choose(item, by=review.by, now=review.now, expected_versions=review.shown)
@@ -164,9 +160,7 @@ def _reject_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> 
 
 
 def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
-    """Publish the item; publications that were scheduled before, or had failed, are kept as snapshots for the
-    undo.
-    """
+    """Publish the item; snapshots of scheduled or failed publications are kept for the undo."""
     snapshots = publish.take_snapshot(item)
     row, publications = publish.request(
         item, review.wish, by=review.by, now=review.now, expected_version=version

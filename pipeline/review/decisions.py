@@ -28,7 +28,7 @@ from pipeline.models import (
     Revision,
 )
 from pipeline.plugins import Refused
-from pipeline.publish.validation import note_overruled
+from pipeline.publish.validation import audit_overruled_checks
 from pipeline.review import storyboards
 from pipeline.review.rerender import (
     draw_again,
@@ -81,7 +81,7 @@ def approve(
             # The flag that its source withdrew it is cleared only when the source lists it again.
             flagged="" if is_flagged else row.flagged,
         )
-        note_overruled(row, by=by)
+        audit_overruled_checks(row, by=by)
         # Publications that wait for this approval are sent now if they are due.
         publish.wake_scheduled(row)
     return row

@@ -81,9 +81,7 @@ def _unscheduled_blockers(item: GeneratedItem) -> Iterator[Blocker]:
 
 
 def _autopilot_reasons(item: GeneratedItem) -> Iterator[str]:
-    """Yield why autopilot didn't publish it: the gates that failed, and the error when it tried to schedule
-    it.
-    """
+    """Yield why autopilot didn't publish it: the gates that failed, or the error when scheduling."""
     for check in item.present_checks:
         if check["code"].startswith("gate_") and check["outcome"] != "passed":
             yield check["message"]

@@ -118,9 +118,7 @@ def _undo_edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: dat
 
 
 def _undo_regenerate(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """Erase the variant that was requested; raise `Conflict` if somebody has decided on it or edited it
-    since.
-    """
+    """Erase the requested variant; `Conflict` if somebody has decided on it or edited it since."""
     del by
     # Under the lock that every decision takes, so that what is read here stays true until the item is erased.
     row = next(variant for variant in publish.lock_groups([item.variant_group]) if variant.pk == item.pk)

@@ -14,7 +14,7 @@ from config.core.ids import decode, encode
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import LatePolicy, Outlet, Persona, WorkspaceDefaults
-from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.models.publication import DEFAULT_LATENESS_MINUTES, MAX_LATENESS_MINUTES
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def _with_minutes(wanted: Defaults) -> Defaults:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
     if wanted.late_policy == "publish":
         return replace(wanted, max_lateness_minutes=None)
-    minutes = LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
-    if not 1 <= minutes <= LATENESS_MINUTES_MOST:
-        message = _("Give a number from 1 to %(most)d.") % {"most": LATENESS_MINUTES_MOST}
+    minutes = DEFAULT_LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
+    if not 1 <= minutes <= MAX_LATENESS_MINUTES:
+        message = _("Give a number from 1 to %(most)d.") % {"most": MAX_LATENESS_MINUTES}
         raise Invalid.one("max_lateness_minutes", "out_of_range", message)
     return replace(wanted, max_lateness_minutes=minutes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core.settings_checks import settings_agree
+from config.core.settings_checks import check_settings_agree
 
 SOUND = {
     "IS_DEVELOPMENT": False,
@@ -31,7 +31,7 @@ def test_settings_agree_tells_each_contradiction(settings, wrong, ids):
     for name, value in {**SOUND, **wrong}.items():
         setattr(settings, name, value)
 
-    found = settings_agree(None)
+    found = check_settings_agree(None)
 
     assert [message.id for message in found] == ids
     assert all(message.hint for message in found)

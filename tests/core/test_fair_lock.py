@@ -58,9 +58,9 @@ def test_who_waits_is_not_passed_over_by_who_comes_straight_back(threads):
     try:
         for _ in range(5):
             before = len(takings)
-            assert turns.take(SECONDS)
+            assert turns.acquire(SECONDS)
             took = len(takings) - before
-            turns.give_back()
+            turns.release()
             # Nobody is handed it who came later, once patience is at its end; four were before us at most.
             assert took <= PATIENCE_SECONDS / 0.002 + 5
     finally:
@@ -69,7 +69,7 @@ def test_who_waits_is_not_passed_over_by_who_comes_straight_back(threads):
 
 def test_first_come_first_served(threads):
     turns, order = FairLock(), []
-    assert turns.take(SECONDS)
+    assert turns.acquire(SECONDS)
 
     def waits(number):
         with turns.turn(SECONDS):
@@ -80,7 +80,7 @@ def test_first_come_first_served(threads):
         while len(turns._waiting) <= number:
             time.sleep(0.001)
     time.sleep(PATIENCE_SECONDS)
-    turns.give_back()
+    turns.release()
     until = time.monotonic() + SECONDS
     while len(order) < 6 and time.monotonic() < until:
         time.sleep(0.001)
@@ -89,27 +89,27 @@ def test_first_come_first_served(threads):
 
 def test_who_has_waited_long_enough_goes_without(threads):
     turns = FairLock()
-    assert turns.take(SECONDS)
-    assert not turns.take(0.01)
+    assert turns.acquire(SECONDS)
+    assert not turns.acquire(0.01)
     with turns.turn(0.01):
         # Without it, and it isn't given back twice.
         pass
-    assert not turns.take(0.01)
-    turns.give_back()
-    assert turns.take(0.01)
+    assert not turns.acquire(0.01)
+    turns.release()
+    assert turns.acquire(0.01)
     assert not turns._waiting
 
 
 def test_who_gave_up_is_not_handed_anything(threads):
     turns, got = FairLock(), threading.Event()
-    assert turns.take(SECONDS)
-    assert not turns.take(0.01)
+    assert turns.acquire(SECONDS)
+    assert not turns.acquire(0.01)
 
     def waits():
-        assert turns.take(SECONDS)
+        assert turns.acquire(SECONDS)
         got.set()
 
     threads(waits)
     time.sleep(2 * PATIENCE_SECONDS)
-    turns.give_back()
+    turns.release()
     assert got.wait(SECONDS)

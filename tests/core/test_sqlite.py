@@ -33,9 +33,9 @@ def turns():
 
 
 def is_free(turns):
-    if not turns.take(0):
+    if not turns.acquire(0):
         return False
-    turns.give_back()
+    turns.release()
     return True
 
 
@@ -87,11 +87,11 @@ def test_a_burst_of_transactions_keeps_no_other_away(greedy, alices, write):
 
 
 def test_reading_waits_for_nobody(alices, turns):
-    assert turns.take(SECONDS)
+    assert turns.acquire(SECONDS)
     try:
         assert Workspace.everywhere.get(pk=alices.pk).name
     finally:
-        turns.give_back()
+        turns.release()
 
 
 def test_every_end_of_a_transaction_gives_the_turn_back(alices, turns):
@@ -218,13 +218,13 @@ def test_those_who_come_while_it_is_under_way_share_the_next(tmp_path, monkeypat
 
 def test_a_turn_that_is_never_given_back_stops_nobody(alices, turns, monkeypatch):
     monkeypatch.setattr(base.DatabaseWrapper, "_lock_timeout", 0.05)
-    assert turns.take(SECONDS)
+    assert turns.acquire(SECONDS)
     try:
         with transaction.atomic():
             rename(alices, "All the same")
         assert not is_free(turns)
     finally:
-        turns.give_back()
+        turns.release()
     assert Workspace.everywhere.get(pk=alices.pk).name == "All the same"
 
 

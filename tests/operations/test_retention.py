@@ -93,8 +93,8 @@ def test_events_are_emptied_after_30_days(db, monkeypatch):
 def test_attempts_and_ended_deliveries_go_after_90_days(db):
     endpoint = make_endpoint()
     old, young = (
-        ids.first_of(NOON - timedelta(days=90, milliseconds=1)),
-        ids.first_of(NOON - timedelta(days=90)),
+        ids.lowest_id_at(NOON - timedelta(days=90, milliseconds=1)),
+        ids.lowest_id_at(NOON - timedelta(days=90)),
     )
 
     def deliver(key, status, *attempts):
@@ -123,7 +123,7 @@ def test_attempts_and_ended_deliveries_go_after_90_days(db):
 def test_first_of_is_the_border_between_ids():
     made = ids.uuid7()
     moment = datetime.fromtimestamp((made.int >> 80) / 1000, UTC)
-    assert ids.first_of(moment) <= made < ids.first_of(moment + timedelta(milliseconds=1))
+    assert ids.lowest_id_at(moment) <= made < ids.lowest_id_at(moment + timedelta(milliseconds=1))
 
 
 # --- Media -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
-from config.core.ids import encode, first_of, uuid7
+from config.core.ids import encode, lowest_id_at, uuid7
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -113,7 +113,7 @@ def test_everything_that_needs_somebody_is_listed_with_its_cause(editor, newsroo
     GeneratedItem.everywhere.filter(pk=broken.pk).update(status="failed", error=error)
     slow = item(newsroom, "The harbour buys a seventh crane")
     old = GeneratedItem.everywhere.get(pk=slow.pk)
-    old.pk, old.status = UUID(int=first_of(timezone.now() - timedelta(hours=3)).int + 1), "generating"
+    old.pk, old.status = UUID(int=lowest_id_at(timezone.now() - timedelta(hours=3)).int + 1), "generating"
     old.save(force_insert=True)
     waits = {"code": "cap", "message": "The cap of the month is reached."}
     Generation.everywhere.filter(pk=old.generation_id).update(error=waits)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BLUESKY = plugins.get("platforms", "bluesky", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
-KEY = ids.encode("pub", ids.first_of(NOW - timedelta(days=3)))
+KEY = ids.encode("pub", ids.lowest_id_at(NOW - timedelta(days=3)))
 PARTS = ["One 👋 https://example.com/a", "Two, with @alice.example.com", "Three #three"]
 ACCESS = token("com.atproto.appPass", ends=NOW + timedelta(hours=2))
 HERE = Account(
@@ -218,7 +218,7 @@ def test_a_source_is_shown_as_a_card_where_there_is_no_picture(server: Server) -
     ):
         one = Publisher(there, payload(body=f"Words {number}", **given))
         one.prepare()
-        key = ids.encode("pub", ids.first_of(NOW - timedelta(days=number)))
+        key = ids.encode("pub", ids.lowest_id_at(NOW - timedelta(days=number)))
         BLUESKY.commit(there, one.post, one.state, http=HTTP, key=key, now=NOW)
         embed = values(server)[-1].get("embed")
         assert (embed or {}).get("$type") == kind
@@ -234,7 +234,7 @@ def test_a_source_is_shown_as_a_card_where_there_is_no_picture(server: Server) -
 
 def test_a_key_is_a_moment_and_always_the_same() -> None:
     keys = [record_key(KEY, part) for part in range(200)]
-    other = record_key(ids.encode("pub", ids.first_of(NOW)), 0)
+    other = record_key(ids.encode("pub", ids.lowest_id_at(NOW)), 0)
 
     assert all(TID.fullmatch(key) for key in keys)
     assert sorted(set(keys)) == keys == [record_key(KEY, part) for part in range(200)]

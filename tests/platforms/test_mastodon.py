@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MASTODON = plugins.get("platforms", "mastodon", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
-KEY = ids.encode("pub", ids.first_of(NOW - timedelta(days=3)))
+KEY = ids.encode("pub", ids.lowest_id_at(NOW - timedelta(days=3)))
 PARTS = ["One 👋 https://example.com/a", "Two, with @alice@other.example", "Three"]
 HERE = Account(
     "out_1",

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from config.core import states, task_runner, work_queue
 from config.core.errors import Conflict, Invalid
-from config.core.ids import first_of, uuid7
+from config.core.ids import lowest_id_at, uuid7
 from tests import claims
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event
 from webhooks import endpoints, recovery
@@ -27,7 +27,7 @@ def at(endpoint, ago, status="failed", **changes):
     given = {"wake_at": None, "attempt_count": 3, **changes}
     event = given.pop("event", None) or make_event(endpoint.workspace_id)
     # The low half makes ids of one moment differ.
-    pk = type(uuid7())(int=first_of(moment).int | (uuid7().int & (2**62 - 1)))
+    pk = type(uuid7())(int=lowest_id_at(moment).int | (uuid7().int & (2**62 - 1)))
     row = make_delivery(endpoint, event, pk=pk, created_at=moment, **given)
     Delivery.everywhere.filter(pk=row.pk).update(status=status)
     return row
@@ -235,7 +235,7 @@ def test_old_ones_are_forgotten_unless_they_run():
         "cursor": uuid7(),
     }
     for status in ("done", "running"):
-        row = Recovery(pk=type(uuid7())(int=first_of(old).int + len(status)), **given)
+        row = Recovery(pk=type(uuid7())(int=lowest_id_at(old).int + len(status)), **given)
         row.status = status
         row.save(force_insert=True)
     assert recovery.forget(timezone.now()) == 1

@@ -19,7 +19,7 @@ from accounts.pages.page_access import Place, page
 from config.core import limits as core_limits
 from config.core import logs
 from config.core.clock import utc_now
-from config.core.ids import decode, encode, first_of
+from config.core.ids import decode, encode, lowest_id_at
 from webhooks import endpoints, limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
@@ -133,7 +133,7 @@ def _found(
     span = form.span()
     if span is not None:
         # The ids carry the moment too: with them the index is left where the time begins.
-        found = found.filter(created_at__gte=now - span, pk__gte=first_of(now - span - _SLACK))
+        found = found.filter(created_at__gte=now - span, pk__gte=lowest_id_at(now - span - _SLACK))
     if before:
         last = decode("dlv", before)
         if last is None:

@@ -1,6 +1,4 @@
-"""Finds the name that a caller probably meant by an unknown one: a typing error, or another service's word
-for it.
-"""
+"""Finds the name that a caller meant by an unknown one: a typing error, or another service's word."""
 
 from __future__ import annotations
 

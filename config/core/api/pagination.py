@@ -124,9 +124,7 @@ def page_by(
 
 
 def _binding(request: Request) -> bytes:
-    """Return a digest of the list, its filters and the caller's workspace, so that a cursor is refused by
-    other lists.
-    """
+    """Return a digest of list, filters and workspace, by which other lists refuse the cursor."""
     filters = sorted(
         (name, text)
         for name, texts in request.query_params.lists()

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @cache
 def _shared_instance(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """Return one instance for all requests: creating a serializer copies its fields, and validation stores
-    nothing in it.
-    """
+    """Return one instance for all requests: creating one copies its fields, and validation stores nothing."""
     return serializer()
 
 

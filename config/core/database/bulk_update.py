@@ -57,9 +57,7 @@ def update_each(
 def _statements(
     model: type[Model], values: tuple[str, ...], where: tuple[str, ...], raised: tuple[str, ...], vendor: str
 ) -> tuple[str, tuple[str, str, str], tuple[Field[Any, Any], ...]]:
-    """Return the statement for one row, that for many (up to the first row, a row, the rest), and the
-    parameters' fields.
-    """
+    """Return the statement for one row, that for many (head, row, tail), and the parameters' fields."""
     del vendor
     connection = connections["default"]
     quote = connection.ops.quote_name

@@ -153,9 +153,7 @@ def _compile_query(make: Callable[..., QuerySet[Any, Any]], values: dict[str, An
 
 
 def _mark_like(value: Any) -> Any:
-    """Return a unique value of the same type, to find its parameter; values of other types are returned as
-    they are.
-    """
+    """Return a unique value of the same type, by which its parameter is found; other types unchanged."""
     if isinstance(value, UUID):
         return uuid4()
     if isinstance(value, datetime):

@@ -1,6 +1,4 @@
-"""The only way to the network: a guarded HTTP client and raw sockets, free of Django so that plug-ins may use
-them.
-"""
+"""The only way to the network: a guarded HTTP client and raw sockets, without Django, for plug-ins too."""
 
 from __future__ import annotations
 

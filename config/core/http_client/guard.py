@@ -109,9 +109,7 @@ class Host:
 
     @property
     def bare(self) -> str:
-        """Return the name without the dot that ends an absolute name, which certificates and servers don't
-        know.
-        """
+        """Return the name without an absolute name's final dot, which certificates and servers don't know."""
         return self.name.removesuffix(".")
 
     @property

@@ -53,8 +53,10 @@ class Headers(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Response:
-    """A response; `url` is the last address, `redirects` are pairs of status and target, `truncated` says the
-    body was cut.
+    """A response.
+
+    `url` is the last address, `redirects` are pairs of status and target, `truncated` says that the body was
+    cut.
     """
 
     status: int

@@ -48,7 +48,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{path} ({size} bytes). Keep FIELD_KEYS and SECRET_KEY apart from it.")
         if keep is not None:
             # Only now that the new one is complete.
-            dropped = backup.drop_old(target, keep=keep)
+            dropped = backup.delete_old_backups(target, keep=keep)
             self.stdout.write(
                 f"{counted(len(dropped), 'older one was', 'older ones were')} deleted; the newest {keep} are kept."
             )

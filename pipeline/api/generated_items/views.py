@@ -43,7 +43,7 @@ from pipeline.api.inputs.generated_items import (
 )
 from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import acceptance, retry_rules
-from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_telling
+from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_using
 from pipeline.publish import PublishWish
 from pipeline.review import decisions, explanation, regenerate
 
@@ -92,7 +92,7 @@ class GeneratedItemView(PipelineResource):
 
         caller = self.caller
         raw_item = filters.get("raw_item")
-        runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
+        runs = runs_using(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
         narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
         rows = item_rows(**narrowed)
         if "q" in query:

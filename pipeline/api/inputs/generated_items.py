@@ -27,7 +27,7 @@ from pipeline.api.inputs.fields import (
     whole_number_field,
 )
 from pipeline.models import GapChoice, LatePolicy, OverlapChoice
-from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.models.publication import DEFAULT_LATENESS_MINUTES, MAX_LATENESS_MINUTES
 from pipeline.text.local_time import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class PublishInput(StrictSerializer):
         choices=LatePolicy.values, required=False, help_text="Default: the workspace's, with its minutes."
     )
     max_lateness_minutes = whole_number_field(
-        LATENESS_MINUTES_MOST, required=False, help_text=f"Default: {LATENESS_MINUTES}."
+        MAX_LATENESS_MINUTES, required=False, help_text=f"Default: {DEFAULT_LATENESS_MINUTES}."
     )
     dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")
 
@@ -185,7 +185,7 @@ class PublishInput(StrictSerializer):
             message = "max_lateness_minutes goes with late_policy next_slot or hold."
             raise serializers.ValidationError({"max_lateness_minutes": message}, code="alone")
         if has_limit and "max_lateness_minutes" not in attrs:
-            attrs["max_lateness_minutes"] = LATENESS_MINUTES
+            attrs["max_lateness_minutes"] = DEFAULT_LATENESS_MINUTES
         return attrs
 
 

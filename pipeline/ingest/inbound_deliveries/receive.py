@@ -15,7 +15,7 @@ from config.core.crash_points import crash_point
 from config.core.database.insert import insert_or_ignore
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Detail, Invalid
-from config.core.ids import first_of, uuid7
+from config.core.ids import lowest_id_at, uuid7
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.ingest import raw_content, store_raw_item
@@ -255,7 +255,7 @@ def _note_refused(
 ) -> None:
     """So that the owner sees it, without the body, and not more than some a minute: who sent it isn't known."""
     lately = InboundDelivery.everywhere.filter(
-        source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=first_of(now - timedelta(minutes=1))
+        source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=lowest_id_at(now - timedelta(minutes=1))
     )
     if lately.count() >= limits.INBOUND_REFUSALS_NOTED:
         return
@@ -315,7 +315,7 @@ def _as_json(note: Note) -> dict[str, str]:
 
 def forget_deliveries(now: datetime) -> int:
     """Old ones without a body, by their ids, which carry the moment; those of a deleted source with theirs."""
-    old = InboundDelivery.everywhere.filter(pk__lt=first_of(now - limits.INBOUND_DELIVERIES_KEPT))
+    old = InboundDelivery.everywhere.filter(pk__lt=lowest_id_at(now - limits.INBOUND_DELIVERIES_KEPT))
     gone = old.filter(Q(body__isnull=True) | Q(source__deleted_at__isnull=False))
     some = list(gone.order_by("pk").values_list("pk", flat=True)[:ROWS])
     return int(InboundDelivery.everywhere.filter(pk__in=some).delete()[0]) if some else 0

@@ -108,13 +108,13 @@ def _obstacles(place: Place, item: GeneratedItem, found: explanation.Explained) 
 def before_publishing(place: Place, outlets: Iterable[Outlet]) -> tuple[Obstacle, ...]:
     """Which of these outlets nothing is sent to without access; no statement."""
     rows = list(outlets)
-    found = publish.without_access(place.workspace, {one.platform for one in rows})
+    found = publish.access_blockers(place.workspace, {one.platform for one in rows})
     return _gathered(place, [(found[one.platform], one.name) for one in rows if one.platform in found])
 
 
 def before_any_publishing(place: Place) -> tuple[Obstacle, ...]:
     """Why posts to outlets of other services aren't sent without access; no statement."""
-    return _gathered(place, [(one, "") for one in publish.without_access(place.workspace, [""]).values()])
+    return _gathered(place, [(one, "") for one in publish.access_blockers(place.workspace, [""]).values()])
 
 
 def waits_of(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:

@@ -26,9 +26,7 @@ SLOTS_PER_QUERY: Final = 100
 
 
 def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slot]:
-    """Yield the queue's slots after that moment, in order, each moment once, as far ahead as anything can be
-    scheduled.
-    """
+    """Yield the queue's slots after that moment, in order and each once, as far as one can schedule."""
     zone = zone_named(queue.timezone)
     day = after.astimezone(zone).date()
     last = after + limits.PUBLISH_AHEAD
@@ -72,9 +70,7 @@ def blackouts_of(queue: PublishQueue) -> tuple[tuple[datetime, datetime], ...]:
 
 
 def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
-    """Return the moment of a local time; at the ends of the calendar, where the offset leads out of it, its
-    first or last.
-    """
+    """Return the moment of a local time, limited to the calendar's first or last."""
     local = datetime.fromisoformat(local_time)
     try:
         return moment_of(WallClock(local, queue.timezone, on_overlap=on_overlap))
@@ -103,9 +99,7 @@ def publish_queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
 
 
 def default_queue(workspace: Workspace) -> PublishQueue:
-    """Return the workspace's default queue; creates it for a workspace of the previous release, which may
-    have none.
-    """
+    """Return the workspace's default queue, created if an older release made the workspace without one."""
     existing: PublishQueue | None = PublishQueue.objects.of(workspace).filter(is_default=True).first()
     if existing is not None:
         return existing

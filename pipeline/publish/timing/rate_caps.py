@@ -1,6 +1,4 @@
-"""Limits how fast an outlet may post (caps, gaps, rests) and orders the publications that wait for their
-turn.
-"""
+"""Limits how fast an outlet may post (caps, gaps, rests) and gives waiting publications their turns."""
 
 from __future__ import annotations
 
@@ -86,9 +84,7 @@ def wait_of(row: Publication, outlet: Outlet, now: datetime) -> RateWait | None:
 def _turn_at(
     place: int, posted: Sequence[datetime], rules: RateRules, start: datetime
 ) -> tuple[datetime, str]:
-    """Return the moment of the turn at that place in the line, if everybody before it posts in turn; and what
-    sets it.
-    """
+    """Return when the turn at that place comes, if all before it post in turn, and which rule decides."""
     history = list(posted)
     moment, code = start, "gap"
     gap = rules.gap or (None if rules.per_day else AFTER_REST)
@@ -123,9 +119,7 @@ def _post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetim
 
 
 def _count_ahead(row: Publication, now: datetime) -> int:
-    """Return how many publications of the same outlet are due before it and could go, by due time and then
-    id.
-    """
+    """Return how many publications of the outlet are due before it and could go, by due time, then id."""
     too_late_after = ExpressionWrapper(
         Cast("max_lateness_minutes", IntegerField()) * Value(timedelta(minutes=1)),
         output_field=DurationField(),

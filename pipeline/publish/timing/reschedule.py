@@ -122,12 +122,12 @@ def retime(
 
 
 def follow_zones() -> int:
-    """Run `set_clocks`; returns 0, for nothing is left to do then. The job runs every `ZONES_EVERY_SECONDS`."""
-    set_clocks(now=utc_now())
+    """Run `apply_zone_changes`; returns 0, for nothing is left to do then. The job runs every `ZONES_EVERY_SECONDS`."""
+    apply_zone_changes(now=utc_now())
     return 0
 
 
-def set_clocks(*, now: datetime) -> int:
+def apply_zone_changes(*, now: datetime) -> int:
     """Move publications whose local time is now at another moment; return how many."""
     # This process may have cached zones that are older than the installed files.
     ZoneInfo.clear_cache()

@@ -150,9 +150,7 @@ def _group_by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
 def _lock_items(
     workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool
 ) -> dict[UUID, GeneratedItem]:
-    """Lock and return all items, with their variants, before any outlet, in the order that scheduling one
-    item takes.
-    """
+    """Lock and return all items with their variants, before any outlet, as scheduling one item does."""
     items = GeneratedItem.objects.of(workspace).filter(
         pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
     )

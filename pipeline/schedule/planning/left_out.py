@@ -29,9 +29,7 @@ _RULES: Final = ("a_day", "daily_cap", "gap", "closed")
 
 @dataclass(frozen=True)
 class FilledOutlet:
-    """An outlet with the plan's posts: the slots still open or, if there are none, the rule that closes most
-    others.
-    """
+    """An outlet with the plan's posts: its open slots or else the rule that closes most of them."""
 
     timeline: OutletTimeline
     posts: tuple[PlannerPost, ...]
@@ -39,9 +37,7 @@ class FilledOutlet:
     rule: str
 
     def rule_against(self, traits: Traits, *, is_full: bool) -> str:
-        """Return the rule that keeps an item with these traits out of the outlet; `is_full` if the plan takes
-        no more.
-        """
+        """Return the rule that keeps these traits out of the outlet; `is_full` if the plan takes no more."""
         if not self.open_slots:
             return self.rule
         if is_full:
@@ -97,9 +93,7 @@ def _fill_outlet(
 def message_of(
     outlets: Sequence[FilledOutlet], traits: Traits, *, max_per_calendar_day: int | None, is_full: bool
 ) -> str:
-    """Return why none of its outlets has a slot for an item with these traits; outlets with the same rule
-    share a sentence.
-    """
+    """Return why no outlet has a slot for these traits; outlets with the same rule share a sentence."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     for outlet in outlets:
         rule = outlet.rule_against(traits, is_full=is_full)

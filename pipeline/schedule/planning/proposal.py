@@ -151,9 +151,7 @@ def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: boo
 def _candidates(
     workspace: Workspace, *, test: bool, now: datetime
 ) -> tuple[list[GeneratedItem], list[LeftOut]]:
-    """Return the best variant of each group without a scheduled or published one, and why others are left
-    out.
-    """
+    """Return each group's best variant, unless one is scheduled or out, and why others are left out."""
     rows = (
         GeneratedItem.objects.of(workspace)
         .select_related("workspace", "raw_item")

@@ -11,7 +11,7 @@ from django.db.models import F
 from accounts import audit
 from config.core.datetimes import as_z
 from config.core.errors import Conflict
-from config.core.ids import decode, encode, first_of
+from config.core.ids import decode, encode, lowest_id_at
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, WeekPlan
 from pipeline.models.generated_item import NO_APPROVAL
@@ -80,7 +80,7 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
 
 def forget(now: datetime) -> int:
     """Delete a batch of plans that are too old for an undo; return how many."""
-    old = WeekPlan.everywhere.filter(pk__lt=first_of(now - limits.PLANS_KEPT)).order_by("pk")
+    old = WeekPlan.everywhere.filter(pk__lt=lowest_id_at(now - limits.PLANS_KEPT)).order_by("pk")
     batch = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     if batch:
         WeekPlan.everywhere.filter(pk__in=batch).delete()

@@ -141,9 +141,7 @@ def _due_at(row: Recurrence, now: datetime) -> datetime:
 
 
 def _schedule_next(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
-    """Schedule the next time, never the same again: it was claimed by the database's clock, which may be
-    ahead of ours.
-    """
+    """Schedule a later time: the claim went by the database's clock, which may be ahead of ours."""
     following = next_moment(row, row.workspace.timezone, after=max(now, _due_at(row, now)))
     if not recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0):
         raise LostLease

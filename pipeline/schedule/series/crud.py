@@ -40,10 +40,7 @@ CADENCE: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_pau
 def create(
     workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: datetime, by: str = ""
 ) -> Series:
-    """Create a series; `values` are its fields.
-
-    Raises `Invalid`, and `Conflict` if the workspace has too many.
-    """
+    """Create a series; `values` are its fields. Raises `Invalid`, and `Conflict` for too many series."""
     series = Series(
         workspace=workspace, test=test, timezone=workspace.timezone, created_at=now, updated_at=now
     )
@@ -123,10 +120,7 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
 
 
 def forget(now: datetime) -> int:
-    """Delete a batch of series that can't be restored any more, with their logs; what they made stays.
-
-    Return how many.
-    """
+    """Delete a batch of series that can't be restored any more, with their logs; return how many."""
     expired = Series.everywhere.filter(deleted_at__lt=now - KEPT)
     batch = list(expired.order_by("deleted_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     if batch:

@@ -70,7 +70,7 @@ def select_items(series: Series, *, now: datetime) -> SeriesSelection:
         RawItem.objects.of(series.workspace_id)
         .filter(_USABLE, test=series.test, created_at__gte=since, deleted_at=None, withdrawn_at=None)
         # Ids rise with time, and the list's index contains them.
-        .filter(id__gte=ids.first_of(since))
+        .filter(id__gte=ids.lowest_id_at(since))
         .order_by("-id")
     )
     if series.sources:
@@ -88,10 +88,7 @@ def select_items(series: Series, *, now: datetime) -> SeriesSelection:
 
 
 def _earlier_stories(series: Series, now: datetime) -> list[_Story]:
-    """Return what earlier digests of the series contain.
-
-    A failed one contains nothing, even if its run ended well.
-    """
+    """Return what earlier digests contain; nothing of a failed one, even if its run ended well."""
     runs = SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
     items = GeneratedItem.everywhere.filter(generation_id__in=runs.values("generation_id"))
     finished_runs = items.exclude(status=GeneratedItemStatus.FAILED).values("generation_id")
@@ -155,9 +152,7 @@ class _StoryIndex:
 
 
 def _rank_stories(stories: Sequence[_Story], series: Series, now: datetime) -> list[RawItem]:
-    """Return the best stories' raw items, choosing one after the other, as each choice lowers its source's
-    worth.
-    """
+    """Return the best stories' raw items, one by one: each choice lowers the worth of its source."""
     window = timedelta(days=series.window_days)
     remaining = list(stories)
     chosen: list[RawItem] = []

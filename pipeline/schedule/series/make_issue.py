@@ -80,9 +80,7 @@ def _due_at(series: Series, now: datetime) -> datetime:
 
 
 def _next_time(series: Series, now: datetime) -> datetime | None:
-    """Return the next time, never the same again: it was claimed by the database's clock, which may be ahead
-    of ours.
-    """
+    """Return a later time: the claim went by the database's clock, which may be ahead of ours."""
     return next_moment(series, after=max(now, _due_at(series, now)))
 
 
@@ -107,10 +105,7 @@ def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now:
 
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:
-    """Make a digest outside of the schedule.
-
-    Raises `Conflict` if there are too few stories, and `QuotaExceeded`.
-    """
+    """Make a digest at once. Raises `Conflict` if there are too few stories, and `QuotaExceeded`."""
     now = utc_now()
     with transaction.atomic():
         row = lock_series(series)

@@ -97,7 +97,7 @@ def test_a_killed_commit_is_found_by_itself(newsletter_item, letter, server):
 def test_what_a_person_says_was_sent_is_not_mailed(newsletter_item, letter, server):
     subscribe(letter, "ann")
     row = promise(newsletter_item, letter)
-    assert publish.look_up_promised(now=NOON) == 1
+    assert publish.mark_unsent_unknown(now=NOON) == 1
     publish.advance_publication(claimed(row))
     assert reread(row).status == "unknown"
     publish.settle_publication(reread(row), was_sent=True, by="operator", now=NOON)

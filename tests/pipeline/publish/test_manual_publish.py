@@ -124,7 +124,7 @@ def test_a_restore_leaves_it_to_its_person(item, handed, workspace):
     )
     promised = promise(item, other, publish_at=LATER)
 
-    assert publish.look_up_promised(now=NOON) == 0
+    assert publish.mark_unsent_unknown(now=NOON) == 0
     assert [reread(row).status for row in (handed, promised)] == ["publishing", "scheduled"]
 
 

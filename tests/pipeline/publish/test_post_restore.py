@@ -35,11 +35,11 @@ def blind(monkeypatch):
 def test_every_promise_is_in_doubt_but_those_to_our_own_feed(item, workspace):
     own = Outlet.everywhere.get(workspace=workspace, platform="feed")
     rows = [promise(item, outlet, publish_at=LATER) for outlet in (make_stage(workspace), own)]
-    assert publish.look_up_promised(now=NOON) == 1
+    assert publish.mark_unsent_unknown(now=NOON) == 1
     assert [reread(row).status for row in rows] == ["unknown", "scheduled"]
     assert reread(item).status == "publishing"
     # The next restore, before anything was looked up, finds nothing more.
-    assert publish.look_up_promised(now=NOON) == 0
+    assert publish.mark_unsent_unknown(now=NOON) == 0
 
 
 def test_what_the_platform_has_is_published_once(item, workspace):
@@ -50,7 +50,7 @@ def test_what_the_platform_has_is_published_once(item, workspace):
         status="scheduled", published_at=None, external_id="", wake_at=NOON, attempt_count=0
     )
     row.attempts_made.all().delete()
-    publish.look_up_promised(now=NOON)
+    publish.mark_unsent_unknown(now=NOON)
     again = send(row)
     assert (again.status, again.error, bool(again.external_id)) == ("published", None, True)
     assert len(accepted(workspace)) == 1
@@ -59,7 +59,7 @@ def test_what_the_platform_has_is_published_once(item, workspace):
 def test_what_it_does_not_have_is_promised_as_before(item, workspace):
     row = promise(item, make_stage(workspace), publish_at=LATER)
     before, told = state(row, "due_at", "attempt_count"), facts(workspace)
-    publish.look_up_promised(now=NOON)
+    publish.mark_unsent_unknown(now=NOON)
     again = send(row)
     assert (again.status, again.error, again.wake_at) == ("scheduled", None, LATER)
     assert (state(row, "due_at", "attempt_count"), facts(workspace)) == (before, told)
@@ -69,7 +69,7 @@ def test_what_it_does_not_have_is_promised_as_before(item, workspace):
 @pytest.mark.usefixtures("blind")
 def test_what_nobody_can_tell_waits_for_a_person_and_says_why(item, workspace):
     row = promise(item, make_stage(workspace), publish_at=LATER)
-    publish.look_up_promised(now=NOON)
+    publish.mark_unsent_unknown(now=NOON)
     again = send(row)
     assert (again.status, again.error["code"]) == ("unknown", "restored")
     assert "this platform can't be asked" in again.error["message"]
@@ -80,7 +80,7 @@ def test_what_nobody_can_tell_waits_for_a_person_and_says_why(item, workspace):
 @pytest.mark.usefixtures("blind")
 def test_a_person_says_that_it_was_sent(item, workspace):
     row = promise(item, make_stage(workspace))
-    publish.look_up_promised(now=NOON)
+    publish.mark_unsent_unknown(now=NOON)
     name = encode("pub", row.pk)
     call_command("settle_publication", name, "--sent", "--url", "https://stage.example/1")
     again = reread(row)
@@ -100,7 +100,7 @@ def test_a_person_says_that_it_was_sent(item, workspace):
 @pytest.mark.usefixtures("blind")
 def test_a_person_says_that_it_was_not_sent(item, workspace):
     row = promise(item, make_stage(workspace))
-    publish.look_up_promised(now=NOON)
+    publish.mark_unsent_unknown(now=NOON)
     call_command("settle_publication", encode("pub", row.pk), "--not-sent")
     assert state(row, "status", "error") == {"status": "scheduled", "error": None}
     assert send(row).status == "published"

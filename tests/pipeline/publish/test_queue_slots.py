@@ -355,12 +355,12 @@ def test_a_time_on_a_clock_follows_the_rules_of_its_zone(workspace, ready, stage
         "2027-07-01T09:00:00",
         "Europe/Berlin",
     )
-    assert reschedule.set_clocks(now=NOON) == 0
+    assert reschedule.apply_zone_changes(now=NOON) == 0
     # Berlin gives up its summer time.
     monkeypatch.setattr(
         reschedule, "moment_of", lambda found: moment_of(WallClock(found.local_time, "Africa/Lagos"))
     )
-    assert reschedule.set_clocks(now=NOON) == 2
+    assert reschedule.apply_zone_changes(now=NOON) == 2
     fresh = reread(row)
     assert (fresh.due_at, fresh.wake_at, fresh.lease_token, fresh.version) == (
         at(2027, 7, 1, 8),
@@ -369,14 +369,14 @@ def test_a_time_on_a_clock_follows_the_rules_of_its_zone(workspace, ready, stage
         row.version + 1,
     )
     assert (reread(ready).publish_at, reread(other).due_at) == (at(2027, 7, 1, 8), at(2027, 7, 1, 7))
-    assert reschedule.set_clocks(now=NOON) == 0
+    assert reschedule.apply_zone_changes(now=NOON) == 0
 
 
 def test_a_zone_that_is_gone_leaves_the_promise(workspace, ready, stage):
     clock = WallClock(wall("2027-07-01T09:00"), "Europe/Berlin")
     row = promise(ready, stage, publish_at=moment_of(clock), clock=clock)
     Publication.everywhere.filter(pk=row.pk).update(zone="Europe/Bonn")
-    assert (reschedule.set_clocks(now=NOON), reread(row).due_at) == (0, at(2027, 7, 1, 7))
+    assert (reschedule.apply_zone_changes(now=NOON), reread(row).due_at) == (0, at(2027, 7, 1, 7))
 
 
 def test_a_moment_that_was_named_forgets_the_clock(workspace, ready, stage):

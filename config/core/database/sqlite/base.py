@@ -79,7 +79,7 @@ class FairLock:
         self._is_taken = False
         self._waiting: deque[_Waiter] = deque()
 
-    def take(self, seconds: float) -> bool:
+    def acquire(self, seconds: float) -> bool:
         """Take the lock; return False if it wasn't released within `seconds`."""
         with self._changing:
             if not self._is_taken:
@@ -101,7 +101,7 @@ class FairLock:
                 self._is_taken = True
                 return was_free
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the lock; it is handed to the first in the queue if that has waited too long."""
         with self._changing:
             if not self._waiting:
@@ -118,12 +118,12 @@ class FairLock:
     @contextmanager
     def turn(self, seconds: float) -> Iterator[None]:
         """Run the block with the lock or, if it isn't released in time, without it."""
-        has_turn = self.take(seconds)
+        has_turn = self.acquire(seconds)
         try:
             yield
         finally:
             if has_turn:
-                self.give_back()
+                self.release()
 
 
 _write_locks: Final[dict[str, FairLock]] = {}
@@ -219,9 +219,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return opened
 
     def _begin(self, *, syncs_itself: bool) -> None:
-        """Prepare for a transaction, or for a statement outside of one; `syncs_itself` has SQLite wait for
-        the disk.
-        """
+        """Prepare for a transaction or a single statement; `syncs_itself` has SQLite wait for the disk."""
         if syncs_itself != self._syncs_itself:
             self.connection.execute(f"PRAGMA synchronous={'FULL' if syncs_itself else 'NORMAL'}")
             self._syncs_itself = syncs_itself
@@ -249,9 +247,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return float(self.settings_dict["OPTIONS"].get("timeout", SECONDS))
 
     def _write_in_turn(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        """Run a statement; a write outside a transaction takes the lock first and waits for the disk
-        afterwards.
-        """
+        """Run a statement; outside a transaction a write takes the lock, then waits for the disk."""
         if self.in_atomic_block or not WRITES.match(sql):
             return execute(sql, *rest)
         is_needed = MAY_BE_LOST not in sql
@@ -266,7 +262,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _start_transaction_under_autocommit(self) -> None:
         # Without a turn SQLite is asked all the same, and its answer counts: turns only make it fair.
-        self._has_turn = self._write_lock.take(self._lock_timeout)
+        self._has_turn = self._write_lock.acquire(self._lock_timeout)
         try:
             self._begin(syncs_itself=False)
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs leave it out
@@ -278,7 +274,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _end_turn(self) -> None:
         if self._has_turn:
             self._has_turn = False
-            self._write_lock.give_back()
+            self._write_lock.release()
 
     def _commit(self) -> None:
         # A commit that fails leaves the transaction open, and Django rolls it back.

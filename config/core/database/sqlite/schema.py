@@ -1,6 +1,6 @@
 """Changes SQLite's tables without losing triggers and indexes.
 
-Most changes of a column create the table anew under another name, copy its rows and drop the old one, with
+Most changes of a column create the table under another name, copy its rows and drop the old one, with
 which
 SQLite drops its triggers. Django knows no triggers, and only the indexes of its models: whatever else a
 migration made
@@ -47,9 +47,7 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
             return {name: sql for name, sql in cursor.fetchall() if mention.search(sql)}
 
     def _indexes(self, table: str, besides: set[str]) -> dict[str, str]:
-        """Return the statements, by name, of a table's indexes except `besides`; implicit indexes have no
-        statement.
-        """
+        """Return the statements, by name, of a table's explicit indexes except `besides`."""
         with self.connection.cursor() as cursor:
             cursor.execute(
                 "SELECT name, sql FROM sqlite_master"

@@ -88,7 +88,7 @@ TUESDAY = datetime(2027, 3, 2, 9, 0, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _ids_of_another_clock(monkeypatch):
     """The tests' clock is ahead of the one that ids are made by; what came in when is told by its own column."""
-    monkeypatch.setattr("pipeline.schedule.series.digest_items.ids.first_of", lambda moment: UUID(int=0))
+    monkeypatch.setattr("pipeline.schedule.series.digest_items.ids.lowest_id_at", lambda moment: UUID(int=0))
 
 
 def take_in(workspace, count=5, first=0, **changes):
