@@ -38,7 +38,7 @@ from pipeline.models import (
     Source,
     Worker,
 )
-from pipeline.models.generated_item import made_of
+from pipeline.models.generated_item import items_made_from
 from pipeline.publish import blockers
 from pipeline.publish.validation import why_closed
 from pipeline.review import explanation
@@ -220,7 +220,7 @@ def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
     if row.wake_at is not None:
         usage = reports.usage(row.workspace, now)
         yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
-    items = GeneratedItem.everywhere.filter(made_of(row.pk), deleted_at=None).order_by("pk")
+    items = GeneratedItem.everywhere.filter(items_made_from(row.pk), deleted_at=None).order_by("pk")
     yield from _explain_parts(items.in_making(), now)
     yield from (f"  {_headline(item)}" for item in items.exclude(pk__in=items.in_making())[:MAX_PARTS])
 

@@ -34,7 +34,15 @@ from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, Pipeline
 from pipeline.generate import acceptance, raw_item_outcomes
 from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.media import uploads
-from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
+from pipeline.models import (
+    GeneratedItem,
+    Generation,
+    Persona,
+    RawItem,
+    RawItemStatus,
+    Source,
+    items_made_from,
+)
 from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
@@ -181,7 +189,7 @@ class RawItemView(PipelineResource):
         read_query(request, {})
         items = (
             GeneratedItem.objects.of(self.caller.workspace)
-            .filter(made_of(row.pk, workspace_id=row.workspace_id), deleted_at=None)
+            .filter(items_made_from(row.pk, workspace_id=row.workspace_id), deleted_at=None)
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)

@@ -19,7 +19,7 @@ from pipeline.models import (
     GenerationInput,
     HoldReason,
     RawItem,
-    made_of,
+    items_made_from,
 )
 from pipeline.states import PUBLISHABLE_ITEMS
 
@@ -57,7 +57,7 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
         # An item that is being drawn again has its words, and comes back with whatever holds it.
         Q(status__in=PUBLISHABLE_ITEMS | {GeneratedItemStatus.REJECTED})
         | Q(status=GeneratedItemStatus.GENERATING, revision__gt=0),
-        made_of(row.pk, workspace_id=row.workspace_id),
+        items_made_from(row.pk, workspace_id=row.workspace_id),
         deleted_at=None,
     )
     # In the order of ids, as every other path that locks several items.
@@ -104,7 +104,7 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
         _mark(row, None, now)
         items = GeneratedItem.everywhere.filter(
             Q(held=HoldReason.SOURCE_WITHDRAWN) | Q(flagged=FlagReason.SOURCE_WITHDRAWN),
-            made_of(row.pk, workspace_id=row.workspace_id),
+            items_made_from(row.pk, workspace_id=row.workspace_id),
             deleted_at=None,
         )
         for item in items.select_for_update().order_by("id"):

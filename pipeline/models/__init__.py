@@ -12,7 +12,7 @@ from pipeline.models.generated_item import (
     GeneratedItemStatus,
     HoldReason,
     Revision,
-    made_of,
+    items_made_from,
     runs_using,
 )
 from pipeline.models.generation import (
@@ -193,6 +193,6 @@ __all__ = [
     "WeekPlan",
     "Worker",
     "WorkspaceDefaults",
-    "made_of",
+    "items_made_from",
     "runs_using",
 ]

@@ -29,7 +29,7 @@ def runs_using(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[U
     return list(inputs.values_list("generation_id", flat=True))
 
 
-def made_of(
+def items_made_from(
     raw_item_id: UUID, *, workspace_id: UUID | None = None, runs: Collection[UUID] | None = None
 ) -> models.Q:
     """Return the condition for items made from this raw item, alone or with others.

@@ -26,7 +26,7 @@ from pipeline.generate.model import spending_caps
 from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
-from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
+from pipeline.models import Event, GeneratedItem, RawPrint, Source, items_made_from
 from pipeline.pages.review.page import review_query_in
 from pipeline.pages.review.stories import waiting_count
 from pipeline.sources.base import Entry
@@ -280,11 +280,11 @@ def test_what_was_made_of_a_raw_item_is_found_by_index(workspace, filled, is_tol
     filled("generated_item")
     filled("generation_input")
     with seen() as sent:
-        found = made_of(raw, workspace_id=workspace.pk)
+        found = items_made_from(raw, workspace_id=workspace.pk)
     (inputs,) = sent
     assert indexes_of(*inputs) == {"generation_input_of"}
     if is_told:
-        found = made_of(raw, runs=[uuid7(), uuid7()])
+        found = items_made_from(raw, runs=[uuid7(), uuid7()])
     with connection.cursor() as cursor:
         # Two indexes are put together where it may have been told in a digest.
         cursor.execute("SET LOCAL enable_bitmapscan = on")

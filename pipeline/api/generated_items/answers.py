@@ -22,7 +22,7 @@ from pipeline.models import (
     GeneratedItemStatus,
     OutletStatus,
     Publication,
-    made_of,
+    items_made_from,
 )
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.text.local_time import shift_of
@@ -130,7 +130,7 @@ def item_rows(
     rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
     rows = rows.filter(**{COLUMNS[name]: value for name, value in filters.items()})
     if raw_item is not None:
-        rows = rows.filter(made_of(raw_item, runs=runs))
+        rows = rows.filter(items_made_from(raw_item, runs=runs))
     if outlet is not None:
         rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
     return rows

@@ -28,7 +28,7 @@ from pipeline.models import (
     Series,
     SeriesIssue,
     Source,
-    made_of,
+    items_made_from,
 )
 from pipeline.personas import crud
 from pipeline.review import regenerate
@@ -574,7 +574,7 @@ def test_digest_is_made_of_verbatim_sentences_of_each_item(rich, issue):
 def test_digest_is_found_by_each_of_its_items(rich, issue):
     item = make_digest(issue)
     for key in item.raw_items:
-        assert item.pk in GeneratedItem.everywhere.filter(made_of(key)).values_list("pk", flat=True)
+        assert item.pk in GeneratedItem.everywhere.filter(items_made_from(key)).values_list("pk", flat=True)
 
 
 def test_item_that_is_deleted_before_it_is_read_is_left_out(issue):
