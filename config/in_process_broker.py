@@ -1,8 +1,7 @@
 """Celery's in-process transport for the embedded mode, without a server and without polling.
 
 A consumer sleeps until a message is put, acknowledged or rejected; Kombu's own memory transport polls once a
-second
-instead. Nothing outlives the process, which is safe because the rows are the queue.
+second instead. Nothing outlives the process, which is safe because the rows are the queue.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Celery's transport over Redis, with one client per connection pool.
 
 Kombu makes a client for each message sent and for each acknowledged, which takes as long as a command: about
-a tenth of
-the work of a worker with threads under load. A client holds nothing but its pool, and threads may share it.
+a tenth of the work of a worker with threads under load. A client holds nothing but its pool, and threads may
+share it.
 """
 
 from __future__ import annotations

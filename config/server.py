@@ -93,8 +93,7 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
     polling must do.
 
     gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the
-    dead arbiter's
-    place finds the port taken. Rows being worked on come back when their lease runs out.
+    dead arbiter's place finds the port taken. Rows being worked on come back when their lease runs out.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -111,9 +110,8 @@ class ThreadsWorker(ConnectionsWorker):
         """Leave through the loop, as after SIGTERM, with less time for the requests under way.
 
         gunicorn's own handler shuts the thread pool down from within the signal. If the signal comes while
-        the loop hands a
-        request to that pool, it waits for a lock that the interrupted frame holds, until the arbiter kills
-        the worker.
+        the loop hands a request to that pool, it waits for a lock that the interrupted frame holds, until the
+        arbiter kills the worker.
         """
         self.cfg.set("graceful_timeout", INTERRUPTED_REQUEST_SECONDS)
         if self.alive:

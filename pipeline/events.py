@@ -94,8 +94,7 @@ def compose(
     """Return an event that isn't written yet.
 
     `data` is the content of the event's envelope; the bytes that will be signed are made here, once.
-    `request` is the id of
-    the request that caused it, by default the one that this thread works on.
+    `request` is the id of the request that caused it, by default the one that this thread works on.
     """
     if event_type not in TYPES:
         raise LookupError(event_type)
@@ -170,8 +169,7 @@ def dispatch_batch(
     how many.
 
     A workspace's position row is the lock: two dispatchers can't give the same position, and a position is
-    given only to
-    what is committed, so that a reader by position never finds a gap filled later.
+    given only to what is committed, so that a reader by position never finds a gap filled later.
     """
     waiting = _next_to_dispatch(limit)
     if not waiting:

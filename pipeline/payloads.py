@@ -1,8 +1,7 @@
 """Serializes each resource to JSON, in one place for the API and the events.
 
 Functions take a row as a dict of `.values(*FIELDS)` or an instance's dict, so that a list of a hundred items
-creates no
-model instances.
+creates no model instances.
 """
 
 from __future__ import annotations

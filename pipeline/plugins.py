@@ -1,14 +1,11 @@
 """The registry of all plug-ins, the errors that they raise, and what they declare about themselves.
 
 A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its
-kind, and
-being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are
-pure
-Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
+kind, and being there registers it. Its entry, `__init__.py`, is the only module that is imported for that.
+Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
 
 `kinds`, `get` and `every` are the registry. `Evidence` says what a plug-in was tested against,
-`Unavailability` why it
-can't work here, `Problem` what is wrong with a person's input.
+`Unavailability` why it can't work here, `Problem` what is wrong with a person's input.
 """
 
 from __future__ import annotations
@@ -42,12 +39,9 @@ class Evidence:
     """What a source or a platform was tested against, and the test that shows it.
 
     `level` says how much that proves: `server` is the real software, running; `software` is a stand-in, or a
-    document of
-    ours, that third-party software works with; `documents` is a stand-in written from the vendor's documents
-    alone; `none`
-    is for a plug-in that calls nothing outside of this service. `against` is a name and a version, or the
-    month in which
-    the documents were read.
+    document of ours, that third-party software works with; `documents` is a stand-in written from the
+    vendor's documents alone; `none` is for a plug-in that calls nothing outside of this service. `against` is
+    a name and a version, or the month in which the documents were read.
     """
 
     level: Literal["server", "software", "documents", "none"]
@@ -99,8 +93,7 @@ class PluginError(Exception):
     """The base of every anticipated failure of a plug-in; any other exception is a bug.
 
     `message` says what happened, `action` what to do about it; `platform_status` and `platform_message` are
-    the platform's
-    own status and text, if it answered. `code` and `action` have a default for each subclass.
+    the platform's own status and text, if it answered. `code` and `action` have a default for each subclass.
     """
 
     error_class: ClassVar[str]

@@ -1,8 +1,7 @@
 """Finds items, raw items and sources by words, best first, with PostgreSQL's text search or SQLite's FTS5.
 
 Database triggers keep `generated_item_words` and `raw_item_words` up to date: migrations 0002 and 0003.
-Sources are
-few, so their names and addresses are read.
+Sources are few, so their names and addresses are read.
 """
 
 from __future__ import annotations
@@ -108,8 +107,7 @@ def find_sources(rows: QuerySet[Any], text: str, *, max_results: int = limits.SE
     best first.
 
     Sources with all words in the name come before those with them in the address. Of more than
-    `SEARCH_CANDIDATES` sources
-    the newest are looked at.
+    `SEARCH_CANDIDATES` sources the newest are looked at.
     """
     words, beginnings = query_words(text)
     if not words and not beginnings:

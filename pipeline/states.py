@@ -1,8 +1,8 @@
 """The moves that each thing with a status may make, named groups of statuses, and `derive_status`.
 
 A table maps each status to the statuses it may move to; `states.move` refuses every other move. Statuses of a
-generated
-item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from its publications.
+generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from its
+publications.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Serves connections so that a thread handles a complete request and never waits for a client.
 
 gunicorn's own worker gives a thread to each new connection, which then waits for the request's bytes, and
-later until
-the answer is taken; as many slow clients as there are threads stop it. Here the worker's loop reads each
-request with
-its body, and sends what of an answer the client doesn't take at once.
+later until the answer is taken; as many slow clients as there are threads stop it. Here the worker's loop
+reads each request with its body, and sends what of an answer the client doesn't take at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Named crash points, at which a test kills the process to check that nothing is lost or done twice.
 
 Set `CRASH_AT=<name>` to die there as kill -9 would (`CRASH_AT=<name>#3`: when passing it the third time).
-Without it
-a crash point costs one comparison and an empty loop.
+Without it a crash point costs one comparison and an empty loop.
 """
 
 from __future__ import annotations

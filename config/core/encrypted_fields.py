@@ -1,8 +1,7 @@
 """Encrypted fields: MultiFernet with key ids, for every secret that must be readable again.
 
 A sealed (encrypted) value is `<key id>:<token>`. The first key of `FIELD_KEYS` encrypts; every key decrypts,
-so a new
-key is put first and the old one stays until everything has been encrypted again.
+so a new key is put first and the old one stays until everything has been encrypted again.
 """
 
 from __future__ import annotations

@@ -67,12 +67,9 @@ class RowJob(_Job):
     """Works on one due row per task.
 
     An exception of `work` leaves the row due again when its `lease` runs out. `give_up` gets a row that was
-    begun
-    `max_attempts` times without success, and must end it in a status that a person sees. At most
-    `per_workspace` tasks run
-    for one workspace; None means three quarters of the slots. Rows of one table may belong to several jobs:
-    `where`
-    selects this job's.
+    begun `max_attempts` times without success, and must end it in a status that a person sees. At most
+    `per_workspace` tasks run for one workspace; None means three quarters of the slots. Rows of one table may
+    belong to several jobs: `where` selects this job's.
     """
 
     model: type[work_queue.DueModel]
@@ -115,8 +112,7 @@ class HolderJob(_Job):
     """Works on the due rows of one holder (the row that `column` names), one after another in each task.
 
     `slots` returns how many tasks each of the given holders may have; a holder that it leaves out is skipped.
-    The job may
-    use at most `share` of the queue's slots.
+    The job may use at most `share` of the queue's slots.
     """
 
     model: type[work_queue.DueModel]
@@ -132,8 +128,7 @@ class BatchJob(_Job):
     """Works on many rows in one transaction: `work` returns how many it did, 0 when none are left.
 
     It is queued while the statement `waits` finds a row (always, if it is empty), at most once in
-    `every_seconds`. One task
-    of it runs at a time.
+    `every_seconds`. One task of it runs at a time.
     """
 
     work: Callable[[], int]

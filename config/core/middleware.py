@@ -87,8 +87,7 @@ def _read_remaining_body(request: HttpRequest) -> None:
     """Read the rest of a body that was refused by its length.
 
     If it is still being sent when the connection ends, a proxy answers its own 502 in place of our response.
-    A body that
-    is announced as far too long isn't read.
+    A body that is announced as far too long isn't read.
     """
     content_length = request.META.get("CONTENT_LENGTH") or ""
     if not content_length.isdecimal() or int(content_length) > limits.REFUSED_BODY_READ_BYTES:

@@ -30,8 +30,7 @@ class Overtaken(Conflict):
     """Raised when the row no longer has the status, or the lease, that it was read with.
 
     Its code is `conflict` (409), or `version_conflict` (412) if a version was named: by
-    `refuse_other_version`, or by
-    `If-Match` (`config/core/api/etags.py`).
+    `refuse_other_version`, or by `If-Match` (`config/core/api/etags.py`).
     """
 
 
@@ -85,10 +84,8 @@ def move(instance: Model, to: str, *, under_lease: bool = False, **changes: Any)
     was read with.
 
     With `under_lease` the row must also still have the lease token that `instance` was claimed with. Raises
-    `MoveRefused`
-    for a move that the table doesn't have, and `Overtaken` if the row has changed since. On success the
-    instance in memory
-    is updated too. The `version` of a model that has one is incremented.
+    `MoveRefused` for a move that the table doesn't have, and `Overtaken` if the row has changed since. On
+    success the instance in memory is updated too. The `version` of a model that has one is incremented.
     """
     refuse_unless_allowed(instance, to)
     write_as(instance, to, under_lease=under_lease, **changes)
@@ -122,8 +119,7 @@ def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bo
     names.
 
     Returns False if one of them was overtaken: which one isn't known, and the caller must roll back. The
-    instances in
-    memory stay as they were.
+    instances in memory stay as they were.
     """
     for instance, _ in changes:
         refuse_unless_allowed(instance, to)

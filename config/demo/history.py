@@ -2,8 +2,7 @@
 users' actions.
 
 The clock is set (`config.core.clock`), nothing leaves the process, and every step first checks what exists:
-if the
-process is killed in between, the next run goes on.
+if the process is killed in between, the next run goes on.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 checksum.
 
 As the manifest comes last, a truncated file has none and is refused. Everything is read and written in
-pieces; nothing
-is held in memory as a whole.
+pieces; nothing is held in memory as a whole.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ class BackupDescription:
     """A backup's description of itself.
 
     `migrations` are those that its database had, as `app.name`; `instance` is the id of its media folder,
-    empty in backups
-    from before there were ids.
+    empty in backups from before there were ids.
     """
 
     vendor: str

@@ -2,10 +2,8 @@
 names.
 
 A round first looks at every folder and removes nothing. Then it moves what it found to the trash, where files
-stay for
-a while before they are deleted; a round that found more than a small share of all files stops instead and
-waits for
-the operator. In a folder that isn't this database's nothing is touched.
+stay for a while before they are deleted; a round that found more than a small share of all files stops
+instead and waits for the operator. In a folder that isn't this database's nothing is touched.
 """
 
 from __future__ import annotations
@@ -262,8 +260,7 @@ def _referenced_paths(folder: Path) -> set[str] | None:
     """Return the paths that served rows name in the folder of an item or upload.
 
     None if the folder must be left alone: one of another kind, or of an item in the making, which has files
-    before its
-    rows for as long as the run has to wait. What was deleted meanwhile never gets rows.
+    before its rows for as long as the run has to wait. What was deleted meanwhile never gets rows.
     """
     try:
         item = UUID(folder.name)

@@ -55,12 +55,10 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
     """Replace database and media by the backup.
 
     Refuses (`UnusableBackup`) an instance that holds anything, unless `wipe`; a media folder that belongs to
-    neither the
-    database nor the backup; and an instance that is in use. Nothing is changed before the whole backup was
-    read and its
-    checksums agreed. From the moment that the database is replaced until the last step the instance is
-    marked: if it is
-    killed in between, nothing of it starts, and running the same restore again completes it.
+    neither the database nor the backup; and an instance that is in use. Nothing is changed before the whole
+    backup was read and its checksums agreed. From the moment that the database is replaced until the last
+    step the instance is marked: if it is killed in between, nothing of it starts, and running the same
+    restore again completes it.
     """
     is_half_restored = unfinished_restore.is_half_restored()
     if not wipe and not is_half_restored and _holds_something():
@@ -138,8 +136,7 @@ def _stop_autopilots(description: backup_archive.BackupDescription) -> tuple[str
     """Pause publishing of workspaces with autopilot sources; return their names.
 
     What such a source published after the backup would be made and published again, under another key that no
-    platform
-    could be asked for. A person has to compare first.
+    platform could be asked for. A person has to compare first.
     """
     with_autopilot = Source.everywhere.filter(autopilot=True, deleted_at=None).values("workspace")
     workspaces = Workspace.everywhere.filter(deleted_at=None, pk__in=with_autopilot).order_by(

@@ -1,8 +1,7 @@
 """The table of what is kept how long, and the job that deletes the rest in batches.
 
 Each `forget` deletes or empties a small batch in one short statement and returns how many rows it handled, 0
-when
-nothing is too old. If it is killed in between, the next run goes on.
+when nothing is too old. If it is killed in between, the next run goes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The mark of an unfinished restore: while it is there, nothing of the service may start.
 
 It is a table that is created in the transaction that restores the rows, and dropped in the one that ends the
-restore.
-So every process that shares the database sees it, on whatever machine.
+restore. So every process that shares the database sees it, on whatever machine.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ def refuse_to_start(*, before_fork: bool = False) -> None:
     """Raise `HalfRestored` if the mark is there; an unavailable database is waited for elsewhere.
 
     With `before_fork` the pool is closed too: the threads that open its connections don't live on in a forked
-    process,
-    which would share its parent's few connections and wait in vain for more. Nobody else may be using the
-    pool then.
+    process, which would share its parent's few connections and wait in vain for more. Nobody else may be
+    using the pool then.
     """
     try:
         if is_half_restored():

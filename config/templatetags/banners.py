@@ -51,8 +51,7 @@ def standing_banners(place: Place | None, view_name: str | None = "") -> list[Ba
     """Return the banners that apply now; `view_name` is the name of the open page's URL.
 
     It takes three queries, whatever applies, and one more for a workspace without access; the operator's
-    switches are read
-    once a second for all pages together.
+    switches are read once a second for all pages together.
     """
     if place is None:
         return []

@@ -79,8 +79,7 @@ class PipelineResource(WorkspaceResource):
         402 before 409.
 
         The action itself reserves last, so that the balance is locked as briefly as possible; this only reads
-        it, and only
-        after a refusal.
+        it, and only after a refusal.
         """
         try:
             yield

@@ -51,8 +51,7 @@ def page_found(
     """Return a page of a search: best first, or by age if `order` is given.
 
     `find` returns the keys of rows with the words, best first, among the given rows or, for None, among all;
-    `read` returns
-    the rows of some keys, in their order.
+    `read` returns the rows of some keys, in their order.
     """
     if "order" in query:
 

@@ -55,9 +55,8 @@ class UploadView(PipelineResource):
         """Return the file's name and digest, by which a repeated request is recognized.
 
         The body itself won't do: each request has another boundary, and a video doesn't fit into memory. The
-        file is analyzed
-        here, before the transaction of the answer begins, as that takes its time for a video. A replay needs
-        no analysis.
+        file is analyzed here, before the transaction of the answer begins, as that takes its time for a
+        video. A replay needs no analysis.
         """
         received = _read_file(request, self.body_limit)
         if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):

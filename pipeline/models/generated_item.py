@@ -35,8 +35,7 @@ def items_made_from(
     """Return the condition for items made from this raw item, alone or with others.
 
     `runs` are read right away if they aren't given: with a subquery in their place PostgreSQL can read
-    neither half of
-    the condition by index.
+    neither half of the condition by index.
     """
     if runs is None:
         runs = runs_using(raw_item_id, workspace_id=workspace_id)

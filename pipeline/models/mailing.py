@@ -169,8 +169,7 @@ class MailDelivery(WorkspaceRow):
     """One mail to one recipient.
 
     `sending` is committed before its content leaves; a mail that never got an answer is `unknown`. A delivery
-    without
-    a mailing is the mail that asks a subscriber for confirmation.
+    without a mailing is the mail that asks a subscriber for confirmation.
     """
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -66,10 +66,8 @@ def find_blockers(
     first.
 
     The row must come with its item, workspace and queue. The operator's switches are cached for a second, but
-    not
-    during a transaction: one that doesn't need them fresh passes `asks_switches=False`. `may_be_on_hold` is
-    False where
-    `IS_ON_HOLD` was just read and is false.
+    not during a transaction: one that doesn't need them fresh passes `asks_switches=False`. `may_be_on_hold`
+    is False where `IS_ON_HOLD` was just read and is false.
     """
     yield from workspace_blockers(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
     if asks_switches:

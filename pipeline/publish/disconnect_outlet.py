@@ -38,10 +38,8 @@ def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
     """Disconnect the outlet and return how many scheduled publications were cancelled.
 
     Raises `Conflict` while something is being sent there. The outlet is marked deleted first, so that nothing
-    more can
-    be scheduled there; if the process is killed before everything is cancelled, the remaining publications
-    fail when
-    they are due, and say why.
+    more can be scheduled there; if the process is killed before everything is cancelled, the remaining
+    publications fail when they are due, and say why.
     """
     if not platform_of(outlet.platform).is_connectable:
         message = _("A workspace keeps this outlet; switch it off instead.")

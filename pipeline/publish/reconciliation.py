@@ -182,10 +182,8 @@ def mark_unsent_unknown(*, now: datetime) -> int:
     """Mark everything that was still to be sent as unknown after a restore; return how many publications.
 
     All of it, not only what has been due since: a person may have published it earlier. What a platform shows
-    out of our
-    own database (the workspace's feed) isn't in doubt, nor is what a person posts: whoever is handed it sees
-    whether it
-    is there. What is mailed is in doubt, also where its call had begun.
+    out of our own database (the workspace's feed) isn't in doubt, nor is what a person posts: whoever is
+    handed it sees whether it is there. What is mailed is in doubt, also where its call had begun.
     """
     count = 0
     with transaction.atomic():
@@ -234,8 +232,7 @@ def settle_publication(
     """Record a person's report that a publication was sent, or wasn't.
 
     If it wasn't, one of unknown outcome is sent again, and one that was handed over has failed and can be
-    retried.
-    Raises `Conflict` for a publication in any other state.
+    retried. Raises `Conflict` for a publication in any other state.
     """
     with transaction.atomic():
         lock_item(publication.item)

@@ -50,8 +50,7 @@ def request(
     """Schedule an item at its outlets: one publication for each, due now or at the time asked for.
 
     Raises `CannotPublish` naming each outlet that can't take it, `Conflict` if the item's state doesn't allow
-    it or
-    every outlet has it already, and `states.Overtaken` if it isn't the expected version.
+    it or every outlet has it already, and `states.Overtaken` if it isn't the expected version.
     """
     now = now or utc_now()
     with transaction.atomic():

@@ -106,8 +106,7 @@ def reschedule_from_snapshot(
     """Make a new publication for each cancelled one in the snapshot; what had failed is failed again.
 
     Raises `Conflict` if an outlet is gone or has another publication of the item by now, and
-    `states.Overtaken` if the
-    item isn't the expected version.
+    `states.Overtaken` if the item isn't the expected version.
     """
     with transaction.atomic():
         row = lock_item(item)

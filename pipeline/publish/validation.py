@@ -84,8 +84,7 @@ def validate_outlets(
     """Return what would be sent to each outlet.
 
     With `refuse`, outlets that weren't named and can't take the item, or have it already, are left out; one
-    that was
-    named, or none left, raises `CannotPublish` or `Conflict`.
+    that was named, or none left, raises `CannotPublish` or `Conflict`.
     """
     is_named = wish.outlets is not None
     outlets = _outlets_for(item, wish)

@@ -56,8 +56,7 @@ def arrange(
     """Put the item's pictures in this order; scheduled publications are prepared again.
 
     Raises `Conflict` unless the item is editable (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is
-    named once,
-    and `states.Overtaken` if it isn't the expected version.
+    named once, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)

@@ -63,8 +63,7 @@ def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: Bulk
     others.
 
     The items come with their workspace. Of several variants of one group only the first is published. Items
-    beyond
-    `AT_ONCE` stay as they were, with that as their error.
+    beyond `AT_ONCE` stay as they were, with that as their error.
     """
     outcomes: list[Decided] = []
     published_groups: set[UUID] = set()

@@ -135,18 +135,13 @@ def edit(
     revision.
 
     `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
-    and
-    `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. If
-    text in a
-    picture changes, the picture is drawn again and the item is generating meanwhile; that isn't possible
-    while it has
-    publications, which were scheduled with these pictures.
+    and `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves
+    again. If text in a picture changes, the picture is drawn again and the item is generating meanwhile; that
+    isn't possible while it has publications, which were scheduled with these pictures.
 
     With an `expected_version` it raises `states.Overtaken` as a `version_conflict` if the row has changed
-    since it was
-    read. Raises `Invalid` for text that can't be drawn, and `Conflict` if the item isn't editable, or drawn
-    text changes
-    while it is scheduled.
+    since it was read. Raises `Invalid` for text that can't be drawn, and `Conflict` if the item isn't
+    editable, or drawn text changes while it is scheduled.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)

@@ -48,8 +48,7 @@ def retry(
     """Make a failed item again, in a new run; if only its drawing failed, the text stays.
 
     Raises `Conflict`, saying what would help if a retry can't, `QuotaExceeded`, and `states.Overtaken` if it
-    isn't the
-    expected version.
+    isn't the expected version.
     """
     if item.revision and item.status == GeneratedItemStatus.FAILED and is_drawn(item):
         return _retry_drawing(item, now, expected_version)

@@ -1,8 +1,7 @@
 """Reads and changes a video's storyboard: the video is rendered again from it, without asking a writer.
 
 The text on the screen is the video's body, line by line, so the body follows the change and is checked
-against the
-source again. Failed checks are warnings then: a person wrote the text, and a person decides.
+against the source again. Failed checks are warnings then: a person wrote the text, and a person decides.
 """
 
 from __future__ import annotations
@@ -88,8 +87,7 @@ def edit(
     nothing changed.
 
     Raises `Invalid` naming each scene, overlay or caption that can't be rendered, `Conflict` unless the item
-    is ready, and
-    `states.Overtaken` if the row has changed since `expected_version`.
+    is ready, and `states.Overtaken` if the row has changed since `expected_version`.
     """
     with transaction.atomic():
         row = rerender.lock_with_workspace(item)
@@ -267,8 +265,7 @@ def _shown_lines(
     """Return, by index, the lines that are shown on the screen, with the texts that show them.
 
     Of equal lines the first belongs to the first text, the second to the second; if there are more lines than
-    texts, the
-    last ones belong to the first text too.
+    texts, the last ones belong to the first text too.
     """
     by_words: defaultdict[str, list[tuple[_TextKey, ...]]] = defaultdict(list)
     for keys, words in _line_candidates(texts):

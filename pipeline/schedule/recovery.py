@@ -50,8 +50,7 @@ class Cleared:
     """One thing and the outcome: `error` is None if it was done.
 
     Of an item's publications, which are done together, the last one has the item and the `former` that undoes
-    all of them;
-    what is generated or fetched again can't be undone.
+    all of them; what is generated or fetched again can't be undone.
     """
 
     prefix: str

@@ -50,8 +50,8 @@ def refuse_unless_match(request: Request, version: int) -> bool:
     """Return whether `If-Match` names this version; False without the header or with `*`.
 
     Raises `Overtaken` (412) if it names other versions. Only the version is compared: the rest of a strong
-    tag (the last
-    poll, the delay) changes by itself, and a person's change must not fail for it. Weak tags never match.
+    tag (the last poll, the delay) changes by itself, and a person's change must not fail for it. Weak tags
+    never match.
     """
     header = request.META.get("HTTP_IF_MATCH", "").strip()
     tags = _split_tags(header)

@@ -25,8 +25,8 @@ def update_each(
     changed.
 
     All pairs have the same names, no value is an expression, and no condition is NULL. The columns in
-    `raised` are
-    incremented by one. On PostgreSQL it is one statement, planned once: `benchmarks/webhooks.py`.
+    `raised` are incremented by one. On PostgreSQL it is one statement, planned once:
+    `benchmarks/webhooks.py`.
     """
     connection = connections["default"]
     where, values = changes[0]

@@ -31,8 +31,7 @@ def insert_or_ignore(row: Model) -> bool:
     """Store a new instance unless a unique constraint prevents it; return whether it was stored.
 
     It needs no savepoint: nothing fails, so the transaction stays usable. It waits for an insert of the same
-    row that
-    isn't committed yet.
+    row that isn't committed yet.
     """
     return _insert([row], " ON CONFLICT DO NOTHING") == 1
 

@@ -2,8 +2,7 @@
 
 Django puts the values into the text of a statement, so that each is parsed and planned again, which takes the
 database several times longer than the statement itself: `benchmarks/publication.py`. Statements whose best
-plan
-depends on the values, such as claims and lists, stay with Django's own cursor.
+plan depends on the values, such as claims and lists, stay with Django's own cursor.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Django takes several times longer to build a statement of forty columns than the database to answer it:
 `benchmarks/api.py`, `benchmarks/generation.py`. Prepared queries are for the hottest routes alone. They use
-the
-compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise to keep:
+the compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise to keep:
 tests/core/test_prepared_queries.py compares each answer with the queryset's own.
 """
 
@@ -56,12 +55,10 @@ class Prepared(Generic[Row]):
     """Returns the same rows as the queryset of `make(**values)`.
 
     UUIDs, moments, texts, bytes and lists of them may differ between calls; every other value (None,
-    booleans, numbers,
-    tuples) is part of the statement, and each combination is compiled once. `make` must use each value only
-    as the
-    operand of a filter. Its queryset gives instances, with annotations too, or `.values()`; the first call of
-    each form
-    runs the queryset itself, so that one that refuses to be evaluated still does.
+    booleans, numbers, tuples) is part of the statement, and each combination is compiled once. `make` must
+    use each value only as the operand of a filter. Its queryset gives instances, with annotations too, or
+    `.values()`; the first call of each form runs the queryset itself, so that one that refuses to be
+    evaluated still does.
 
     PostgreSQL caches the plan, which is right where filters name keys; a list passes `keeps_plan=False`.
     """

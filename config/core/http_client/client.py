@@ -66,8 +66,8 @@ class Client:
     """An HTTP/1.1 client for addresses that other people chose. Thread-safe.
 
     Each request opens a connection, whose address is checked then, except with `keep_alive`. There are no
-    cookies, no
-    proxies or credentials from the environment, and no retries. `tls` replaces the usual trust store.
+    cookies, no proxies or credentials from the environment, and no retries. `tls` replaces the usual trust
+    store.
     """
 
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
@@ -110,8 +110,7 @@ class Client:
 
         With `keep_alive` the connection stays open for some seconds for the next request to the same origin
         (`pool.py`). If a reused connection breaks before any byte of an answer, the request is sent once more
-        on a new
-        one: use it only for requests that may arrive twice.
+        on a new one: use it only for requests that may arrive twice.
 
         Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
         combination of bodies that can't be sent.

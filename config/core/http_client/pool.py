@@ -1,8 +1,7 @@
 """Keeps connections open between requests to the same origin.
 
 A connection is kept only after a completely read answer, and so briefly that a name that leads elsewhere by
-now, or an
-expired certificate, is noticed within a minute. Its address was checked when it was opened.
+now, or an expired certificate, is noticed within a minute. Its address was checked when it was opened.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def commit(
     transaction.
 
     Raises `Invalid` for too many entries or none. Raises `Conflict` if none can be scheduled, with a reason
-    for each; the
-    details name the entries' places unless they were proposed just now, for then the caller didn't send them.
+    for each; the details name the entries' places unless they were proposed just now, for then the caller
+    didn't send them.
     """
     if not 0 < len(entries) <= limits.PLAN_ENTRIES:
         message = f"Give 1 to {limits.PLAN_ENTRIES} entries of a plan."

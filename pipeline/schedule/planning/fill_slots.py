@@ -140,8 +140,7 @@ def fill(
     evenly.
 
     `max_per_calendar_day` is how many posts a day of the queue's time zone may have on one outlet, existing
-    ones included.
-    The same input gives the same plan.
+    ones included. The same input gives the same plan.
     """
     pool = sorted(candidates, key=lambda candidate: (-candidate.worth, candidate.key))
     traits = {candidate.key: candidate.traits for candidate in pool}

@@ -150,8 +150,7 @@ def change(
     """Change `every_days`, `time` or `status` (`active` or `stopped`), whichever is given.
 
     Raises `Invalid`, `states.Overtaken` if it has changed since `expected_version`, and `Conflict` if it is
-    to be resumed
-    and can't.
+    to be resumed and can't.
     """
     _validate(values)
     with transaction.atomic():

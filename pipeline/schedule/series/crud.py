@@ -64,10 +64,8 @@ def change(
     """Change the series.
 
     Raises `Invalid`, `Overtaken` if it has changed since `expected_version`, and `NotFound` if it is deleted.
-    Only given
-    values are validated: what the series refers to may be gone, and it can be paused nevertheless. Its next
-    time moves
-    only if its schedule changes; a digest that is due is made whatever else is changed.
+    Only given values are validated: what the series refers to may be gone, and it can be paused nevertheless.
+    Its next time moves only if its schedule changes; a digest that is due is made whatever else is changed.
     """
     with transaction.atomic():
         row: Series | None = _lock_existing(series)

@@ -1,18 +1,13 @@
 """Makes SQLite work for many threads of one process.
 
 SQLite has one write lock, and a thread that finds it taken sleeps for up to a tenth of a second and tries
-again: a
-thread that writes one transaction after the other keeps the rest away for seconds. Here the threads of a
-process
-queue for it, so that one workspace's burst delays nobody else's row. Other processes wait as ever; SQLite
-alone
-decides who may write.
+again: a thread that writes one transaction after the other keeps the rest away for seconds. Here the threads
+of a process queue for it, so that one workspace's burst delays nobody else's row. Other processes wait as
+ever; SQLite alone decides who may write.
 
 What is committed is on the disk before the call returns, so that no power cut takes back an answer or an
-armed
-attempt. SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that wait
-comes after
-the lock is released, and threads that commit at the same time share it.
+armed attempt. SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that
+wait comes after the lock is released, and threads that commit at the same time share it.
 """
 
 from __future__ import annotations
@@ -63,10 +58,8 @@ class FairLock:
     """A lock for the threads of one process.
 
     A thread that comes while it is free gets it, although others are about to: handing it over costs a switch
-    of threads
-    each time, during which it would be idle. Only once the first in the queue has waited for
-    `PATIENCE_SECONDS` is it
-    handed over.
+    of threads each time, during which it would be idle. Only once the first in the queue has waited for
+    `PATIENCE_SECONDS` is it handed over.
     """
 
     def __init__(self) -> None:

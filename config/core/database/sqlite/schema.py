@@ -1,10 +1,8 @@
 """Changes SQLite's tables without losing triggers and indexes.
 
-Most changes of a column create the table under another name, copy its rows and drop the old one, with
-which
+Most changes of a column create the table under another name, copy its rows and drop the old one, with which
 SQLite drops its triggers. Django knows no triggers, and only the indexes of its models: whatever else a
-migration made
-by SQL would silently be lost, and with the triggers the words by which new rows are found.
+migration made by SQL would silently be lost, and with the triggers the words by which new rows are found.
 """
 
 from __future__ import annotations
