@@ -89,8 +89,7 @@ def wait_for_port(host: str, port: int) -> None:
 
 
 def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
-    """Have the kernel kill this worker when its arbiter is killed; on other systems than Linux gunicorn's
-    polling must do.
+    """Have the kernel kill this worker with its arbiter; outside Linux gunicorn's polling must do.
 
     gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the
     dead arbiter's place finds the port taken. Rows being worked on come back when their lease runs out.

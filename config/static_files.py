@@ -8,8 +8,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class StaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it ships no types
-    """Rewrites the imports of our scripts, so that all their parts are of one release, however long browsers
-    cache one.
+    """Rewrites the imports of our scripts, so that all parts are of one release, whatever browsers cache.
 
     The scripts of packages are left as they are: some name files that they don't ship.
     """

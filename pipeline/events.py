@@ -165,8 +165,7 @@ def _longest_field(data: Mapping[str, Any]) -> tuple[str, str]:
 def dispatch_batch(
     write_deliveries: Callable[[Sequence[Event]], None], *, limit: int = 50, now: datetime | None = None
 ) -> int:
-    """Give the next events their positions in their workspaces and hand them on, in one transaction; return
-    how many.
+    """Give the next events their positions and hand them on, in one transaction; return how many.
 
     A workspace's position row is the lock: two dispatchers can't give the same position, and a position is
     given only to what is committed, so that a reader by position never finds a gap filled later.

@@ -103,8 +103,9 @@ def find_raw_items(
 
 
 def find_sources(rows: QuerySet[Any], text: str, *, max_results: int = limits.SEARCH_RESULTS) -> list[UUID]:
-    """Return the ids of the sources with every word in name or address, the last one also as a beginning;
-    best first.
+    """Return the ids of the sources with every word in name or address, best first.
+
+    The last word is also searched as a beginning.
 
     Sources with all words in the name come before those with them in the address. Of more than
     `SEARCH_CANDIDATES` sources the newest are looked at.

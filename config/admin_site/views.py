@@ -49,8 +49,7 @@ LABELS: Final[Mapping[str, Any]] = {
 
 
 def unregister_log_in_models() -> None:
-    """Remove allauth's pages, which would show second factors' secrets and session keys, and change them
-    unaudited.
+    """Remove allauth's admin pages, which show secrets and session keys, and change them unaudited.
 
     Called once all apps have registered theirs, which they do after this module.
     """

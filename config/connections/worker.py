@@ -142,8 +142,7 @@ class ConnectionsWorker(ThreadWorker):
         return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
-        """Keep a connection whose body nobody read: gunicorn would read a little of it and then close the
-        connection.
+        """Keep a connection whose body nobody read; gunicorn would read a little of it and then close.
 
         The response has said that it is kept, so a proxy would send its next request there, and answer it
         with 502.

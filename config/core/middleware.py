@@ -203,8 +203,7 @@ class BodyLimit:
 
 
 class UnnamedFiles(FileUploadHandler):
-    """Stores large files of a form on disk without a name, so that a process killed meanwhile leaves nothing
-    behind.
+    """Stores large files of a form on disk without a name, so that a killed process leaves nothing.
 
     Django's own have names in the system's folder for temporary files, where nobody would look for leftovers.
     """

@@ -1,7 +1,6 @@
-"""Writes every status by compare-and-set, along the tables of allowed moves that each app's `states.py`
-registers.
+"""Writes every status by compare-and-set, along tables of allowed moves.
 
-Nothing else writes a status.
+Each app's `states.py` registers its tables as data. Nothing else writes a status.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def refuse_unless_allowed(instance: Model, to: str) -> None:
 
 
 def move(instance: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
-    """Write the status `to` and `changes` in one statement, if the row still has the status that `instance`
-    was read with.
+    """Write a status and `changes` in one statement, if the row still has the instance's status.
 
     With `under_lease` the row must also still have the lease token that `instance` was claimed with. Raises
     `MoveRefused` for a move that the table doesn't have, and `Overtaken` if the row has changed since. On
@@ -115,8 +113,7 @@ def write_as(instance: Model, to: str, *, under_lease: bool = False, **changes: 
 
 
 def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bool:
-    """Do `move(…, under_lease=True)` for several rows of one model, each with plain values under the same
-    names.
+    """Do `move(…, under_lease=True)` for several rows of one model, with plain values under the same names.
 
     Returns False if one of them was overtaken: which one isn't known, and the caller must roll back. The
     instances in memory stay as they were.

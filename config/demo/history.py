@@ -1,5 +1,4 @@
-"""Fills the Demo workspace with sample data: four weeks simulated day by day, through the functions behind
-users' actions.
+"""Fills the Demo workspace with sample data: four weeks, simulated day by day by users' own functions.
 
 The clock is set (`config.core.clock`), nothing leaves the process, and every step first checks what exists:
 if the process is killed in between, the next run goes on.

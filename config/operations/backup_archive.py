@@ -1,5 +1,4 @@
-"""Reads and writes backups: a compressed tar whose last member is a manifest with every other member's
-checksum.
+"""Reads and writes backups: a compressed tar, ending in a manifest with every member's checksum.
 
 As the manifest comes last, a truncated file has none and is refused. Everything is read and written in
 pieces; nothing is held in memory as a whole.
@@ -102,8 +101,7 @@ class ArchiveWriter:
 
 
 def verify(path: Path) -> tuple[BackupDescription, int]:
-    """Read the whole backup and compare every checksum; return its description and its unpacked size in
-    bytes.
+    """Read the whole backup and compare every checksum; return its description and unpacked bytes.
 
     Raises `UnusableBackup` for anything that isn't a complete backup of this format. Nothing is written.
     """

@@ -1,5 +1,4 @@
-"""Deletes files of the media folder that nobody needs: what killed processes were writing, and what no row
-names.
+"""Deletes media files that nobody needs: what killed processes were writing, and what no row names.
 
 A round first looks at every folder and removes nothing. Then it moves what it found to the trash, where files
 stay for a while before they are deleted; a round that found more than a small share of all files stops

@@ -30,8 +30,7 @@ def replaced_migrations() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
 
 
 def why_not(applied: Collection[tuple[str, str]]) -> str | None:
-    """Return the message for a database that lacks some of an app's old migrations; None if it can be
-    migrated.
+    """Return the message for a database that lacks some of an app's old migrations, else None.
 
     Django would silently skip such an app, and the missing tables would be noticed much later.
     """
@@ -51,8 +50,7 @@ def why_not(applied: Collection[tuple[str, str]]) -> str | None:
 
 
 def explain_error(connection: BaseDatabaseWrapper, error: DatabaseError) -> str | None:
-    """Return what is wrong with the database; None for any other fault, which is ours and keeps its
-    traceback.
+    """Return what is wrong with the database; None for faults of our own, which keep their traceback.
 
     An SQLite file without tables, which opening it has created, is removed.
     """

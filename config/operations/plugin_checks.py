@@ -85,8 +85,9 @@ class AgingApi:
 
 
 def aging_apis(today: date | None = None) -> list[AgingApi]:
-    """Return each API version that expires within 60 days, unless overridden in settings, and each platform
-    whose API documents weren't reviewed within 300 days.
+    """Return the API versions that expire within 60 days or weren't reviewed within 300.
+
+    A version that the operator has set isn't reported as expiring.
     """
     today = today or utc_now().date()
     aging = []

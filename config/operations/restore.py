@@ -119,8 +119,7 @@ def _finish(description: backup_archive.BackupDescription, new_id: UUID) -> Rest
 
 
 def _void_leases(now: datetime) -> int:
-    """Make every row that was being worked on due at once, so that no former holder can write; return how
-    many.
+    """Make every row that was being worked on due, so that no former holder can write; return how many.
 
     A publication that was `publishing` becomes `unknown` then and is looked up, never sent again blindly.
     """

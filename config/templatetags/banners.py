@@ -1,4 +1,7 @@
-"""Tells on every page of a workspace what stands in its way; in the wiring, because several apps contribute."""
+"""Template tag of the banners on a workspace's pages: what keeps it from working right now.
+
+It is in the wiring, because several apps contribute.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The base of the pipeline's views: finds the caller's rows, answers 402 before 409, and loads the
-workspace's defaults.
+"""The base of the pipeline's views: the caller's rows, the order of errors, the workspace's defaults.
 
 It also has the OpenAPI parameters that the views share.
 """
@@ -75,8 +74,8 @@ class PipelineResource(WorkspaceResource):
 
     @contextmanager
     def quota_before_conflict(self, price: int) -> Iterator[None]:
-        """Raise `QuotaExceeded` in place of a `Conflict` if the credits don't suffice: the contract answers
-        402 before 409.
+        """Raise `QuotaExceeded` (402) before `Conflict` (409), as the contract asks, if credits don't
+        suffice.
 
         The action itself reserves last, so that the balance is locked as briefly as possible; this only reads
         it, and only after a refusal.

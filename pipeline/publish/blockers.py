@@ -62,8 +62,7 @@ IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("
 def find_blockers(
     row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
-    """Yield what keeps a due publication from being sent until a person or the operator acts, widest scope
-    first.
+    """Yield what keeps a due publication from being sent until somebody acts, widest scope first.
 
     The row must come with its item, workspace and queue. The operator's switches are cached for a second, but
     not during a transaction: one that doesn't need them fresh passes `asks_switches=False`. `may_be_on_hold`
@@ -107,8 +106,7 @@ def workspace_blockers(
 
 
 def access_blockers(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
-    """Return, by platform, the blocker that lack of access or the workspace's deletion causes; makes no
-    query.
+    """Return, by platform, the blocker due to missing access or the workspace's deletion; no query.
 
     Holds and the operator's switches are left out: every page shows them at its top.
     """

@@ -24,8 +24,9 @@ IN_FLIGHT: Final = frozenset({"publishing"})
 
 
 def count_affected(outlet: Outlet) -> dict[str, int]:
-    """Return how many publications would be cancelled (`scheduled`) and how many of unknown outcome could no
-    longer be looked up (`unknown`).
+    """Return how many publications would be cancelled, and how many no longer looked up.
+
+    The keys are `scheduled` and `unknown`: nobody could be asked about the unknown outcomes any more.
     """
     rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
     return {

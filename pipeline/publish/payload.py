@@ -53,8 +53,7 @@ def payload_of(
     of: GeneratedItem | None = None,
     assets: Sequence[Asset] | None = None,
 ) -> Payload:
-    """Return the payload of a revision, or of an item's newest content, with one outlet's overrides laid over
-    it.
+    """Return the payload of a revision, or an item's newest content, with one outlet's overrides.
 
     `of` is the revision's item. `assets` come from `assets_of` where many items are handled at once; None
     reads them.

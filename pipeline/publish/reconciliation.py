@@ -90,8 +90,7 @@ def look_up(row: Publication, now: datetime) -> None:
 
 
 def absence_counts_at(row: Publication) -> datetime | None:
-    """Return the moment before which "not there" proves nothing; None where no call of the publication is
-    open.
+    """Return the moment before which "not there" proves nothing; None if no call is open.
 
     Until then a call may still be under way, or its post not show yet.
     """

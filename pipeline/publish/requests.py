@@ -296,8 +296,7 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
 
 
 def wake_scheduled(item: GeneratedItem) -> None:
-    """Set when the item's scheduled publications are looked at next, after a hold ended: at once if they are
-    due.
+    """Wake the item's scheduled publications after a hold: at their time, or at once if they are due.
 
     The caller holds the item's lock.
     """

@@ -313,8 +313,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
 
 
 def audit_overruled_checks(item: GeneratedItem, *, by: str) -> None:
-    """Audit the warnings of the revision that is approved, in the transaction of the approval; nothing
-    without any.
+    """Audit the warnings of an approved revision, if any, in the transaction of the approval.
 
     The entry holds the checks' codes without their messages, so that it can stay when the item's text is
     erased.

@@ -59,8 +59,7 @@ class Decided:
 
 
 def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: BulkReviewInput) -> list[Decided]:
-    """Decide on each item by itself, at the version that the person saw: a changed one doesn't stop the
-    others.
+    """Decide on each item by itself, at the version seen: a changed one doesn't stop the others.
 
     The items come with their workspace. Of several variants of one group only the first is published. Items
     beyond `AT_ONCE` stay as they were, with that as their error.

@@ -131,8 +131,7 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Change text, outlets or alt texts while some of the item may still be sent; changed text is a new
-    revision.
+    """Edit text, outlets or alt texts while some of it may still be sent; changed text is a new revision.
 
     `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
     and `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves

@@ -179,8 +179,7 @@ def _create_variant(
 
 
 def _source_of(item: GeneratedItem) -> RawItem | None:
-    """Return the raw item, locked before the items made from it; None for an item from a topic, or from
-    several.
+    """Return the raw item, locked before its items; None for an item from a topic, or from several.
 
     Raises `Conflict` if the raw item was deleted.
     """

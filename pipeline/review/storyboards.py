@@ -83,8 +83,7 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Render the video from this storyboard: a new revision, which is generating meanwhile; nothing if
-    nothing changed.
+    """Render the video from this storyboard: a new revision, generating meanwhile, if anything changed.
 
     Raises `Invalid` naming each scene, overlay or caption that can't be rendered, `Conflict` unless the item
     is ready, and `states.Overtaken` if the row has changed since `expected_version`.

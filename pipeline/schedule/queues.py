@@ -55,8 +55,7 @@ def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> Publi
 def change(
     queue: PublishQueue, values: Mapping[str, Any], *, by: str, expected_version: int | None = None
 ) -> PublishQueue:
-    """Change the queue; what is scheduled already keeps its times, and only later scheduling uses the new
-    slots.
+    """Change the queue; what is scheduled keeps its times, and only later scheduling uses the new slots.
 
     Raises `Invalid`, and `states.Overtaken` as a `version_conflict` if it has changed since
     `expected_version` was read.
@@ -179,8 +178,7 @@ def _format_local_time(moment: datetime) -> str:
 
 
 def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
-    """Yield what is wrong with the weekly times in `timezone`, `slots`, `on_gap` and `on_overlap`, as far as
-    given.
+    """Yield what is wrong with `timezone`, `slots`, `on_gap` and `on_overlap`, as far as given.
 
     `slots` are sorted in place. Raises `Invalid` for one that isn't a time of the week.
     """

@@ -30,8 +30,7 @@ def unknown_names(
     noun: str,
     advice: Mapping[str, str] | None = None,
 ) -> list[Detail]:
-    """Return a detail for each unknown name, suggesting the nearest known one; `noun` is what the names are
-    of.
+    """Return a detail for each unknown name, suggesting the nearest known one; `noun` says what is named.
 
     A mistyped filter must not return everything. `advice` replaces the suggestion for the names it holds.
     """

@@ -1,5 +1,4 @@
-"""Parses and renders JSON strictly, and turns every exception into the API's answer: the classes that DRF's
-settings name.
+"""Parses and renders JSON strictly, and answers every exception: the classes that DRF's settings name.
 
 These are apart from the views, which read those settings when they are imported.
 """

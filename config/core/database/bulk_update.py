@@ -21,8 +21,7 @@ def update_each(
     *,
     raised: Sequence[str] = (),
 ) -> int:
-    """Run `filter(**where).update(**values)` for each pair of `where` and `values`; return how many rows were
-    changed.
+    """Run `filter(**where).update(**values)` for each pair; return how many rows were changed.
 
     All pairs have the same names, no value is an expression, and no condition is NULL. The columns in
     `raised` are incremented by one. On PostgreSQL it is one statement, planned once:

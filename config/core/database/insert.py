@@ -1,5 +1,6 @@
-"""Inserts rows plainly: Django takes longer to build a `bulk_create` than to run it, and doesn't tell whether
-a row was stored.
+"""Inserts rows plainly, and tells whether a row was stored.
+
+Django takes longer to build a `bulk_create` than to run it, and doesn't tell whether a row was stored.
 """
 
 from __future__ import annotations

@@ -130,8 +130,7 @@ def _intended_type(data: Mapping[str, Any]) -> str:
 def source_as_meant(
     data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the body of a source with misplaced settings moved into `config`, in the names and forms of the
-    type.
+    """Return the body of a source with misplaced settings in `config`, in the names and forms of the type.
 
     If any were moved, settings that aren't given are the `stored` ones.
     """

@@ -77,8 +77,9 @@ def commit(
     now: datetime,
     is_proposed: bool = False,
 ) -> PlanCommit:
-    """Schedule the entries that still match what was shown, and refuse each of the others by itself, in one
-    transaction.
+    """Schedule the entries that still match what was shown, and refuse each other one by itself.
+
+    All of it is one transaction.
 
     Raises `Invalid` for too many entries or none. Raises `Conflict` if none can be scheduled, with a reason
     for each; the details name the entries' places unless they were proposed just now, for then the caller

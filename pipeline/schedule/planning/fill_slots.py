@@ -136,8 +136,7 @@ def fill(
     max_per_calendar_day: int | None = None,
     max_placements: int = 100,
 ) -> PlacementPlan:
-    """Fill the outlets' free slots with the best candidates, so that neighbours differ and the days fill
-    evenly.
+    """Fill the free slots with the best candidates, so that neighbours differ and days fill evenly.
 
     `max_per_calendar_day` is how many posts a day of the queue's time zone may have on one outlet, existing
     ones included. The same input gives the same plan.

@@ -35,8 +35,7 @@ class Undone:
 
 
 def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
-    """Cancel the plan's unchanged publications, restore the variants rejected for them, and take back their
-    approvals.
+    """Cancel the plan's unchanged publications, and undo its rejections of variants and its approvals.
 
     Raises `Conflict` if that was done before.
     """
