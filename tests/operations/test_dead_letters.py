@@ -186,6 +186,6 @@ def test_every_kind_of_dead_row_has_its_prefix_its_act_and_its_words():
     assert (
         set(queue_stats.DEAD)
         == set(dead_rows_act.PREFIXES)
-        == set(dead_rows_act._ACTS)
+        == set(dead_rows_act._RETRIES)
         == set(config_admin.LABELS)
     )

@@ -133,9 +133,9 @@ def test_what_is_of_a_test_or_waits_for_a_person_is_left_out(browser, alice):
 
 
 def test_each_kind_of_dead_row_has_its_moment_and_its_column():
-    assert set(failing.WHEN) == set(rows.DEAD)
-    assert set(rows.DEAD) | {failing.LATE} == set(admin_failing._HEADS)
-    for name, when in failing.WHEN.items():
+    assert set(failing.FAILED_AT_FIELDS) == set(rows.DEAD)
+    assert set(rows.DEAD) | {failing.LATE} == set(admin_failing._COLUMN_HEADINGS)
+    for name, when in failing.FAILED_AT_FIELDS.items():
         assert rows.DEAD[name].model._meta.get_field(when)
 
 

@@ -25,12 +25,12 @@ NAMES = [name for name in admin_mails.mail_names() if there(name)]
 
 def test_every_template_of_ours_has_a_sample():
     files = {path.stem for path in (TEMPLATES / "mail").glob("*.txt")}
-    assert files - {template for template, _ in admin_mails.OURS.values()} == set()
+    assert files - {template for template, _ in admin_mails.OUR_MAILS.values()} == set()
 
 
 def test_every_sample_has_its_name():
-    prefixes = {prefix.rpartition("/")[2] for prefix in admin_mails.ALLAUTHS}
-    assert set(admin_mails.mail_names()) == {*admin_mails.OURS, *prefixes}
+    prefixes = {prefix.rpartition("/")[2] for prefix in admin_mails.ALLAUTH_MAILS}
+    assert set(admin_mails.mail_names()) == {*admin_mails.OUR_MAILS, *prefixes}
 
 
 def test_every_template_of_allauth_that_we_rewrote_has_a_sample():
@@ -40,7 +40,7 @@ def test_every_template_of_allauth_that_we_rewrote_has_a_sample():
         for path in (TEMPLATES / folder / "email").glob("*_message.txt")
         if path.name != "base_message.txt"
     }
-    assert files == set(admin_mails.ALLAUTHS)
+    assert files == set(admin_mails.ALLAUTH_MAILS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,7 +44,7 @@ def test_what_strangers_write_is_words_in_every_mail(db, settings):
     for name in sorted(path.stem for path in Path("templates/mail").glob("*.txt")):
         given = dict.fromkeys(("workspace", "by", "title", "text", "message", "reason"), bad)
         message = mail_sending.render(
-            name, "bob@example.test", {**admin_mails.OURS["workspace_deletion"][1], **own, **given}
+            name, "bob@example.test", {**admin_mails.OUR_MAILS["workspace_deletion"][1], **own, **given}
         )
         [(html, _)] = message.alternatives
         parsed = lxml.html.fromstring(html)

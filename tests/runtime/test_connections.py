@@ -231,7 +231,7 @@ def test_room_is_made_by_the_slowest_or_else_by_who_is_idle(is_old, dropped):
     made.keepalived_conns.append(ours["kept"])
     ours["half-open"]._since -= 9 if is_old else 0
     ours["fast"].sock.moved += 1_000_000
-    made._drop_the_slowest()
+    made._drop_slowest()
     assert set(made.by_address) == set(ours) - {dropped}
     assert made.nr_conns == 2
     for name, pair in pairs.items():
