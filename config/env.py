@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-MAKE_A_KEY: Final = (
+GENERATE_KEY_COMMAND: Final = (
     'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 )
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -165,14 +165,14 @@ def sealing_keys(name: str) -> list[str]:
         raise _missing(
             name,
             "secrets in the database are sealed with it. "
-            f"It holds id:key pairs; make a key with: {MAKE_A_KEY}.",
+            f"It holds id:key pairs; make a key with: {GENERATE_KEY_COMMAND}.",
         )
     for pair in pairs:
         try:
             Fernet(pair.partition(":")[2])
         except ValueError:
             # The value itself is a secret, so it isn't quoted.
-            message = f"{name} must hold id:key pairs; make a key with: {MAKE_A_KEY}"
+            message = f"{name} must hold id:key pairs; make a key with: {GENERATE_KEY_COMMAND}"
             raise ImproperlyConfigured(message) from None
     return pairs
 

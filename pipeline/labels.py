@@ -23,7 +23,7 @@ from pipeline.models import (
     SourceEntryDecision,
     SubscriberStatus,
 )
-from pipeline.models.raw_item import PASTED, UPLOADED
+from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -359,9 +359,9 @@ DASHBOARD: Final[Mapping[str, Badge]] = {
 
 def origin_of(source_name: str, external_id: str, *, is_push: bool) -> str:
     """Return where a raw item came from: its source's name, or how a person gave it at Create."""
-    if not is_push or not external_id.startswith(PASTED):
+    if not is_push or not external_id.startswith(PASTED_PREFIX):
         return source_name
-    return str(_("Uploaded") if external_id.startswith(UPLOADED) else _("Pasted"))
+    return str(_("Uploaded") if external_id.startswith(UPLOADED_PREFIX) else _("Pasted"))
 
 
 def origin_of_row(row: Mapping[str, Any]) -> str:

@@ -116,13 +116,13 @@ class Conflict(AppError):
         return cls(Detail(field, code, message))
 
 
-DETAILS_TOLD: Final = 100
+MAX_DETAILS: Final = 100
 """The most details in an answer: more don't help, and an answer must not be larger than its request."""
 
 
 def error_body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
     """Return the body of an error answer; `detail` always holds at least the code's default message."""
-    entries = [entry.as_json() for entry in detail[:DETAILS_TOLD]] or [
+    entries = [entry.as_json() for entry in detail[:MAX_DETAILS]] or [
         Detail(None, code, CODES[code].message).as_json()
     ]
     return {"error": code, "detail": entries}

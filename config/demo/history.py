@@ -46,23 +46,23 @@ if TYPE_CHECKING:
 
 ACTOR: Final = "manage.py demo"
 DAYS: Final = 28
-AGE: Final = timedelta(days=DAYS, hours=12)
+WORKSPACE_AGE: Final = timedelta(days=DAYS, hours=12)
 """The age of the workspace."""
-AHEAD: Final = 6
+UPCOMING_STORIES: Final = 6
 """How many stories have publications still to come, on as many days."""
 SOURCE: Final = "Town newsroom"
 CHANNEL: Final = "Brentwick channel"
 SERIES: Final = "The week in Brentwick"
-EVERGREEN: Final = 2
+EVERGREEN_STORY: Final = 2
 """The number of the story whose post recurs."""
-STUBBORN: Final = "Stubborn channel"
-SILENT: Final = "Silent channel"
-BOARD: Final = "Village notice board"
+REFUSING_CHANNEL: Final = "Stubborn channel"
+SILENT_CHANNEL: Final = "Silent channel"
+MANUAL_CHANNEL: Final = "Village notice board"
 _OUTLETS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     CHANNEL: ("simulated", {"script": []}),
-    STUBBORN: ("simulated", {"script": ["reject"]}),
-    SILENT: ("simulated", {"script": ["silence"]}),
-    BOARD: (
+    REFUSING_CHANNEL: ("simulated", {"script": ["reject"]}),
+    SILENT_CHANNEL: ("simulated", {"script": ["silence"]}),
+    MANUAL_CHANNEL: (
         "handoff",
         {"place": "Notice board", "instructions": "Print it and pin it beside the door of the library."},
     ),
@@ -157,7 +157,7 @@ def _create_recurring(workspace: Workspace, url: str) -> None:
     """Create a weekly digest, a recurring item, and a webhook endpoint whose log is still empty."""
     with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
-        evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN].slug).first()
+        evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN_STORY].slug).first()
         if evergreen is not None and not Recurrence.everywhere.filter(item=evergreen).exists():
             keeping.begin(evergreen, every_days=30, by=EDITOR, now=utc_now())
         if not Series.everywhere.filter(workspace=workspace, name=SERIES).exists():
@@ -199,7 +199,7 @@ def _publish_story(
 ) -> None:
     """Push a story, publish its items within two days, and measure them up to now."""
     pushed_at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
-    is_late = len(STORIES) - number <= AHEAD
+    is_late = len(STORIES) - number <= UPCOMING_STORIES
     outputs = [
         _FURTHER_OUTPUTS[(number + index) % len(_FURTHER_OUTPUTS)]
         for index in range(2 if is_late or not number else 1)
@@ -210,7 +210,7 @@ def _publish_story(
         # The first story has one too, which still waits when its source changes.
         day = now.replace(hour=9, minute=15 * (number % 4), second=0, microsecond=0)
         with clock.frozen_at(now - timedelta(hours=1)):
-            _publish(workspace, item, CHANNEL, at=day + timedelta(days=1 + number % (AHEAD + 1)))
+            _publish(workspace, item, CHANNEL, at=day + timedelta(days=1 + number % (UPCOMING_STORIES + 1)))
     for index, item in enumerate(items[:2]):
         published_at = pushed_at + timedelta(hours=2 + 7 * index, minutes=11 * number % 60)
         with clock.frozen_at(min(published_at, now)):
@@ -269,7 +269,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 
 def _create_mishaps(workspace: Workspace, now: datetime) -> None:
     """Create posts that are refused, of unknown outcome or manual, and an item whose source changed."""
-    for number, channel in enumerate((STUBBORN, SILENT, BOARD)):
+    for number, channel in enumerate((REFUSING_CHANNEL, SILENT_CHANNEL, MANUAL_CHANNEL)):
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _generate_items(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)

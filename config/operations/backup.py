@@ -36,7 +36,7 @@ def back_up(path: Path) -> None:
     restored instance can't be read. The final name appears only when the file is complete and on the disk.
     """
     if unfinished_restore.is_half_restored():
-        raise backup_archive.UnusableBackup(unfinished_restore.SENTENCE)
+        raise backup_archive.UnusableBackup(unfinished_restore.MESSAGE)
     refusal = media_root_id.claim()
     if refusal:
         # Otherwise the backup would hold a database without its files.

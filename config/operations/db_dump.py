@@ -25,7 +25,9 @@ SESSION_TABLES: Final = ("usersessions_usersession", "django_session")
 LOCK_WAIT_SECONDS: Final = 10
 CONNECTION_CLOSE_SECONDS: Final = 3.0
 """How long the server process of a closed connection may take to end."""
-STILL_RUNNING: Final = "Something else still uses the database. Stop web, workers and beat, then restore."
+STILL_RUNNING_MESSAGE: Final = (
+    "Something else still uses the database. Stop web, workers and beat, then restore."
+)
 
 
 def dump_database(target: Path) -> None:
@@ -68,7 +70,7 @@ def refuse_unless_alone() -> None:
         )
         while int(_run("psql", "-XAtq", "--command", count_others, _database_name())):
             if monotonic() > deadline:
-                raise UnusableBackup(STILL_RUNNING)
+                raise UnusableBackup(STILL_RUNNING_MESSAGE)
             sleep(0.2)
         return
     try:
@@ -77,7 +79,7 @@ def refuse_unless_alone() -> None:
             # SQLite leaves WAL mode only if nobody else has the file open; the next connection switches back to it.
             cursor.execute("PRAGMA journal_mode = DELETE")
     except OperationalError as error:
-        raise UnusableBackup(STILL_RUNNING) from error
+        raise UnusableBackup(STILL_RUNNING_MESSAGE) from error
     finally:
         connection.close()
 
@@ -93,7 +95,7 @@ def prepare_load(dump: Path) -> Path:
         # Written to a file first: a pg_restore that fails in the middle of a pipe would look like one that ended.
         _run("pg_restore", "--no-owner", "--no-acl", f"--file={script}", str(dump))
         with script.open("a", encoding="utf-8") as file:
-            file.write(f"\nSET search_path = public;\n{unfinished_restore.CREATE};\n")
+            file.write(f"\nSET search_path = public;\n{unfinished_restore.CREATE_TABLE_SQL};\n")
             file.write(f"INSERT INTO {unfinished_restore.TABLE} VALUES ('{since}');\n")  # noqa: S608  our own words
         return script
     try:
@@ -101,7 +103,7 @@ def prepare_load(dump: Path) -> Path:
             if copy.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 message = "The database in the backup is damaged. Nothing was changed."
                 raise UnusableBackup(message)
-            copy.execute(unfinished_restore.CREATE)
+            copy.execute(unfinished_restore.CREATE_TABLE_SQL)
             copy.execute(f"INSERT INTO {unfinished_restore.TABLE} VALUES (?)", [since])  # noqa: S608  our own name
             copy.commit()
     except sqlite3.DatabaseError as error:

@@ -181,7 +181,7 @@ def _media() -> Finding:
         return Finding("media", "FAIL", comparison.said, media_root_id.ADVICE)
     sweep_stop = media_sweep.why_stopped()
     if sweep_stop:
-        return Finding("media", "warn", sweep_stop, media_sweep.APPROVE)
+        return Finding("media", "warn", sweep_stop, media_sweep.APPROVE_ADVICE)
     return Finding("media", "ok", f"{root} can be written to, and is this database's.")
 
 
@@ -205,7 +205,7 @@ def _fonts() -> Finding:
 def _restore() -> Finding:
     if not unfinished_restore.is_half_restored():
         return Finding("restore", "ok", "None is under way.")
-    return Finding("restore", "FAIL", unfinished_restore.SENTENCE, "Run manage.py restore again, to its end.")
+    return Finding("restore", "FAIL", unfinished_restore.MESSAGE, "Run manage.py restore again, to its end.")
 
 
 def _disk() -> Finding:

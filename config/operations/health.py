@@ -206,7 +206,7 @@ def _restore() -> list[HealthCheck]:
         is_half = unfinished_restore.is_half_restored()
     except DatabaseError:
         return []
-    return [HealthCheck("restore", ok=False, detail=unfinished_restore.SENTENCE)] if is_half else []
+    return [HealthCheck("restore", ok=False, detail=unfinished_restore.MESSAGE)] if is_half else []
 
 
 def _dispatcher() -> HealthCheck:

@@ -35,7 +35,7 @@ MARK: Final = ".swept"
 ROUND_INTERVAL_SECONDS: Final = 24 * 3600.0
 REFUSAL_RECHECK_SECONDS: Final = 3600.0
 FOLDERS_PER_BATCH: Final = 200
-APPROVE: Final = (
+APPROVE_ADVICE: Final = (
     "Is DATABASE_URL right, and the database whole? Then manage.py media --approve-sweep lets it take them, once: "
     f"they rest in {files.TRASH} for {limits.MEDIA_TRASH_KEPT.days} days."
 )
@@ -210,7 +210,7 @@ def _stop_round(current: SweepRound, now: datetime) -> None:
         sweep_total=current.total,
         sweep_approved=None,
     )
-    log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE)
+    log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE_ADVICE)
 
 
 def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:

@@ -74,7 +74,7 @@ def _switches() -> Iterator[Need]:
 def _media() -> Iterator[Need]:
     """Yield a line, in the doctor's words, if the sweep waits or the folder is another database's."""
     refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
-    text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
+    text = refusal or (f"{stopped} {media_sweep.APPROVE_ADVICE}" if stopped else "")
     if text:
         yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))
 

@@ -64,7 +64,7 @@ def forget_sessions(now: datetime) -> int:
     return len(batch)
 
 
-TABLE: Final[tuple[RetentionRule, ...]] = (
+RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired
     ),
@@ -203,7 +203,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
 def forget_some() -> int:
     """Delete a batch of everything that is too old; return how much, 0 once nothing is left."""
     now, count = utc_now(), 0
-    for rule in TABLE:
+    for rule in RULES:
         if rule.forget is None:
             continue
         forgotten = rule.forget(now)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BATCH_SIZE: Final = 200
-PASSES: Final = 5
+MAX_PASSES: Final = 5
 """The most passes over one column: the next pass gets what was written with another key meanwhile."""
 
 
@@ -74,7 +74,7 @@ def rotate() -> Iterator[RotatedColumn]:
     """
     for column in sealed_columns():
         anew, overtaken, shut = 0, 0, 0
-        for _ in range(PASSES):
+        for _ in range(MAX_PASSES):
             result = _rotate_once(column)
             anew, overtaken, shut = anew + result.anew, overtaken + result.overtaken, result.shut
             if not result.overtaken:

@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 from django.db import DatabaseError, connection
 
 TABLE: Final = "half_restored"
-CREATE: Final = f"CREATE TABLE {TABLE} (since varchar(40) NOT NULL)"
-SENTENCE: Final = (
+CREATE_TABLE_SQL: Final = f"CREATE TABLE {TABLE} (since varchar(40) NOT NULL)"
+MESSAGE: Final = (
     "A restore was broken off in the middle, so this instance is not whole. "
     "Run the same manage.py restore again; nothing starts before it has ended."
 )
@@ -22,7 +22,7 @@ class HalfRestored(Exception):
     """Raised when the instance must not work until its restore was run again."""
 
     def __init__(self) -> None:
-        super().__init__(SENTENCE)
+        super().__init__(MESSAGE)
 
 
 def is_half_restored() -> bool:

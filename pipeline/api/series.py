@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.models import SeriesIssue as IssueRow
 
-LISTED_MOST: Final = 50
+MAX_LISTED: Final = 50
 
 
 class WeeklySlotInput(StrictSerializer):
@@ -73,12 +73,12 @@ class _SeriesFields(StrictSerializer):
     items_least = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
     items_most = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
     sources = BoundedListField(
-        child=PublicIdField("src"), max_length=LISTED_MOST, required=False, help_text="Empty: all."
+        child=PublicIdField("src"), max_length=MAX_LISTED, required=False, help_text="Empty: all."
     )
     persona = PublicIdField("per", required=False, allow_null=True, help_text="null: the workspace's.")
     outlets = BoundedListField(
         child=PublicIdField("out"),
-        max_length=LISTED_MOST,
+        max_length=MAX_LISTED,
         required=False,
         help_text="Empty: the workspace's.",
     )

@@ -9,7 +9,7 @@ from django.db.models import F
 from config.core.database.prepared_queries import Prepared
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
-from pipeline.models.persona import CONTENT
+from pipeline.models.persona import VERSIONED_FIELDS
 from pipeline.text.prose.verbatim_edits import collapse
 
 if TYPE_CHECKING:
@@ -51,5 +51,5 @@ def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
 
 
 def persona_content(persona: Persona) -> dict[str, Any]:
-    """What a version keeps, by the names of `CONTENT`."""
-    return {name: getattr(persona, name) for name in CONTENT}
+    """What a version keeps, by the names of `VERSIONED_FIELDS`."""
+    return {name: getattr(persona, name) for name in VERSIONED_FIELDS}

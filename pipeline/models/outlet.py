@@ -13,7 +13,7 @@ from config.core.encrypted_fields import ClosedJSONField
 from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.generated_item import unguessable
 
-EMPTY: Final = models.Value({}, models.JSONField())
+EMPTY_OBJECT: Final = models.Value({}, models.JSONField())
 """The database default of a new JSON column, which the previous release doesn't write."""
 
 
@@ -44,7 +44,7 @@ class Outlet(WorkspaceRow, DueModel):
     name = models.CharField(max_length=120)
     config = models.JSONField(default=dict)
     credentials = ClosedJSONField(null=True)
-    profile = models.JSONField(default=dict, db_default=EMPTY)
+    profile = models.JSONField(default=dict, db_default=EMPTY_OBJECT)
     """The platform's last description of the account: `{"external_id", "handle", "name", "url", "scopes", "limits", "notes"}`."""
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
     """The unguessable part of its public addresses: the workspace's feed and a newsletter's sign-up form."""

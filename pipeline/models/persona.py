@@ -14,7 +14,7 @@ from pipeline import limits
 
 SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
 """The sections of the editor: two texts and three lists."""
-CONTENT: Final = ("name", "handle", "language", "links", "brand", *SECTIONS, "approved_lines")
+VERSIONED_FIELDS: Final = ("name", "handle", "language", "links", "brand", *SECTIONS, "approved_lines")
 """The fields whose change makes a new version."""
 
 
@@ -56,7 +56,7 @@ class PersonaVersion(WorkspaceRow):
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     content = models.JSONField()
-    """The values of the fields in `CONTENT`, by name."""
+    """The values of the fields in `VERSIONED_FIELDS`, by name."""
     made_by = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=utc_now)
 

@@ -11,7 +11,7 @@ from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 from pipeline import limits
-from pipeline.models.outlet import EMPTY
+from pipeline.models.outlet import EMPTY_OBJECT
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -171,7 +171,7 @@ class Publication(WorkspaceRow, DueModel):
     lookups = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
-    details = models.JSONField(default=dict, db_default=EMPTY)
+    details = models.JSONField(default=dict, db_default=EMPTY_OBJECT)
     """What the platform answered and later calls need, such as the address of a record."""
     external_id = models.CharField(max_length=300, blank=True)
     url = models.CharField(max_length=2048, blank=True)

@@ -42,8 +42,8 @@ class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):  # type: ignore[over
     """The same filters, bound to one workspace."""
 
 
-PASTED: Final = "page:"
-UPLOADED: Final = "page:file:"
+PASTED_PREFIX: Final = "page:"
+UPLOADED_PREFIX: Final = "page:file:"
 """The prefixes of the `external_id` of a raw item that a person gave at Create, as text or as a file."""
 
 

@@ -18,7 +18,7 @@ from config.core.ids import encode
 from pipeline import limits
 from pipeline.generate.persona_cards import persona_content
 from pipeline.models import Persona, PersonaVersion, Series, Source, WorkspaceDefaults
-from pipeline.models.persona import CONTENT
+from pipeline.models.persona import VERSIONED_FIELDS
 from pipeline.personas import validation
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _READERS: Final[Mapping[str, Any]] = {
 
 
 def create(workspace: Workspace, given: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
-    """A new persona with its first version. `given` holds names of `CONTENT`; only `name` is needed.
+    """A new persona with its first version. `given` holds names of `VERSIONED_FIELDS`; only `name` is needed.
 
     Raises `Invalid` naming every fault, `Conflict` past `limits.PERSONAS`.
     """
@@ -78,7 +78,7 @@ def change(
 ) -> Persona:
     """Write what is given as the next version; nothing new writes nothing and the version stays.
 
-    `changes` holds names of `CONTENT`. What is at work already keeps the version that it began with. Raises `Invalid`,
+    `changes` holds names of `VERSIONED_FIELDS`. What is at work already keeps the version that it began with. Raises `Invalid`,
     `Conflict` for a deleted one, and `states.Overtaken` as a `version_conflict` where it has moved on since
     `expected_version` was read.
     """
@@ -112,7 +112,9 @@ def go_back_to(
         kept = PersonaVersion.everywhere.filter(persona=row, number=number).first()
         if kept is None:
             raise NotFound
-        new = {name: kept.content[name] for name in CONTENT if getattr(row, name) != kept.content[name]}
+        new = {
+            name: kept.content[name] for name in VERSIONED_FIELDS if getattr(row, name) != kept.content[name]
+        }
         if not new:
             return row
         _write(row, new, by=by, now=now)

@@ -1,6 +1,13 @@
 """Publishes items: at once or on schedule, to each outlet at most once, with every outcome recorded."""
 
-from pipeline.publish.blockers import RELEASE, Blocker, access_blockers, find_blockers, hold_of, latest_of
+from pipeline.publish.blockers import (
+    RELEASE_HOLD_CALL,
+    Blocker,
+    access_blockers,
+    find_blockers,
+    hold_of,
+    latest_of,
+)
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
@@ -43,7 +50,7 @@ __all__ = [
     "HELD_WAIT",
     "PUBLICATION",
     "PUBLISHING_STATUSES",
-    "RELEASE",
+    "RELEASE_HOLD_CALL",
     "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",

@@ -46,8 +46,8 @@ class Blocker:
     needs_access: bool = False
 
 
-RELEASE: Final = ClearingCall("DELETE", "/hold")
-WHY_HELD: Final = {
+RELEASE_HOLD_CALL: Final = ClearingCall("DELETE", "/hold")
+HOLD_MESSAGES: Final = {
     "approval_stale": "Edited after approval. Approve it to publish.",
     "source_changed": "Its source has changed. Approve it to publish.",
     "source_withdrawn": "Its source withdrew it. Approve it to publish anyway.",
@@ -102,7 +102,7 @@ def workspace_blockers(
     hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:
         message = f"All publishing of the workspace is on hold: {hold.reason}"
-        yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
+        yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE_HOLD_CALL)
 
 
 def access_blockers(workspace: Workspace, platforms: Iterable[str]) -> Mapping[str, Blocker]:
@@ -140,7 +140,7 @@ def hold_of(workspace_id: object) -> PublishHold | None:
 
 def item_blocker(item: GeneratedItem) -> Blocker:
     """Return the blocker of an item that is on hold; approving the item clears it."""
-    message = WHY_HELD.get(item.held, "The item is on hold. Approve it to publish.")
+    message = HOLD_MESSAGES.get(item.held, "The item is on hold. Approve it to publish.")
     clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
 

@@ -30,22 +30,22 @@ from pipeline.publish.results import LEASE, next_wake_at, record_failure, record
 if TYPE_CHECKING:
     from datetime import datetime
 
-NOT_THERE_YET: Final = "The platform doesn't have it yet. The call may still get through, so it is looked up again before it is sent again."
+NOT_THERE_YET_MESSAGE: Final = "The platform doesn't have it yet. The call may still get through, so it is looked up again before it is sent again."
 
 log = structlog.get_logger(__name__)
 RESTORED_CODE: Final = "restored"
 """The `error.code` of a publication whose outcome is unknown because of a restore."""
-ASKED: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
-NOT_ASKED: Final = (
+RESTORED_MESSAGE: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
+RESTORED_UNVERIFIABLE_MESSAGE: Final = (
     "The service was restored from a backup, and this platform can't be asked whether it has this already. "
     "Look there; then the operator says what is so with manage.py settle_publication."
 )
-NOT_KNOWN: Final = (
+RESTORED_MAILING_MESSAGE: Final = (
     "The service was restored from a backup, and nobody knows whether this was mailed since. "
     "Ask a subscriber; then the operator says what is so with manage.py settle_publication."
 )
-NOT_POSTED: Final = "Whoever was to post it said that it wasn't posted."
-AGAIN: Final = "Retry it to have it handed over again, or leave it."
+NOT_POSTED_MESSAGE: Final = "Whoever was to post it said that it wasn't posted."
+NOT_POSTED_ACTION: Final = "Retry it to have it handed over again, or leave it."
 
 
 def look_up(row: Publication, now: datetime) -> None:
@@ -169,7 +169,7 @@ def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None
             values["unknown_told_at"] = now
         if at is not None and not is_in_doubt(row):
             values["error"] = serialize_failure(
-                OutcomeUnknown(NOT_THERE_YET, code="not_there_yet"), is_retried=False
+                OutcomeUnknown(NOT_THERE_YET_MESSAGE, code="not_there_yet"), is_retried=False
             )
         write_scheduled(row, values)
         refresh_item(item, now=now)
@@ -195,8 +195,8 @@ def mark_unsent_unknown(*, now: datetime) -> int:
                 continue
             # One by one and in this order: item, then publication, as everywhere.
             item = lock_item(row.item)
-            message = ASKED if platform.can_reconcile else NOT_ASKED
-            message = NOT_KNOWN if platform.mails_subscribers else message
+            message = RESTORED_MESSAGE if platform.can_reconcile else RESTORED_UNVERIFIABLE_MESSAGE
+            message = RESTORED_MAILING_MESSAGE if platform.mails_subscribers else message
             failure = serialize_failure(OutcomeUnknown(message, code=RESTORED_CODE), is_retried=False)
             states.move(
                 row,
@@ -248,7 +248,11 @@ def settle_publication(
             record_success(row, Sent(external_id="", url=url), now, attempt=None)
         elif handed_over:
             record_failure(
-                row, Refused(NOT_POSTED, code="not_posted", action=AGAIN), now, attempt=None, tries=1
+                row,
+                Refused(NOT_POSTED_MESSAGE, code="not_posted", action=NOT_POSTED_ACTION),
+                now,
+                attempt=None,
+                tries=1,
             )
         else:
             note_absent(row, now)

@@ -36,7 +36,7 @@ FINISH_TRIES: Final = 4
 FINISH_RETRY_WAIT: Final = timedelta(minutes=5)
 log = structlog.get_logger(__name__)
 
-INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
+INTERRUPTED_MESSAGE: Final = "The call was interrupted; the platform is asked whether it has the item."
 _ATTEMPTS_BEFORE: Final = Coalesce(
     Subquery(
         Attempt.everywhere.filter(publication_id=OuterRef("pk"))
@@ -146,7 +146,7 @@ def _run_step(row: Publication, now: datetime) -> None:
         return
     if row.status == PublicationStatus.PUBLISHING:
         # The worker that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
-        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
+        record_unknown(row, OutcomeUnknown(INTERRUPTED_MESSAGE), now)
         row = _reload_keeping_lease(row)
     step = _step_of(row)
     if step is not None:
@@ -160,7 +160,7 @@ def give_up(publication: Publication) -> None:
     row = _reload_keeping_lease(publication)
     now = utc_now()
     if row.status == PublicationStatus.PUBLISHING and not is_handed_over(row):
-        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
+        record_unknown(row, OutcomeUnknown(INTERRUPTED_MESSAGE), now)
         return
     step = _step_of(row)
     if step is not None and step.give_up is not None:

@@ -14,7 +14,7 @@ from pipeline.outlets.outlet_client import account_of, buckets_of, platform_of
 from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
-from pipeline.publish.blockers import WHY_HELD
+from pipeline.publish.blockers import HOLD_MESSAGES
 from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
 from pipeline.publish.timing.queue_slots import lock_outlets, next_slot_or_refuse
 from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
@@ -304,7 +304,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
             {"status": item.status, "allowed": sorted(PUBLISHABLE_ITEMS)},
         )
     if item.held and item.held != HoldReason.APPROVAL_STALE:
-        message = WHY_HELD.get(item.held, "It is on hold. Approve it to publish.")
+        message = HOLD_MESSAGES.get(item.held, "It is on hold. Approve it to publish.")
         return Detail("held", "held", message)
     if item.workspace.requires_approval and not item.is_approved_as_it_is:
         message = "The workspace asks for an approval first: POST …/approve."

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from config.core import limits
-from config.core.errors import DETAILS_TOLD, Detail, error_body
+from config.core.errors import MAX_DETAILS, Detail, error_body
 from pipeline.models import Upload
 
 
@@ -35,9 +35,9 @@ def test_media_are_counted_before_they_are_looked_at(api):
 
 
 def test_an_error_tells_a_bounded_number_of_details():
-    told = error_body("invalid_request", [Detail(None, "invalid", "No.")] * (DETAILS_TOLD + 1))
+    told = error_body("invalid_request", [Detail(None, "invalid", "No.")] * (MAX_DETAILS + 1))
 
-    assert len(told["detail"]) == DETAILS_TOLD
+    assert len(told["detail"]) == MAX_DETAILS
 
 
 def test_a_nul_in_a_media_address_is_not_there(db):

@@ -278,7 +278,7 @@ def test_old_deliveries_and_secrets_of_deleted_sources_are_forgotten(alice, brid
     later = now + limits.INBOUND_DELIVERIES_KEPT + timedelta(minutes=1)
     assert forgetting.forget_deliveries(later) == 3
     assert [row.body is not None for row in InboundDelivery.everywhere.all()] == [True, True]
-    assert forgetting.forget_deliveries in {kept.forget for kept in retention.TABLE}
+    assert forgetting.forget_deliveries in {kept.forget for kept in retention.RULES}
 
 
 def test_rotated_secret_is_forgotten_when_its_time_is_over(alice, bridge):

@@ -151,12 +151,12 @@ def _jobs() -> str:
 
 def _retention() -> str:
     spans = [
-        kept.how_long if isinstance(kept.how_long, str) else said(kept.how_long) for kept in retention.TABLE
+        kept.how_long if isinstance(kept.how_long, str) else said(kept.how_long) for kept in retention.RULES
     ]
     return table(
         "What",
         "How long",
-        rows=[(kept.what, span) for kept, span in zip(retention.TABLE, spans, strict=True)],
+        rows=[(kept.what, span) for kept, span in zip(retention.RULES, spans, strict=True)],
     )
 
 

@@ -449,7 +449,7 @@ def test_a_restore_that_is_killed_late_lets_nothing_start_until_it_is_run_again(
         "beat": one.start("-m", "celery", "-A", "config", "beat"),
     }
     for name, done in starts.items():
-        assert (name, done.returncode, unfinished_restore.SENTENCE in done.stderr) == (name, 1, True), (
+        assert (name, done.returncode, unfinished_restore.MESSAGE in done.stderr) == (name, 1, True), (
             done.stderr
         )
     told = json.loads(one.manage("doctor", "--json").out)

@@ -198,18 +198,18 @@ def test_a_check_that_breaks_hides_no_other(monkeypatch):
 @pytest.fixture
 def half(db):
     with connection.cursor() as cursor:
-        cursor.execute(unfinished_restore.CREATE)
+        cursor.execute(unfinished_restore.CREATE_TABLE_SQL)
     yield
     unfinished_restore.clear_mark()
 
 
 @pytest.mark.usefixtures("half")
 def test_a_restore_that_is_not_over_is_told_everywhere(client):
-    assert verdict("restore") == ("FAIL", unfinished_restore.SENTENCE)
+    assert verdict("restore") == ("FAIL", unfinished_restore.MESSAGE)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     told = {check["name"]: check for check in answer.json()["checks"]}
-    assert told["restore"] == {"name": "restore", "ok": False, "detail": unfinished_restore.SENTENCE}
+    assert told["restore"] == {"name": "restore", "ok": False, "detail": unfinished_restore.MESSAGE}
 
 
 def test_readiness_says_nothing_of_restores_otherwise(client):

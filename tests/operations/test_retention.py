@@ -35,7 +35,7 @@ def _fresh(monkeypatch, settings, tmp_path):
 
 def test_the_table_is_in_the_documents():
     listed = [cells[0] for cells in rows(between(read("running.md"), "retention"))]
-    assert listed == [kept.what for kept in retention.TABLE]
+    assert listed == [kept.what for kept in retention.RULES]
 
 
 def test_the_hands_have_one_job_for_all_of_it():

@@ -165,7 +165,7 @@ def test_an_account_that_nobody_proves_is_forgotten(person, django_user_model):
         made_by_operator.email,
         member.email,
     }
-    assert users.forget_unverified in {kept.forget for kept in retention.TABLE}
+    assert users.forget_unverified in {kept.forget for kept in retention.RULES}
 
 
 def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
@@ -248,7 +248,7 @@ def test_what_has_ended_is_forgotten(settings, db, monkeypatch):
     assert table.get("lasts") == 1
     # What a browser sent is a name too.
     assert [table.add("a\0b" * 200, 1, 10) for _ in range(2)] == [True, False]
-    assert counter_caches.forget_ended_counts in {kept.forget for kept in retention.TABLE}
+    assert counter_caches.forget_ended_counts in {kept.forget for kept in retention.RULES}
 
 
 def test_log_ins_are_not_counted_where_redis_could_drop_them(settings):

@@ -10,11 +10,11 @@ import re
 import unicodedata
 from typing import Final
 
-RUN: Final = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+UNSPACED_RUN: Final = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 """Matches a run of letters of scripts without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese; Korean too."""
-CHARACTERS: Final = 60_000
+MAX_CHARACTERS: Final = 60_000
 """How many characters of a text are searchable; PostgreSQL takes no more than 1 MB of words."""
-_RUN: Final = re.compile(RUN)
+_RUN: Final = re.compile(UNSPACED_RUN)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ACCENT: Final = re.compile("[\u0300-\u036f]")
 _ELISION: Final = re.compile(r"\b[^\W\d_]['’](?=\w)")
@@ -24,7 +24,7 @@ _SIGN: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]+")
 
 def fold(text: str) -> str:
     """Return the text in lower case, without accents, tags and signs."""
-    text = _TAG.sub(" ", text[:CHARACTERS]).lower().replace("ß", "ss").replace("ς", "σ")
+    text = _TAG.sub(" ", text[:MAX_CHARACTERS]).lower().replace("ß", "ss").replace("ς", "σ")
     text = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
     return _SIGN.sub(" ", text)
 
@@ -40,7 +40,7 @@ def query_words(text: str) -> tuple[list[str], list[str]]:
     """Return the words to look for, and the beginnings of words; a run is looked for by its pairs."""
     words: list[str] = []
     beginnings: list[str] = []
-    parts = re.findall(f"{RUN}|[^\\s{RUN[1:-2]}]+", fold(_ELISION.sub(" ", text)))
+    parts = re.findall(f"{UNSPACED_RUN}|[^\\s{UNSPACED_RUN[1:-2]}]+", fold(_ELISION.sub(" ", text)))
     for index, part in enumerate(parts):
         if not any(unicodedata.category(letter)[0] in "LN" for letter in part):
             continue

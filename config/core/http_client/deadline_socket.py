@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from config.core.http_client.guard import Deadline
 
-CHUNK = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 # Smaller pieces for zlib, which copies what it has not consumed at every step.
-ENCODED_CHUNK = 16 * 1024
+ENCODED_CHUNK_BYTES = 16 * 1024
 # What gzip may add to a body that doesn't shrink. Without a limit on the encoded side, an endless row of
 # empty gzip members would never reach the limit on the decoded side.
-ENCODING_OVERHEAD = 64 * 1024
+ENCODING_OVERHEAD_BYTES = 64 * 1024
 MAX_INTERIM_RESPONSES = 8
 
 
@@ -61,7 +61,7 @@ class DeadlineSocket:
         self._sock = sock
         self._deadline = deadline
         self._receiver = _Receiver(sock, deadline)
-        self._reader = io.BufferedReader(self._receiver, CHUNK)
+        self._reader = io.BufferedReader(self._receiver, CHUNK_BYTES)
         self._interim: list[http.client.HTTPResponse] = []
 
     @property
@@ -79,7 +79,7 @@ class DeadlineSocket:
         try:
             while view:
                 self._sock.settimeout(self._deadline.left())
-                view = view[self._sock.send(view[:CHUNK]) :]
+                view = view[self._sock.send(view[:CHUNK_BYTES]) :]
         except ConnectionError:
             # A server may answer (413, 401) and close before it has read everything: the answer still counts.
             # When there is none, reading it fails in its turn.
@@ -126,7 +126,7 @@ def _too_large(max_bytes: int) -> ResponseTooLarge:
 def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[bytes]:
     received = 0
     # One byte more than allowed is asked for, never a whole chunk, which a slow server might not have.
-    while piece := response.read(min(CHUNK, max_bytes - received + 1)):
+    while piece := response.read(min(CHUNK_BYTES, max_bytes - received + 1)):
         received += len(piece)
         yield piece
     _check_complete(response)
@@ -135,13 +135,13 @@ def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[
 def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: int) -> Iterator[bytes]:
     inflater: _Inflater | None = None
     received = 0
-    while piece := response.read(ENCODED_CHUNK):
+    while piece := response.read(ENCODED_CHUNK_BYTES):
         # Made at the first byte: the answer to a HEAD names an encoding and has no body.
         if inflater is None:
             inflater = _Inflater(encoding, piece)
         yield from inflater.feed(piece)
         received += len(piece)
-        if received > max_bytes + ENCODING_OVERHEAD:
+        if received > max_bytes + ENCODING_OVERHEAD_BYTES:
             raise _too_large(max_bytes)
     _check_complete(response)
     if inflater is not None:
@@ -182,7 +182,7 @@ class _Inflater:
                     self._is_over = True
                     return
                 self._engine = zlib.decompressobj(self._wbits)
-            yield self._engine.decompress(encoded, CHUNK)
+            yield self._engine.decompress(encoded, CHUNK_BYTES)
             encoded = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
 
     def finish(self) -> bytes:

@@ -95,7 +95,7 @@ def _address(path: str) -> str:
 
 def _make_workspace() -> Workspace:
     """Return the workspace, as old as its history; nobody can log in before `_create_log_in`."""
-    with transaction.atomic(), clock.frozen_at(utc_now() - history.AGE):
+    with transaction.atomic(), clock.frozen_at(utc_now() - history.WORKSPACE_AGE):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)

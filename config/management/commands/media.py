@@ -59,5 +59,5 @@ class Command(BaseCommand):
         if comparison.said:
             raise CommandError(comparison.refusal)
         if stop_reason:
-            message = f"{stop_reason} {media_sweep.APPROVE}"
+            message = f"{stop_reason} {media_sweep.APPROVE_ADVICE}"
             raise CommandError(message)

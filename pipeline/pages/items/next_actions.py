@@ -176,7 +176,7 @@ def _for_workspace(place: Place, blocker: Blocker) -> NextAction | None:
     """Of what stands in the way of all posts: the page for requesting access, or for resuming publishing."""
     if blocker.needs_access and place.may_manage:
         return NextAction(_("Request access"), place.address("access"), is_post=False)
-    if blocker.clears == publish.RELEASE and place.may_edit:
+    if blocker.clears == publish.RELEASE_HOLD_CALL and place.may_edit:
         return NextAction(_("Resume publishing"), place.address("queues_release"), is_post=False)
     return None
 

@@ -21,7 +21,7 @@ from config.core.ids import decode, encode
 from pipeline import limits
 from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.models import WorkspaceDefaults
-from pipeline.models.raw_item import PASTED
+from pipeline.models.raw_item import PASTED_PREFIX
 from pipeline.pages.new.forms import WORDS_CHARACTERS, ChosenForm, address_in
 from pipeline.pages.new.price import is_agreed, known_choices, price_context
 
@@ -161,7 +161,7 @@ def _contents(
     return [
         raw_content.RawContent(
             # Of one showing of the form, as that of a single text.
-            external_id=f"{PASTED}{once}:{number}" if once else "",
+            external_id=f"{PASTED_PREFIX}{once}:{number}" if once else "",
             url=page.url,
             title=page.title[: limits.TITLE_CHARACTERS],
             body=page.body,

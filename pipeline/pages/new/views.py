@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
-from pipeline.models.raw_item import PASTED, UPLOADED
+from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
 from pipeline.pages.new import outcome, several_links
 from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
 from pipeline.pages.new.price import is_agreed, known_choices, price_context
@@ -145,7 +145,7 @@ def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_
     is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
         # Of one showing of the form: a double click makes one thing, the same words on another day another one.
-        external_id=f"{UPLOADED if is_file else PASTED}{once}" if once else "",
+        external_id=f"{UPLOADED_PREFIX if is_file else PASTED_PREFIX}{once}" if once else "",
         url=values.get("url", ""),
         title=values.get("title", ""),
         body=values.get("body", ""),

@@ -15,7 +15,7 @@ from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
-from pipeline.models.persona import CONTENT
+from pipeline.models.persona import VERSIONED_FIELDS
 from pipeline.pages.personas.forms import PersonaForm, values_of
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, persona_head
 from pipeline.personas import crud as stage
@@ -91,7 +91,9 @@ def _changed(version: PersonaVersion, older: list[PersonaVersion]) -> str:
     if not older:
         return ""
     before = older[0].content
-    return ", ".join(str(_TOLD[name]) for name in CONTENT if version.content.get(name) != before.get(name))
+    return ", ".join(
+        str(_TOLD[name]) for name in VERSIONED_FIELDS if version.content.get(name) != before.get(name)
+    )
 
 
 @page("edit", methods=("POST",))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DAY: Final = timedelta(hours=24)
-AFTER_REST: Final = timedelta(seconds=1)
+GAP_AFTER_REST: Final = timedelta(seconds=1)
 """The gap between posts that waited for the same rest, where the outlet has none: they don't go out all at once."""
 
 
@@ -87,7 +87,7 @@ def _turn_at(
     """Return when the turn at that place comes, if all before it post in turn, and which rule decides."""
     history = list(posted)
     moment, code = start, "gap"
-    gap = rules.gap or (None if rules.per_day else AFTER_REST)
+    gap = rules.gap or (None if rules.per_day else GAP_AFTER_REST)
     for _turn_number in range(place + 1):
         by_gap = history[-1] + gap if gap and history else start
         by_cap = history[-rules.per_day] + DAY if rules.per_day and len(history) >= rules.per_day else start
@@ -145,6 +145,6 @@ def _wait_message(outlet: Outlet, rules: RateRules, start: datetime, now: dateti
         return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
     if code == "daily_cap":
         return f"{outlet.name} takes {counted(rules.per_day or 0, 'post')} in 24 hours; it goes out when its turn comes."
-    minutes = (rules.gap or AFTER_REST).total_seconds() / 60
+    minutes = (rules.gap or GAP_AFTER_REST).total_seconds() / 60
     every = "minute" if minutes == 1 else f"{minutes:g} minutes"
     return f"{outlet.name} takes one post every {every}; it goes out when its turn comes."

@@ -12,7 +12,7 @@ from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.models import Persona, PersonaVersion, Source, WorkspaceDefaults
-from pipeline.models.persona import CONTENT
+from pipeline.models.persona import VERSIONED_FIELDS
 from pipeline.personas import crud
 from pipeline.workspace import defaults, provision
 from tests.pipeline.steps import NOON, codes, reread
@@ -42,7 +42,7 @@ def made(workspace, **changes):
 
 def test_persona_is_stored_as_it_will_be_shown(workspace):
     persona = reread(made(workspace))
-    assert {name: getattr(persona, name) for name in CONTENT} == {
+    assert {name: getattr(persona, name) for name in VERSIONED_FIELDS} == {
         **GIVEN,
         "name": "Ada Bakes",
         "links": ["https://ada.example/"],

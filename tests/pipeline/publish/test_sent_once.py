@@ -107,7 +107,7 @@ def test_absence_counts_after_the_calls_deadline_and_the_platforms_settling_time
     assert (waiting.status, waiting.next_attempt_at, waiting.wake_at) == ("unknown", COUNTS_AT, COUNTS_AT)
     assert (waiting.error["code"], waiting.error["message"]) == (
         "not_there_yet",
-        reconciliation.NOT_THERE_YET,
+        reconciliation.NOT_THERE_YET_MESSAGE,
     )
     clock.move_to(COUNTS_AT)
     again = send(publication)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 0.05
 """A thread that has waited this long gets the lock next, whoever asks meanwhile."""
-WRITES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
+WRITE_STATEMENT: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 """Matches the statements of Django that take the write lock outside a transaction."""
-SECONDS: Final = 5.0
+DEFAULT_LOCK_SECONDS: Final = 5.0
 """SQLite's own default of how long to wait for the write lock."""
 
 
@@ -237,11 +237,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def _lock_timeout(self) -> float:
-        return float(self.settings_dict["OPTIONS"].get("timeout", SECONDS))
+        return float(self.settings_dict["OPTIONS"].get("timeout", DEFAULT_LOCK_SECONDS))
 
     def _write_in_turn(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         """Run a statement; outside a transaction a write takes the lock, then waits for the disk."""
-        if self.in_atomic_block or not WRITES.match(sql):
+        if self.in_atomic_block or not WRITE_STATEMENT.match(sql):
             return execute(sql, *rest)
         is_needed = MAY_BE_LOST not in sql
         # A statement with RETURNING is committed only when its rows have been fetched, later: SQLite itself has to wait.
