@@ -21,7 +21,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
 from pipeline.switches import availability
 from pipeline.writers.extractive import brief_of
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -138,7 +138,7 @@ def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Tria
     shares: list[Share] = []
     skipped: list[Skipped] = []
     # Engines judge the text as the writer gets it, without sentences that give orders to a machine.
-    screened_source, _ = screened(source)
+    screened_source, _ = screen_source(source)
     has_gaps = (screened_source.text, screened_source.title) != (source.text, source.title)
     for engine in engines:
         refusal = refusal_by_rules(engine, screened_source)

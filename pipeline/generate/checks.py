@@ -16,7 +16,7 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
 from pipeline.text.prompt_injection import obeyed_in
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
@@ -96,7 +96,7 @@ def _check_obeyed_orders(
     """Return the failure of a draft that does what an order in its source wants; None for any other draft."""
     if not brief.orders:
         return None
-    screened_source, _ = screened(source)
+    screened_source, _ = screen_source(source)
     required_texts = (str(structure.get("text") or "") for structure in persona.required_structures)
     persona_texts = (
         persona.name,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.number_lexicon import atoms_of, is_common, language_of, units
+from pipeline.grounding.number_lexicon import is_common, language_of, number_words_of, units
 from pipeline.grounding.quotations import fold
 from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LEAST_COVERED: Final = 0.6
+MIN_COVERAGE: Final = 0.6
 """Of a statement's words that mean something, so many stand in its passage."""
 _ALIKE: Final = 0.75
 """From here on two sentences are one with other words in it, so that a "not" more or less turns it round."""
@@ -171,7 +171,7 @@ def support(
             # A part of the sentence, in which nothing was denied.
             turned = None
         return Support(turned, is_sure=shared >= _ALIKE, covered=covered)
-    return Support(turned, is_sure=shared >= 1 - LEAST_COVERED, covered=covered)
+    return Support(turned, is_sure=shared >= 1 - MIN_COVERAGE, covered=covered)
 
 
 def _says_something(word: str, language: str) -> bool:
@@ -180,7 +180,7 @@ def _says_something(word: str, language: str) -> bool:
         len(word) > 2
         and not is_common(word, language)
         and word not in units()
-        and word not in atoms_of(language)
+        and word not in number_words_of(language)
     )
 
 

@@ -9,14 +9,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding.parsed_numbers import NumberMeaning
-from pipeline.grounding.quantities import parse
+from pipeline.grounding.quantities import parse_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.grounding.parsed_numbers import ParsedText, Quantity
 
-FREE: Final = frozenset({Fraction(1), Fraction(100)})
+FREE_CONSTANTS: Final = frozenset({Fraction(1), Fraction(100)})
 """What a sum may use without the source: for a change in percent."""
 _MOST_OPERANDS: Final = 8
 _MOST_WAYS: Final = 256
@@ -44,7 +44,7 @@ def recompute(
     A sum has numbers of the source, 1 and 100, `+ - * /` and brackets. Numbers that are added or subtracted have one
     unit. The result is rounded to as many places as the value is written with, and must be the value exactly.
     """
-    known = parse(source, source_language)
+    known = parse_numbers(source, source_language)
     return tuple(_outcome(one.strip(), known, language) for one in declared.split(";") if one.strip())
 
 
@@ -54,7 +54,7 @@ def _outcome(text: str, known: ParsedText, language: str) -> DerivedResult:
             text, fault="A derived number is declared as `value = sum`, for example `43 % = 92 / 214`."
         )
     said, _, expression = text.partition("=")
-    values = parse(said.strip(), language or known.language).quantities
+    values = parse_numbers(said.strip(), language or known.language).quantities
     if len(values) != 1 or not values[0].readings:
         return DerivedResult(text, fault="A derived number stands alone before its `=`.")
     try:
@@ -111,7 +111,7 @@ def _pieces(expression: str, known: ParsedText, language: str) -> Iterator[_Piec
 
 def _operand(written: str, known: ParsedText, language: str) -> tuple[_Term, ...]:
     """What the number can be: each value that the source gives these figures."""
-    found = parse(written, language or known.language).quantities
+    found = parse_numbers(written, language or known.language).quantities
     if len(found) == 1 and _ENGLISH_DECIMAL.fullmatch(written):
         # A sum is often written with points, whatever the language.
         value = Fraction(written)
@@ -131,7 +131,7 @@ def _operand(written: str, known: ParsedText, language: str) -> tuple[_Term, ...
         for its in quantity.readings
         if _is_meant(found[0], quantity, its)
     }
-    if all(reading.unit == "" and reading.value in FREE for reading in found[0].readings):
+    if all(reading.unit == "" and reading.value in FREE_CONSTANTS for reading in found[0].readings):
         terms |= {_Term(reading.value, "free") for reading in found[0].readings}
     if not terms:
         msg = f"\u201c{written}\u201d in the sum isn't in the source."

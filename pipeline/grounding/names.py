@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.number_lexicon import MONTHS, atoms_of, is_common, language_of, units
+from pipeline.grounding.number_lexicon import MONTHS, is_common, language_of, number_words_of, units
 from pipeline.text.links import without_links
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _CALENDAR: Final = frozenset(
 )
 
 
-def strange_names(draft: str, known: Iterable[str], *, language: str = "") -> tuple[str, ...]:
+def unsupported_names(draft: str, known: Iterable[str], *, language: str = "") -> tuple[str, ...]:
     """The names of the draft that none of the `known` texts holds, or holds only in pieces. A sign, not a proof.
 
     A word at the start of a sentence is looked at only as part of a run. In German, where every noun is capitalised,
@@ -74,11 +74,11 @@ def strange_names(draft: str, known: Iterable[str], *, language: str = "") -> tu
             continue
         bare = [_bare(word) for word in kept]
         if all(
-            len(low) == 1 or low in units() or low in MONTHS or low in atoms_of(told) for low in bare
+            len(low) == 1 or low in units() or low in MONTHS or low in number_words_of(told) for low in bare
         ) and not any(low in _CALENDAR for low in bare):
             # Units and numbers are compared by their value, elsewhere.
             continue
-        if told == "de" and any(low in units() or low in atoms_of("de") for low in bare):
+        if told == "de" and any(low in units() or low in number_words_of("de") for low in bare):
             continue
         missing = [
             word

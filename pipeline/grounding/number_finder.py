@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from pipeline.grounding.number_lexicon import FRACTION_SIGNS, SCALES, atoms_of
+from pipeline.grounding.number_lexicon import FRACTION_SIGNS, SCALES, number_words_of
 
 _SEPARATOR: Final = re.compile(r"[^\d]")
 _GROUP: Final = 3
@@ -76,7 +76,7 @@ def ascii_digits(token: str) -> str:
 
 
 @dataclass(slots=True)
-class Core:
+class BareNumber:
     """A number without what stands around it."""
 
     start: int
@@ -86,7 +86,7 @@ class Core:
     """`digits`, `words`, `ordinal`, `part`, `ordinal_or_part`, `times`, `many` or `sign`."""
 
 
-class NumberWords:
+class NumberFinder:
     """Finds the numbers of a text in order."""
 
     def __init__(self, text: str, language: str) -> None:
@@ -94,9 +94,9 @@ class NumberWords:
         self.language = language
         self.scales = SCALES[language]
 
-    def find_cores(self) -> list[Core]:
-        atoms = atoms_of(self.language)
-        cores: list[Core] = []
+    def find_bare_numbers(self) -> list[BareNumber]:
+        atoms = number_words_of(self.language)
+        cores: list[BareNumber] = []
         words: list[Word] = []
         for match in _TOKEN.finditer(self.text):
             token = match.group()
@@ -121,10 +121,10 @@ class NumberWords:
         self._close(words, cores)
         return self._joined_groups(cores)
 
-    def _digits(self, match: re.Match[str]) -> Core:
-        return Core(match.start(), match.end(), readings(match.group(), self.language), "digits")
+    def _digits(self, match: re.Match[str]) -> BareNumber:
+        return BareNumber(match.start(), match.end(), readings(match.group(), self.language), "digits")
 
-    def _eastern(self, match: re.Match[str]) -> Core | None:
+    def _eastern(self, match: re.Match[str]) -> BareNumber | None:
         """Digits with the scales of Chinese and Japanese between them: 1億2000万."""
         if self.text[match.end() : match.end() + 1] not in _MYRIADS:
             return None
@@ -137,16 +137,16 @@ class NumberWords:
             match_part = _EASTERN_PART.match(written, position)
             if match_part is None or len(written) > _EASTERN_MOST:
                 # A version or the like, with a sign behind: it is a label.
-                return Core(whole.start(), whole.end(), (), "digits")
+                return BareNumber(whole.start(), whole.end(), (), "digits")
             digits, signs = match_part.groups()
             position = match_part.end()
             part = Fraction(ascii_digits(digits).replace(",", ""))
             for sign in signs:
                 part *= _MYRIADS[sign]
             value += part
-        return Core(whole.start(), whole.end(), (value,), "digits")
+        return BareNumber(whole.start(), whole.end(), (value,), "digits")
 
-    def _join_sign(self, match: re.Match[str], cores: list[Core]) -> None:
+    def _join_sign(self, match: re.Match[str], cores: list[BareNumber]) -> None:
         value = FRACTION_SIGNS[match.group()]
         last = cores[-1] if cores else None
         if (
@@ -154,14 +154,16 @@ class NumberWords:
             and last.role == "digits"
             and self.text[last.end : match.start()] in {"", " ", "\u2009"}
         ):
-            cores[-1] = Core(last.start, match.end(), tuple(one + value for one in last.values), "digits")
+            cores[-1] = BareNumber(
+                last.start, match.end(), tuple(one + value for one in last.values), "digits"
+            )
         else:
-            cores.append(Core(match.start(), match.end(), (value,), "sign"))
+            cores.append(BareNumber(match.start(), match.end(), (value,), "sign"))
 
-    def _joined_groups(self, cores: list[Core]) -> list[Core]:
+    def _joined_groups(self, cores: list[BareNumber]) -> list[BareNumber]:
         """`10 000` with a plain space is one number, in English too; more groups than a number has are a list."""
-        joined: list[Core] = []
-        groups: list[Core] = []
+        joined: list[BareNumber] = []
+        groups: list[BareNumber] = []
         for core in cores:
             if groups and not self._is_next_group(groups[-1], core):
                 joined += self._one_of(groups)
@@ -169,7 +171,7 @@ class NumberWords:
             groups.append(core)
         return joined + self._one_of(groups)
 
-    def _is_next_group(self, last: Core, core: Core) -> bool:
+    def _is_next_group(self, last: BareNumber, core: BareNumber) -> bool:
         return (
             last.role == core.role == "digits"
             and self.text[last.end : core.start] == " "
@@ -177,14 +179,14 @@ class NumberWords:
             and _NEXT_GROUP.fullmatch(self.text, core.start, core.end) is not None
         )
 
-    def _one_of(self, groups: list[Core]) -> list[Core]:
+    def _one_of(self, groups: list[BareNumber]) -> list[BareNumber]:
         if not 1 < len(groups) <= _GROUPS_MOST or groups[-1].end - groups[-1].start > _EASTERN_MOST:
             return groups
         start, end = groups[0].start, groups[-1].end
         whole = self.text[start:end].replace(" ", "").replace(",", ".")
-        return [Core(start, end, (Fraction(whole),), "digits")]
+        return [BareNumber(start, end, (Fraction(whole),), "digits")]
 
-    def _close(self, words: list[Word], cores: list[Core]) -> None:
+    def _close(self, words: list[Word], cores: list[BareNumber]) -> None:
         """Number words that follow each other, as one number or as several."""
         run: list[Word] = []
         for word in words:
@@ -198,10 +200,10 @@ class NumberWords:
                     # "Twenty-third".
                     start, _, _, value = run.pop()
                     self._end_run(run, cores)
-                    cores.append(Core(start, word[1], (value + word[3],), "ordinal"))
+                    cores.append(BareNumber(start, word[1], (value + word[3],), "ordinal"))
                     continue
                 self._end_run(run, cores)
-                cores.append(Core(word[0], word[1], (word[3],), word[2]))
+                cores.append(BareNumber(word[0], word[1], (word[3],), word[2]))
                 continue
             if run and (len(run) == _RUN_MOST or not self._continues(run, word)):
                 self._end_run(run, cores)
@@ -246,7 +248,7 @@ class NumberWords:
             return is_year or is_french or (role == "unit" and word[3] < 10)
         return True
 
-    def _end_run(self, run: list[Word], cores: list[Core]) -> None:
+    def _end_run(self, run: list[Word], cores: list[BareNumber]) -> None:
         if run and run[-1][2] == "point":
             run.pop()
         if not run:
@@ -269,12 +271,12 @@ class NumberWords:
                 current += 76
             else:
                 current += value
-        cores.append(Core(run[0][0], run[-1][1], (total + current,), "words"))
+        cores.append(BareNumber(run[0][0], run[-1][1], (total + current,), "words"))
         run.clear()
 
-    def _end_spoken(self, run: list[Word], point: int, cores: list[Core]) -> None:
+    def _end_spoken(self, run: list[Word], point: int, cores: list[BareNumber]) -> None:
         """Such as "thirty-six point two"; scales follow the last digit."""
-        whole: list[Core] = []
+        whole: list[BareNumber] = []
         self._end_run(run[:point], whole)
         digits = [word for word in run[point + 1 :] if word[2] == "unit"]
         scales = [word for word in run[point + 1 :] if word[2] != "unit"]
@@ -285,7 +287,7 @@ class NumberWords:
         )
         for scale in scales:
             value *= scale[3]
-        cores.append(Core(run[0][0], run[-1][1], (value,), "words"))
+        cores.append(BareNumber(run[0][0], run[-1][1], (value,), "words"))
         run.clear()
 
     def _is_century(self, run: list[Word], place: int) -> bool:

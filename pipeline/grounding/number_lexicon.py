@@ -191,16 +191,16 @@ _AFTER_A_PART: Final = {
         "más menos"
     ),
 }
-AFTER_A_PART: Final = frozenset(word for words in _AFTER_A_PART.values() for word in words.split())
+WORDS_AFTER_FRACTION: Final = frozenset(word for words in _AFTER_A_PART.values() for word in words.split())
 """What follows a part of something, where a noun would follow a place: "a third during May", not "a third runner"."""
 
 
 @cache
-def words_of(language: str) -> dict[str, tuple[str, int]]:
+def cardinals_of(language: str) -> dict[str, tuple[str, int]]:
     """Each word with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`) and its value."""
     found: dict[str, tuple[str, int]] = {}
     if language == "":
-        every = {word: one for name in reversed(LANGUAGES) for word, one in words_of(name).items()}
+        every = {word: one for name in reversed(LANGUAGES) for word, one in cardinals_of(name).items()}
         return {word: one for word, one in every.items() if word not in _AMBIGUOUS}
     if language == "en":
         found |= {word: ("unit", value) for value, word in enumerate(_EN_UNITS)}
@@ -311,7 +311,7 @@ def _counted(language: str, words: str) -> Iterator[tuple[str, int, str]]:
         yield language, value, forms
 
 
-MANY: Final = _by_language(
+INDEFINITE_NUMBERS: Final = _by_language(
     ("en", 12, "dozens"), ("en", 100, "hundreds"), ("en", 10**3, "thousands"), ("en", 10**6, "millions"),
     ("en", 10**9, "billions"), ("en", 10**12, "trillions"),
     ("de", 12, "dutzende dutzenden"), ("de", 100, "hunderte hunderten"), ("de", 10**3, "tausende tausenden"),
@@ -342,7 +342,7 @@ FRACTIONS: Final = _by_language(
     ("es", 2, "mitad"), ("es", 3, "tercio tercios terceras"), ("es", 4, "cuarto cuartos cuartas"), ("es", 5, "quinto quintos quintas"),
 )  # fmt: skip
 """The part that each word names: 3 for a third."""
-TIMES: Final = _by_language(
+MULTIPLIERS: Final = _by_language(
     ("en", 2, "twice double doubled doubles doubling twofold"),
     ("en", 3, "triple tripled triples tripling trebled threefold thrice"),
     ("en", 4, "quadruple quadrupled quadruples fourfold"), ("en", 5, "quintupled fivefold"), ("en", 10, "tenfold"),
@@ -361,7 +361,7 @@ FRACTION_SIGNS: Final = {
 
 
 @cache
-def atoms_of(language: str) -> dict[str, tuple[str, Fraction]]:
+def number_words_of(language: str) -> dict[str, tuple[str, Fraction]]:
     """Every word that has to do with a number, lower case, with its role and value."""
     found: dict[str, tuple[str, Fraction]] = {}
     for word, value in ORDINALS[language].items():
@@ -369,9 +369,9 @@ def atoms_of(language: str) -> dict[str, tuple[str, Fraction]]:
     for word, value in FRACTIONS[language].items():
         # A third is a part and a place; which one is decided where it stands.
         found[word] = ("ordinal_or_part" if word in found else "part", value)
-    for role, table in (("times", TIMES), ("many", MANY)):
+    for role, table in (("times", MULTIPLIERS), ("many", INDEFINITE_NUMBERS)):
         found |= {word: (role, value) for word, value in table[language].items()}
-    found |= {word: (role, Fraction(value)) for word, (role, value) in words_of(language).items()}
+    found |= {word: (role, Fraction(value)) for word, (role, value) in cardinals_of(language).items()}
     found |= {word: ("part", Fraction(part)) for word, part in _ARABIC_PARTS.items()}
     for name, words in _POINTS.items():
         if language in {name, ""}:
@@ -468,9 +468,9 @@ def units() -> dict[str, tuple[UnitMeaning, ...]]:
     return found
 
 
-LONGEST_UNIT: Final = 3
+MAX_UNIT_WORDS: Final = 3
 """Words."""
-STRETCHING: Final = frozenset(
+UNIT_MODIFIERS: Final = frozenset(
     [
         "more",
         "full",

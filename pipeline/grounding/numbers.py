@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.grounding.number_lexicon import BOUNDS, is_common, language_of
-from pipeline.grounding.quantities import parse
+from pipeline.grounding.quantities import parse_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -41,7 +41,7 @@ _VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
 
 
 @dataclass(frozen=True)
-class Strange:
+class UnsupportedNumber:
     """A number of the draft, as written, that the source doesn't say so: `draft[start:end]`."""
 
     text: str
@@ -50,14 +50,14 @@ class Strange:
     reason: Reason
 
 
-def strange_numbers(
+def unsupported_numbers(
     draft: str,
     source: str,
     *,
     language: str = "",
     source_language: str = "",
     declared: Collection[tuple[Fraction, str]] = (),
-) -> tuple[Strange, ...]:
+) -> tuple[UnsupportedNumber, ...]:
     """The numbers of the draft that the source doesn't hold with the same unit.
 
     `declared` are the values and units of declared sums, which were computed again by `derived_numbers`. The languages decide what `1.000`
@@ -66,23 +66,23 @@ def strange_numbers(
     # A short draft doesn't show the language that its source, which is longer, shows. Where neither does, one reading
     # holds for both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in another.
     seen = language_of(source, source_language) or language_of(draft, language)
-    said = parse(draft, language or seen)
+    said = parse_numbers(draft, language or seen)
     if not said.quantities:
         return ()
-    known = parse(source, source_language or seen)
+    known = parse_numbers(source, source_language or seen)
     judge = _Judge(said, known)
-    found: list[Strange] = []
+    found: list[UnsupportedNumber] = []
     for quantity in said.quantities:
         reason = judge.reason(quantity)
         if reason and not any((reading.value, reading.unit) in declared for reading in quantity.readings):
             text = draft[quantity.start : quantity.end]
-            found.append(Strange(text, quantity.start, quantity.end, reason))
+            found.append(UnsupportedNumber(text, quantity.start, quantity.end, reason))
     return tuple(found)
 
 
 def ungrounded_numbers(draft: str, source: str) -> tuple[str, ...]:
     """The same, as written, each once."""
-    return tuple(dict.fromkeys(one.text for one in strange_numbers(draft, source)))
+    return tuple(dict.fromkeys(one.text for one in unsupported_numbers(draft, source)))
 
 
 class _Judge:

@@ -8,41 +8,41 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from pipeline.grounding.number_finder import Core
+from pipeline.grounding.number_finder import BareNumber
 from pipeline.grounding.number_lexicon import (
-    AFTER_A_PART,
     ARTICLES,
-    LONGEST_UNIT,
-    STRETCHING,
+    MAX_UNIT_WORDS,
+    UNIT_MODIFIERS,
+    WORDS_AFTER_FRACTION,
     UnitMeaning,
     units,
 )
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import (
-    ABBREVIATION_GOES_ON,
-    AND_A_HALF,
-    EASTERN_BEGINNINGS,
+    ABBREVIATION_CONTINUES,
     EASTERN_FACTORS,
+    EASTERN_FIRST_CHARACTERS,
     EASTERN_UNITS,
     FRACTION,
-    HALF_MORE,
-    IN_EVERY,
     LARGEST_GERMAN_ORDINAL,
-    LARGEST_PART,
     LAST_DAY_OF_MONTH,
+    MAX_READINGS,
+    MAX_SCALES,
+    MAX_SHARE_OF,
     MINUS,
     NEXT,
+    NUMBER_AND_A_HALF,
     PLACE_BEFORE,
     RANGE,
-    READINGS_MOST,
-    SCALES_MOST,
+    SHARE_JOIN,
+    UNIT_AND_A_HALF,
     WINDOW_AFTER_ORDINAL,
     WINDOW_BEFORE,
     WINDOW_OF_AND_A_HALF,
     WINDOW_OF_MINUS,
     WINDOW_OF_WORD,
     WORD_AFTER,
-    WORD_AFTER_A_POINT,
+    WORD_AFTER_FULL_STOP,
 )
 from pipeline.grounding.special_numbers import SpecialNumbers
 
@@ -52,7 +52,7 @@ class QuantityReader(SpecialNumbers):
 
     def read(self) -> list[Quantity]:
         """The quantities in the order of the text, none of which overlap."""
-        cores = self.find_cores()
+        cores = self.find_bare_numbers()
         quantities: list[Quantity] = []
         ends: list[int] = []
         for place, core in enumerate(cores):
@@ -69,7 +69,7 @@ class QuantityReader(SpecialNumbers):
 
     # --- What stands around a number ---------------------------------------------------------------------------------
 
-    def _quantity_at(self, core: Core, following: Core | None) -> Quantity | None:
+    def _quantity_at(self, core: BareNumber, following: BareNumber | None) -> Quantity | None:
         """The quantity of one number, `following` being the next in the text; None where it is no quantity."""
         if core.role == "digits":
             if self.is_mark(core):
@@ -86,7 +86,7 @@ class QuantityReader(SpecialNumbers):
         pair = self._pair(core, following)
         return pair if pair is not None else self._measured(core)
 
-    def _is_part(self, core: Core) -> bool:
+    def _is_part(self, core: BareNumber) -> bool:
         """Whether a word such as "third" names a part rather than a place."""
         if core.role == "ordinal":
             return False
@@ -113,13 +113,13 @@ class QuantityReader(SpecialNumbers):
         if said not in ARTICLES | {"a"}:
             return False
         after = NEXT.match(self.text, core.end)
-        return after is None or after["word"].lower() in AFTER_A_PART
+        return after is None or after["word"].lower() in WORDS_AFTER_FRACTION
 
     def _read_share(self, start: int, end: int, value: Fraction) -> Quantity:
         """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
         found = [NumberMeaning(value, "ratio", value)]
         more = (
-            AND_A_HALF.search(self.text[max(0, start - WINDOW_OF_AND_A_HALF) : start])
+            UNIT_AND_A_HALF.search(self.text[max(0, start - WINDOW_OF_AND_A_HALF) : start])
             if value == Fraction(1, 2)
             else None
         )
@@ -140,7 +140,7 @@ class QuantityReader(SpecialNumbers):
         if word and position > end:
             scale = self.scales.get(word.group().lower())
             if scale and len(word.group()) > 3:
-                core = Core(start, word.end(), (value * scale,), "words")
+                core = BareNumber(start, word.end(), (value * scale,), "words")
                 return self._measured(core)
             meaning, unit_end = self._unit(position)
             if not meaning:
@@ -150,7 +150,7 @@ class QuantityReader(SpecialNumbers):
                 end = unit_end
         return Quantity(start, end, found, bare_values=frozenset({value}))
 
-    def _pair(self, core: Core, following: Core | None) -> Quantity | None:
+    def _pair(self, core: BareNumber, following: BareNumber | None) -> Quantity | None:
         """`3/4`, "one in five", "two thirds"."""
         if not core.values or core.values[0].denominator != 1:
             return None
@@ -158,7 +158,7 @@ class QuantityReader(SpecialNumbers):
             slash = FRACTION.match(self.text, core.end)
             if (
                 slash
-                and 0 < core.values[0] < int(slash.group(1)) <= LARGEST_PART
+                and 0 < core.values[0] < int(slash.group(1)) <= MAX_SHARE_OF
                 and self.text[core.start - 1 : core.start] != "/"
             ):
                 return self._read_share(core.start, slash.end(), core.values[0] / int(slash.group(1)))
@@ -178,11 +178,11 @@ class QuantityReader(SpecialNumbers):
             ):
                 return self._read_share(core.start, following.end, core.values[0] / following.values[0])
             return None
-        joins = IN_EVERY.fullmatch(gap)
+        joins = SHARE_JOIN.fullmatch(gap)
         if joins is None or following.role not in {"digits", "words"} or core.role not in {"digits", "words"}:
             return None
         small, large = core.values[0], following.values[0]
-        if not 0 < small < large <= LARGEST_PART or large.denominator != 1:
+        if not 0 < small < large <= MAX_SHARE_OF or large.denominator != 1:
             return None
         tail = self._measured(following)
         if any(reading.unit for reading in tail.readings) or gap.strip() == "auf":
@@ -194,7 +194,7 @@ class QuantityReader(SpecialNumbers):
             bare_values=frozenset({small, large}),
         )
 
-    def _ordinal(self, core: Core) -> Quantity | None:
+    def _ordinal(self, core: BareNumber) -> Quantity | None:
         """A place in an order; None where the word is none, as in "second-hand" or "per second"."""
         tail = self.text[core.end : core.end + WINDOW_AFTER_ORDINAL].lower()
         if tail.startswith(("-hand", "-party", "-class", "-rate", "-guess")):
@@ -213,14 +213,14 @@ class QuantityReader(SpecialNumbers):
             return None
         return Quantity(core.start, core.end, [NumberMeaning(one, "ord", one) for one in core.values])
 
-    def _measured(self, core: Core) -> Quantity:
+    def _measured(self, core: BareNumber) -> Quantity:
         """A number with the half, the scale, the money and the unit that stand at it."""
         text = self.text
         before = text[max(0, core.start - WINDOW_BEFORE) : core.start]
         prefix = self.money_before(core)
         values = list(core.values)
         end = core.end
-        half = HALF_MORE.match(text, end)
+        half = NUMBER_AND_A_HALF.match(text, end)
         if half:
             values, end = [one + Fraction(1, 2) for one in values], half.end()
         said = frozenset(values)
@@ -247,7 +247,7 @@ class QuantityReader(SpecialNumbers):
             if (
                 self.language == "de"
                 and core.role == "digits"
-                and WORD_AFTER_A_POINT.match(text, core.end)
+                and WORD_AFTER_FULL_STOP.match(text, core.end)
                 and not month
             ):
                 found += [NumberMeaning(one, "ord", one) for one in scaled if one <= LARGEST_GERMAN_ORDINAL]
@@ -281,7 +281,7 @@ class QuantityReader(SpecialNumbers):
     ) -> tuple[list[Fraction], int, list[NumberMeaning]]:
         """Values with the scales that follow; a short one that could be a unit leaves both meanings."""
         unscaled: list[NumberMeaning] = []
-        for _ in range(SCALES_MOST):
+        for _ in range(MAX_SCALES):
             match = NEXT.match(self.text, end)
             if match is None:
                 break
@@ -318,14 +318,14 @@ class QuantityReader(SpecialNumbers):
 
     def _unit(self, end: int) -> tuple[tuple[UnitMeaning, ...], int]:
         """The unit after a number, and where it ends; one word such as "full" may stand between."""
-        if self.text[end : end + 1] in EASTERN_BEGINNINGS:
+        if self.text[end : end + 1] in EASTERN_FIRST_CHARACTERS:
             for word, unit in EASTERN_UNITS.items():
                 if self.text.startswith(word, end):
                     return (UnitMeaning(unit, EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
         words: list[str] = []
         position, found_end = end, end
         found: tuple[UnitMeaning, ...] = ()
-        while len(words) < LONGEST_UNIT and (match := NEXT.match(self.text, position)):
+        while len(words) < MAX_UNIT_WORDS and (match := NEXT.match(self.text, position)):
             word = match["word"].lower().replace("° ", "°")
             if not words and word in {"de", "d", "of", "us"} and match["gap"] != "-":
                 apostrophe = 1 if word == "d" else 0
@@ -333,10 +333,10 @@ class QuantityReader(SpecialNumbers):
                 if word == "us":
                     words.append("us")
                 continue
-            if not words and word in STRETCHING and position == end and not found:
+            if not words and word in UNIT_MODIFIERS and position == end and not found:
                 position = match.end()
                 continue
-            if len(word) == 1 and ABBREVIATION_GOES_ON.match(self.text, match.end()):
+            if len(word) == 1 and ABBREVIATION_CONTINUES.match(self.text, match.end()):
                 # "p.m." is no pence, and the first letter of "m.p.h." no metres.
                 break
             words.append(word)
@@ -395,5 +395,5 @@ class QuantityReader(SpecialNumbers):
 
 
 def _add(quantity: Quantity, more: list[NumberMeaning]) -> None:
-    """Give a quantity further readings, each once, up to `READINGS_MOST`."""
-    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:READINGS_MOST]
+    """Give a quantity further readings, each once, up to `MAX_READINGS`."""
+    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:MAX_READINGS]

@@ -19,7 +19,7 @@ _KEPT_MOST: Final = 50_000
 """Characters of a text that is kept read with others; of longer ones, tens of megabytes when read, only the last."""
 
 
-def parse(text: str, language: str = "") -> ParsedText:
+def parse_numbers(text: str, language: str = "") -> ParsedText:
     """The numbers of a text in order. What stands in a web address is no number of the text."""
     tongue = language_of(text[:_READ_MOST], language)
     return _parse(text, tongue) if len(text) <= _KEPT_MOST else _parse_long(text, tongue)
@@ -47,7 +47,7 @@ def _read(text: str, language: str) -> ParsedText:
     return parsed
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Texts that were read are kept for the next draft of the same source; a measurement doesn't want that."""
     _parse.cache_clear()
     _parse_long.cache_clear()

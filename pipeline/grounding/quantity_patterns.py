@@ -17,10 +17,10 @@ MINUS: Final = re.compile(r"(?:(?:^|[\s(])[-\u2212]|\b(?:minus|moins|menos)\s)$"
 FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
 # Between the two numbers of a share: "one in five", "3 out of 4", "2 de cada 3". By the last part "to" counts only where
 # no space follows it, and a colon never does: "3 to 4" and "3:4" are no shares.
-IN_EVERY: Final = re.compile(
+SHARE_JOIN: Final = re.compile(
     r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
 )
-ABBREVIATION_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
+ABBREVIATION_CONTINUES: Final = re.compile(r"\.[^\W\d_]")
 """An abbreviation of several letters goes on."""
 # Between the two numbers of a list or a range: " to ", "–", " bis ", " to $".
 RANGE: Final = re.compile(
@@ -33,22 +33,22 @@ EASTERN_UNITS: Final = {
     "パーセント": "ratio",
     "平方メートル": "m2",
 }
-EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in EASTERN_UNITS)
+EASTERN_FIRST_CHARACTERS: Final = frozenset(word[0] for word in EASTERN_UNITS)
 # Ages are counted in months, as durations of years are.
 EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
 # Before a place in an order: "no. ", "Platz ", "#".
 PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
 WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
-WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
+WORD_AFTER_FULL_STOP: Final = re.compile(r"\.\s+[^\W\d_]")
 # "Two and a half", "dos y media".
-HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
+NUMBER_AND_A_HALF: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
 # What stands before the "half" of "a year and a half".
-AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
-LARGEST_PART: Final = 100
+UNIT_AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
+MAX_SHARE_OF: Final = 100
 """The largest number that a share is of: "one in a hundred"."""
-READINGS_MOST: Final = 8
+MAX_READINGS: Final = 8
 """Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
-SCALES_MOST: Final = 4
+MAX_SCALES: Final = 4
 """Scales that follow one number: "a million million"."""
 LAST_DAY_OF_MONTH: Final = 31
 LARGEST_GERMAN_ORDINAL: Final = 100

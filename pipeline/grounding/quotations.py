@@ -11,13 +11,13 @@ from typing import Final
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import count_words, drawn_length, without_gershayim
 
-QUOTATION_LEAST: Final = 12
+MIN_QUOTATION_WIDTH: Final = 12
 """Of usual width; a sign of Chinese, Japanese or Korean has twice as much. Shorter quoted stretches are names and single
 words, which no source need hold, unless they are set as something that was said."""
 _NEAREST_LONGEST: Final = 200
 _LEAST_SHARED: Final = 0.3
 
-PAIRED: Final = re.compile(
+PAIRED_QUOTES: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]|\u201e([^\u201e\"\n]*)\""
     r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a|\u203a([^\u2039\u203a]*)\u2039"
     r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\"|\u05f4([^\u05f4\n]*)\u05f4"
@@ -56,7 +56,7 @@ _BESIDE: Final = 4
 
 
 @dataclass(frozen=True)
-class Misquoted:
+class Misquotation:
     """A quotation of the draft that the source doesn't hold, and what it says instead; empty where nothing is near."""
 
     text: str
@@ -86,7 +86,7 @@ def _bare(text: str) -> str:
 
 
 def quotations(text: str) -> tuple[str, ...]:
-    """What is quoted: between marks, after an open one, as a block; what is too short by `QUOTATION_LEAST` is left out.
+    """What is quoted: between marks, after an open one, as a block; what is too short by `MIN_QUOTATION_WIDTH` is left out.
 
     None reaches from one part of a draft into the next (a title, a section): those are handed over with a line "|" between.
     """
@@ -98,7 +98,7 @@ def _quotations_of(text: str) -> tuple[str, ...]:
         return ()
     spans = [
         (match.start(group), text[match.start(group) : match.end(group)])
-        for match in PAIRED.finditer(without_gershayim(text))
+        for match in PAIRED_QUOTES.finditer(without_gershayim(text))
         for group in (match.lastindex,)
         if group is not None
     ]
@@ -115,7 +115,7 @@ def _quotations_of(text: str) -> tuple[str, ...]:
 
 def _is_one(text: str, start: int, words: str) -> bool:
     """Whether it is long enough, or has two words and is set as something that was said."""
-    if drawn_length(words) >= QUOTATION_LEAST:
+    if drawn_length(words) >= MIN_QUOTATION_WIDTH:
         return True
     if count_words(words) < _LEAST_SAID_WORDS:
         return False
@@ -127,7 +127,7 @@ def _is_one(text: str, start: int, words: str) -> bool:
     )
 
 
-def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
+def find_misquotations(draft: str, source: str) -> tuple[Misquotation, ...]:
     """The quotations of the draft that don't stand in the source word for word, with the nearest passage.
 
     A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a first
@@ -140,7 +140,7 @@ def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
     folded = _folded_source(source)
     bare = _bare(source) if _is_unpunctuated(source) else None
     return tuple(
-        Misquoted(words, nearest_passage(words, source))
+        Misquotation(words, nearest_passage(words, source))
         for words in quoted
         if not _stands_in(words, folded) and not (bare is not None and _bare(words) in bare)
     )

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.number_finder import Core, NumberWords, ascii_digits
+from pipeline.grounding.number_finder import BareNumber, NumberFinder, ascii_digits
 from pipeline.grounding.number_lexicon import MONTHS, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import LAST_DAY_OF_MONTH
@@ -34,20 +34,20 @@ _MONEY_BEFORE: Final = re.compile(
 )
 
 
-class SpecialNumbers(NumberWords):
+class SpecialNumbers(NumberFinder):
     read_to = 0
     """Where the last quantity that was read ends."""
 
-    def money_before(self, core: Core) -> re.Match[str] | None:
+    def money_before(self, core: BareNumber) -> re.Match[str] | None:
         """The currency that opens this amount; one that closes the amount before it is that one's alone."""
         # From where the last quantity ends: "1.20 \u20ac 7" has one price.
         return _MONEY_BEFORE.search(self.text, max(0, self.read_to, core.start - 8), core.start)
 
-    def is_mark(self, core: Core) -> bool:
+    def is_mark(self, core: BareNumber) -> bool:
         """Whether it numbers a list or a thread, and says nothing."""
         return _MARKER.match(self.text, core.end) is not None or self._is_counter(core)
 
-    def _is_counter(self, core: Core) -> bool:
+    def _is_counter(self, core: BareNumber) -> bool:
         """The `2/5` at the end of a post of a thread."""
         start = core.start
         if self.text[start - 1 : start] == "/":
@@ -64,7 +64,7 @@ class SpecialNumbers(NumberWords):
         before = self.text[begin : max(0, start)].rstrip(" ")
         return before[-1] in '\n.!?\u2026"\u201d)' if before else begin == 0
 
-    def date_or_clock(self, core: Core) -> Quantity | None:
+    def date_or_clock(self, core: BareNumber) -> Quantity | None:
         text, start = self.text, core.start
         iso = _ISO.match(text, start)
         if iso:
@@ -120,7 +120,7 @@ class SpecialNumbers(NumberWords):
             or re.match(r"\d{3}-\d{3}-\d{4}", self.text[start : start + 12]) is not None
         )
 
-    def label(self, core: Core) -> Quantity | None:
+    def label(self, core: BareNumber) -> Quantity | None:
         text = self.text
         before = text[max(0, core.start - 12) : core.start]
         attached = _LABEL_BEFORE.search(before)

@@ -28,7 +28,7 @@ from pipeline.switches import host_lock
 from pipeline.switches.availability import environment_of_source
 from pipeline.text.plain_text import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
-from pipeline.writers.persona_drafts import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
+from pipeline.writers.persona_drafts import MAX_POST_CHARACTERS, PersonaMaterial, draft_without_ai, posts_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,8 +174,8 @@ def _of_feed(found: Fetch, posts: Sequence[str]) -> PersonaMaterial:
     return PersonaMaterial(
         site=_line(found.title),
         language=next((entry.language for entry in entries if entry.language), ""),
-        posts=(*posts, *(words for words in said if len(words) <= LONGEST_POST)),
-        texts=tuple(words for words in said if len(words) > LONGEST_POST),
+        posts=(*posts, *(words for words in said if len(words) <= MAX_POST_CHARACTERS)),
+        texts=tuple(words for words in said if len(words) > MAX_POST_CHARACTERS),
     )
 
 

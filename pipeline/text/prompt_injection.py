@@ -171,7 +171,7 @@ _SIGNS: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;…)。！？|–—][^\w\n]*\s*")
 _PARAGRAPH: Final = re.compile(r"\n[^\S\n]*\n")
-LONGEST_READ: Final = 600_000
+MAX_CHARACTERS_READ: Final = 600_000
 """Characters of a text that any writer reads; what stands behind them is looked for nowhere."""
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-_'\u2019][^\W_]+)*")
 _QUOTED: Final = re.compile(
@@ -232,7 +232,7 @@ def instructions_in(text: str) -> tuple[Span, ...]:
 
 def without_instructions(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with blank lines where instructions stood, each character at its old place; and what stood there."""
-    spans = instructions_in(text[:LONGEST_READ])
+    spans = instructions_in(text[:MAX_CHARACTERS_READ])
     pieces: list[str] = []
     position = 0
     for start, end in spans:

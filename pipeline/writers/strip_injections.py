@@ -1,4 +1,4 @@
-"""What a writer is shown of a source: all but the orders to a machine, which the brief names."""
+"""Removes orders to a machine from a source before a writer sees it; the brief names them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, SourceText
 
-_ORDERS_MOST: Final = 12
+_MAX_ORDERS: Final = 12
 _ORDER_CHARACTERS: Final = 600
-"""How many orders are kept with a brief, and how much of each."""
+"""How many orders are stored with a brief, and how many characters of each."""
 
 
-def screened(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
-    """The source without orders to a machine, and the orders.
+def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
+    """Return the source without orders to a machine, and the orders.
 
-    What stays stands at its old place. A title or an author that gives orders is none.
+    The rest of the text keeps its place. A title or an author that gives orders is emptied.
     """
     text, orders = without_instructions(source.text)
     _, hidden = without_instructions(source.hidden)
@@ -30,7 +30,7 @@ def screened(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
 
 
 def with_orders(brief: Brief, orders: Iterable[str], shown: Iterable[str]) -> Brief:
-    """The brief that knows which orders were left out of `shown`, and whether a person has to look."""
-    kept = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_ORDERS_MOST]
-    is_suspect = brief.is_suspect or bool(kept) or any(map(shows_signs, shown))
-    return replace(brief, orders=kept, is_suspect=is_suspect)
+    """Return the brief with the orders that were left out of `shown`, and whether a person has to look at it."""
+    stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
+    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(shows_signs, shown))
+    return replace(brief, orders=stored_orders, is_suspect=is_suspect)

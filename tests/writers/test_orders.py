@@ -18,7 +18,7 @@ from pipeline.text.plain_text import read_body
 from pipeline.text.prompt_injection import gives_instructions, instructions_in, obeyed_in, shows_signs
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 from pipeline.writers.topic_and_story_briefs import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES
@@ -408,7 +408,7 @@ def test_hidden_orders_are_no_text_and_a_person_is_shown_them(form):
         seen, hidden = read_body(f"{before}\n\n{frame.format(told)}\n\n{after}", body_format)
 
         assert (" ".join(seen.split()), order) == (" ".join(clean.split()), order)
-        shown, orders = screened(SourceText("T", seen, language=language, hidden=hidden))
+        shown, orders = screen_source(SourceText("T", seen, language=language, hidden=hidden))
         assert (shown.text, CANARY in " ".join(orders), order) == (seen, True, order)
 
 

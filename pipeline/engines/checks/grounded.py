@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.base import Check
 from pipeline.engines.checks.allowed_contacts import list_some
 from pipeline.grounding import (
+    find_misquotations,
     fold,
-    misquoted,
     passage_around,
     place_in,
     recompute,
-    strange_names,
-    strange_numbers,
     support,
+    unsupported_names,
+    unsupported_numbers,
 )
-from pipeline.grounding.claim_support import LEAST_COVERED
+from pipeline.grounding.claim_support import MIN_COVERAGE
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.plain_text import plain_text
@@ -115,7 +115,7 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
     for place, part in enumerate(parts, 1):
         # A draft's lines are slides, points and paragraphs: no number goes across.
         lines = remove_added_words(part, draft).replace("\n", "\n|\n")
-        for one in strange_numbers(lines, known, **told):
+        for one in unsupported_numbers(lines, known, **told):
             strange[one.reason].append(_placed(one.text, place, parts))
     said = [
         _SAID[reason].format(list_some(tuple(dict.fromkeys(texts))))
@@ -131,7 +131,9 @@ def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
     # A draft has the title in one line.
     known = f"{strip_invisible(collapse(source.title))}\n|\n{source.text}"
     wrong = [
-        (place, one) for place, part in enumerate(parts, 1) for one in misquoted(strip_invisible(part), known)
+        (place, one)
+        for place, part in enumerate(parts, 1)
+        for one in find_misquotations(strip_invisible(part), known)
     ]
     if not wrong:
         return Check("quotations", "passed", "Every quotation stands in the source word for word.")
@@ -160,7 +162,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
         persona.handle,
         persona.who_you_are,
     )
-    strange = strange_names(
+    strange = unsupported_names(
         remove_added_words(words, draft),
         (*known, *persona.approved_lines, *required),
         language=draft.language,
@@ -231,7 +233,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
         if found.turned is not None:
             said = _turned_said(claim, found.turned)
             (failed if found.is_sure else doubtful).append(said)
-        elif found.covered < LEAST_COVERED and not claim.derived:
+        elif found.covered < MIN_COVERAGE and not claim.derived:
             # What is computed is said in words of its own.
             doubtful.append(
                 f"\u201c{_cut(claim.text)}\u201d shares {found.covered:.0%} of its words with the passage that it rests on."
@@ -284,10 +286,12 @@ def _only_elsewhere(claim: Claim, passage: str, draft: Draft, source: SourceText
         "source_language": source.language,
         "declared": _declared(draft, source),
     }
-    here = strange_numbers(claim.text, passage, **told)
+    here = unsupported_numbers(claim.text, passage, **told)
     if not here:
         return ()
-    nowhere = {one.start for one in strange_numbers(claim.text, f"{source.title}\n|\n{source.text}", **told)}
+    nowhere = {
+        one.start for one in unsupported_numbers(claim.text, f"{source.title}\n|\n{source.text}", **told)
+    }
     return tuple(one.text for one in here if one.start not in nowhere)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.quote_graphic.speakers import ARTICLES, LABEL, SAYS, speech_in
-from pipeline.grounding import PAIRED, fold
+from pipeline.grounding import PAIRED_QUOTES, fold
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
@@ -67,7 +67,7 @@ def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted:
     label = LABEL.match(sentence)
     if label is not None and _has(sentence[label.end() :], wanted):
         return [NamedSpeaker(label["name"], is_plain=False)]
-    if not PAIRED.fullmatch(without_gershayim(sentence.strip())):
+    if not PAIRED_QUOTES.fullmatch(without_gershayim(sentence.strip())):
         return []
     if before.rstrip().endswith(":"):
         label = LABEL.fullmatch(f"{before.strip()} ")

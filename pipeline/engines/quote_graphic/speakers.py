@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding import PAIRED
+from pipeline.grounding import PAIRED_QUOTES
 from pipeline.text.prose.full_stops import SAYS_IN_CHINESE, TITLE
 from pipeline.text.prose.sentences import is_title, signature_in
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
@@ -184,10 +184,10 @@ def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
     signature = signature_in(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
-        spoken = PAIRED.fullmatch(without_gershayim(words))
+        spoken = PAIRED_QUOTES.fullmatch(without_gershayim(words))
         yield QuotedSpeech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
         return
-    for match in PAIRED.finditer(without_gershayim(sentence)):
+    for match in PAIRED_QUOTES.finditer(without_gershayim(sentence)):
         words = _within(match, sentence).rstrip(",\uff0c").rstrip()
         within = _WITHIN.match(words)
         if within is not None:
