@@ -1,6 +1,8 @@
-"""Mechanical proof that what a draft says stands in its source: numbers, quotations, names, statements, sums.
+"""Proves mechanically that a draft's statements stand in its source: numbers, quotations, names, statements,
+sums.
 
-Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.checks.grounded` makes checks of them.
+These functions take texts and return findings, and know neither drafts nor briefs;
+`pipeline.engines.checks.grounded` turns the findings into checks.
 """
 
 from pipeline.grounding.claim_support import Support, passage_around, place_in, support
