@@ -15,7 +15,7 @@ from pipeline.engines.checks.grounded import check_grounding, remove_added_words
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
-from pipeline.text.prompt_injection import obeyed_in
+from pipeline.text.prompt_injection import find_obeyed
 from pipeline.writers.strip_injections import screen_source
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _check_obeyed_orders(
         )
     )
     draft_text = remove_added_words("\n".join((draft.title, *words_of(draft))), draft)
-    obeyed_orders = obeyed_in(draft_text, brief.orders, known_text)
+    obeyed_orders = find_obeyed(draft_text, brief.orders, known_text)
     if not obeyed_orders:
         return None
     message = f"The text does what orders to a machine in the source want; leave this out: {list_some(obeyed_orders)}."

@@ -12,7 +12,7 @@ from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.models import GeneratedItem
-from pipeline.text.similarity import grams, jaccard, may_be_like, opening, plain_words
+from pipeline.text.similarity import character_runs, jaccard, may_be_like, opening_words, plain_words
 from pipeline.writers.approved_line_drafts import REPETITION
 
 if TYPE_CHECKING:
@@ -118,17 +118,17 @@ class OwnWords:
     def _find_repetition(self, body: str) -> str | None:
         """Return the sentence that says which item the text repeats, or None."""
         recent_texts = self._load_recent_texts()
-        first_words = opening(body)
+        first_words = opening_words(body)
         for key, other in recent_texts[: limits.REPETITION_OPENINGS]:
-            if first_words and opening(other) == first_words:
+            if first_words and opening_words(other) == first_words:
                 return f"It begins like {encode('gen', key)}: \u201c{' '.join(first_words)}\u201d."
         own_words, own_grams = plain_words(body), None
         for key, other in recent_texts:
             other_words = plain_words(other)
             if not may_be_like(own_words, other_words):
                 continue
-            own_grams = own_grams or grams(body)
-            likeness = jaccard(own_grams, grams(other))
+            own_grams = own_grams or character_runs(body)
+            likeness = jaccard(own_grams, character_runs(other))
             if likeness > limits.REPETITION_LIKENESS:
                 return f"It repeats {encode('gen', key)}: {likeness:.0%} of what both say is the same."
         return None
@@ -143,7 +143,7 @@ def _check_copying(draft: Draft, source: SourceText) -> Check:
     # A much longer source can't be copied as a whole, so it isn't compared.
     compared_source = source.text[: _MAX_LENGTH_RATIO * max(len(draft.body), 1)]
     nearest = (
-        jaccard(grams(draft.body), grams(compared_source))
+        jaccard(character_runs(draft.body), character_runs(compared_source))
         if len(source.text) == len(compared_source)
         else 0.0
     )

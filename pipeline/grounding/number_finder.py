@@ -167,7 +167,7 @@ class NumberFinder:
             and self.text[previous.end : match.start()] in {"", " ", "\u2009"}
         ):
             cores[-1] = BareNumber(
-                previous.start, match.end(), tuple(value + value for value in previous.values), "digits"
+                previous.start, match.end(), tuple(whole + value for whole in previous.values), "digits"
             )
         else:
             cores.append(BareNumber(match.start(), match.end(), (value,), "sign"))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.text.prose.sentences import split_sentences
-from pipeline.text.prose.verbatim_edits import count_words, drawn_length, without_gershayim
+from pipeline.text.prose.verbatim_edits import count_words, display_width, without_gershayim
 
 MIN_QUOTATION_WIDTH: Final = 12
 """In widths of a Latin letter; a Chinese, Japanese or Korean character has two.
@@ -125,7 +125,7 @@ def _quotations_of(text: str) -> tuple[str, ...]:
 
 def _is_quotation(text: str, start: int, quoted: str) -> bool:
     """Return whether it is long enough, or has two words and is set as something that was said."""
-    if drawn_length(quoted) >= MIN_QUOTATION_WIDTH:
+    if display_width(quoted) >= MIN_QUOTATION_WIDTH:
         return True
     if count_words(quoted) < _MIN_SPOKEN_WORDS:
         return False

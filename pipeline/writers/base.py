@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.text.prompt_injection import MAX_CHARACTERS_READ
-from pipeline.text.prose.sentences import goes_on
+from pipeline.text.prose.sentences import sentence_continues
 from pipeline.writers.strip_injections import screen_source, with_orders
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 
 Judge: TypeAlias = "Callable[[Draft], tuple[Check, ...]]"
-"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the source.
+"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the
+source.
 """
 
 NO_HINTS: Final = (
@@ -146,7 +147,7 @@ def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer
     answer = find(screened)
     # A quote that spans a removed order doesn't stand in the source.
     facts = tuple(
-        replace(fact, is_cut=goes_on(source.text, fact.end))
+        replace(fact, is_cut=sentence_continues(source.text, fact.end))
         for fact in answer.brief.facts
         if source.text[fact.start : fact.end] == fact.quote
     )

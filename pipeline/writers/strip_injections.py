@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.prompt_injection import gives_instructions, shows_signs, without_instructions
+from pipeline.text.prompt_injection import gives_instructions, is_suspicious, without_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,5 +32,5 @@ def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
 def with_orders(brief: Brief, orders: Iterable[str], shown: Iterable[str]) -> Brief:
     """Return the brief with the orders that were left out of `shown`, and whether a person has to look at it."""
     stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
-    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(shows_signs, shown))
+    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, shown))
     return replace(brief, orders=stored_orders, is_suspect=is_suspect)

@@ -22,7 +22,7 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.typography.punctuation import marks_of
-from pipeline.text.article import EXCERPT, slug_of, with_data
+from pipeline.text.article import EXCERPT, slug_of, with_article_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (
     clause_cuts,
@@ -78,7 +78,7 @@ def draft_of_article(
         title=title,
         body=body,
         body_format="markdown",
-        content=with_data(
+        content=with_article_data(
             content,
             title=title,
             body=body,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.text.language_detection import for_language
+from pipeline.text.language_detection import value_for_language
 from pipeline.text.plain_text import plain_text
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, is_balanced
@@ -231,7 +231,7 @@ class ParsedArticle:
 
 def phrases_in(language: str) -> Phrases:
     """Those of the language, English for one that has none."""
-    return for_language(_PHRASES, language) or _PHRASES["en"]
+    return value_for_language(_PHRASES, language) or _PHRASES["en"]
 
 
 def escape_markdown(words: str) -> str:

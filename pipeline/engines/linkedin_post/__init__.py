@@ -24,7 +24,7 @@ from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import (
     collapse,
     counted,
-    drawn_length,
+    display_width,
     is_balanced,
     is_wide,
     opens_dangling,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LEAST: Final = 600
 MOST: Final = 1_500
-"""Characters of usual width (`drawn_length`); readers leave longer posts."""
+"""Characters of usual width (`display_width`); readers leave longer posts."""
 HARD_MOST: Final = 3_000
 """LinkedIn's own limit for a post (MS Learn, "Posts API", read on 20 November 2026)."""
 SEEN: Final = 200
@@ -80,7 +80,7 @@ class LinkedInPost(Engine):
 
     def why_not(self, source: SourceText) -> str | None:
         text = collapse(source.text[: 10 * LEAST])
-        if drawn_length(text) >= LEAST:
+        if display_width(text) >= LEAST:
             return None
         has, least = _counted(text)
         return f"This item has {counted(has, 'character')} of text; a LinkedIn Post has {least} or more, and none is invented."
@@ -188,7 +188,7 @@ def _chosen(
     if opening is None:
         return ()
     taken: list[tuple[FactSentence, ...]] = [(opening,)]
-    length = drawn_length(opening.words) + (len(url) + len(_BREAK) if url else 0)
+    length = display_width(opening.words) + (len(url) + len(_BREAK) if url else 0)
     for one in left:
         if one is opening or length >= (LEAST if one.leans else _ENOUGH):
             continue
@@ -198,10 +198,10 @@ def _chosen(
         paragraph = _with_follower(one, followers)
         if paragraph[-1].fact.id in told:
             paragraph = (one,)
-        more = len(_BREAK) + drawn_length(_joined(paragraph))
+        more = len(_BREAK) + display_width(_joined(paragraph))
         if length + more > MOST or not _is_short(_joined(paragraph)):
             paragraph = (one,)
-            more = len(_BREAK) + drawn_length(one.words)
+            more = len(_BREAK) + display_width(one.words)
         if length + more <= MOST and _is_short(one.words):
             taken.append(paragraph)
             length += more
@@ -213,7 +213,7 @@ def _chosen(
 
 def _with_follower(one: FactSentence, followers: Mapping[int, FactSentence]) -> tuple[FactSentence, ...]:
     following = followers.get(one.fact.end)
-    # What was cut doesn't end where its follower begins.
+    # What was cut doesn't end where its text_following_body begins.
     is_whole = one.words[-1:] == one.fact.quote.rstrip()[-1:]
     return (one,) if following is None or not is_whole else (one, following)
 
@@ -255,7 +255,7 @@ def _paragraphs(body: str) -> list[str]:
 def _counted(text: str) -> tuple[int, int]:
     """How many characters of its own script it has, and how many it has to have."""
     width = 2 if is_wide(text) else 1
-    return drawn_length(text) // width, LEAST // width
+    return display_width(text) // width, LEAST // width
 
 
 def _check_length(body: str) -> Check:
@@ -266,7 +266,7 @@ def _check_length(body: str) -> Check:
     faults = None
     if length > HARD_MOST:
         faults = f"The post has {length} characters; LinkedIn takes {HARD_MOST}."
-    elif drawn_length(body) < LEAST:
+    elif display_width(body) < LEAST:
         has, least = _counted(body)
         faults = f"The post has {counted(has, 'character')}; a LinkedIn Post has {least} or more."
     return judge("length", f"The post has {counted(length, 'character')}.", faults)

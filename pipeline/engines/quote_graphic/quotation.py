@@ -16,10 +16,10 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.punctuation import marks_of
 from pipeline.text.links import find_links
-from pipeline.text.prose.sentences import signature_in
+from pipeline.text.prose.sentences import find_signature
 from pipeline.text.prose.verbatim_edits import (
     collapse,
-    drawn_length,
+    display_width,
     is_clean,
     is_self_contained,
     opens_dangling,
@@ -103,7 +103,7 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
         for fact in brief.facts
         if (origin or brief.lane is not None)
         and is_self_contained(words := collapse(fact.quote), brief.language)
-        and not signature_in(words)
+        and not find_signature(words)
     ]
     plain = [
         one
@@ -122,7 +122,7 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
     words = quote.words
     body = quotation_body(quote, brief.language)
     return (
-        drawn_length(words) >= QUOTE_CHARACTERS_LEAST
+        display_width(words) >= QUOTE_CHARACTERS_LEAST
         and len(words) <= QUOTE_CHARACTERS_MOST
         and (len(WORD.findall(words)) >= _QUOTE_WORDS_LEAST or " " not in words)
         and is_clean(words)

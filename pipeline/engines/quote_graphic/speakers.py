@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding import PAIRED_QUOTES
 from pipeline.text.prose.full_stops import SAYS_IN_CHINESE, TITLE
-from pipeline.text.prose.sentences import is_title, signature_in
+from pipeline.text.prose.sentences import find_signature, is_title
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class QuotedSpeech:
 
 def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
     """The quoted stretches of a sentence that also names who said them, in its order."""
-    signature = signature_in(sentence)
+    signature = find_signature(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
         spoken = PAIRED_QUOTES.fullmatch(without_gershayim(words))

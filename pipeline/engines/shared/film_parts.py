@@ -15,7 +15,7 @@ from pipeline.render.video.templates.parts import Cast
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.verbatim_edits import (
     collapse,
-    drawn_length,
+    display_width,
     drop_asides,
     first_words,
     is_clean,
@@ -56,7 +56,7 @@ def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, 
         for title in ((whole, drop_asides(whole)) if is_harmless else ())
         if title and not undrawable_clusters(typeset(title, brief.language))
     ]
-    short = (one for one in (*titles, *sentences) if drawn_length(one) <= most)
+    short = (one for one in (*titles, *sentences) if display_width(one) <= most)
     cut = (first_words(one, most // 2 if is_wide(one) else most) for one in (*titles[:1], *sentences[:1]))
     return next(chain(short, cut), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.language_detection import for_language
+from pipeline.text.language_detection import value_for_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,9 +98,9 @@ def fixed_words(language: str) -> FixedWords:
 
 
 def known_words(language: str) -> FixedWords | None:
-    return for_language(_BY_LANGUAGE, language)
+    return value_for_language(_BY_LANGUAGE, language)
 
 
 def source_word(language: str) -> str:
     """“Source” in the language of a tag; in English where nobody has told us."""
-    return for_language(_SOURCE, language) or "Source"
+    return value_for_language(_SOURCE, language) or "Source"

@@ -20,11 +20,11 @@ from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
 from pipeline.text.links import find_links
-from pipeline.text.prose.sentences import goes_on, statements_in
+from pipeline.text.prose.sentences import sentence_continues, statements_in
 from pipeline.text.prose.verbatim_edits import (
     count_words,
     counted,
-    drawn_length,
+    display_width,
     is_clean,
     is_self_contained,
     paragraph_of,
@@ -85,7 +85,9 @@ def tellable_words(text: str, language: str) -> int:
     return sum(
         count_words(sentence)
         for start, end in statements_in(text)
-        if _is_tellable(sentence := polish_sentence(text[start:end], is_cut=goes_on(text, end)), language)
+        if _is_tellable(
+            sentence := polish_sentence(text[start:end], is_cut=sentence_continues(text, end)), language
+        )
     )
 
 
@@ -115,7 +117,7 @@ def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[FactSentence]) 
     most = SLOTS["hook"].characters
     title = title_from(brief, persona, said, most=most)
     if title is not None and brief.lane is None and first_person_in(title, brief.language):
-        return next((one for one in said if drawn_length(one) <= most), None)
+        return next((one for one in said if display_width(one) <= most), None)
     return title
 
 

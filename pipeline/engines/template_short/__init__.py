@@ -38,7 +38,7 @@ from pipeline.text.prose.sentences import statements_in
 from pipeline.text.prose.verbatim_edits import (
     collapse,
     counted,
-    drawn_length,
+    display_width,
     is_clean,
     is_self_contained,
     trim_conjunction,
@@ -187,7 +187,7 @@ def _as_point(sentence: str) -> str:
 
 def _is_usable(sentence: str, language: str) -> bool:
     return (
-        drawn_length(sentence) <= SLOTS["point"].characters
+        display_width(sentence) <= SLOTS["point"].characters
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)

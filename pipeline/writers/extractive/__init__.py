@@ -14,8 +14,8 @@ from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
 from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
-from pipeline.text.prose.boilerplate import after_dateline, is_boilerplate, set_apart, sounds_like_boilerplate
-from pipeline.text.prose.sentences import signature_in, statements_in
+from pipeline.text.prose.boilerplate import find_notes, is_boilerplate, skip_dateline, sounds_like_boilerplate
+from pipeline.text.prose.sentences import find_signature, statements_in
 from pipeline.text.prose.verbatim_edits import (
     collapse,
     is_clean,
@@ -162,7 +162,7 @@ def _drop_fragments(candidates: Sequence[_Candidate], title: str) -> list[_Candi
     lines = [
         each for each in candidates if _COLON_END.search(each.quote) is None and _words(each.quote) != known
     ]
-    ended = [each for each in lines if _OPEN_END.search(each.quote) is None or signature_in(each.quote)]
+    ended = [each for each in lines if _OPEN_END.search(each.quote) is None or find_signature(each.quote)]
     return ended if 2 * len(ended) >= len(lines) else lines
 
 
@@ -185,9 +185,9 @@ def _after_title(text: str, title: str) -> int:
 def _find_candidates(text: str, title: str) -> list[_Candidate]:
     spans: dict[str, tuple[int, int]] = {}
     text_start = _after_title(text, title)
-    set_apart_spans = set_apart(text)
+    set_apart_spans = find_notes(text)
     for first, last in statements_in(text[text_start:]):
-        start, end = after_dateline(text, text_start + first, text_start + last), text_start + last
+        start, end = skip_dateline(text, text_start + first, text_start + last), text_start + last
         if any(apart_start <= start < apart_end for apart_start, apart_end in set_apart_spans):
             continue
         quote = text[start:end]
@@ -283,7 +283,7 @@ def _whole_text(text: str, title: str) -> Fact | None:
     statements = [quote[first:last] for first, last in statements_in(quote)]
     words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
     is_short = len(words) < _MIN_WHOLE_WORDS and len(_CJK.findall(quote)) < _MIN_CHARACTERS_CJK
-    if is_short or set_apart(quote) or any(map(_is_noise, statements)) or _words(quote) == _words(title):
+    if is_short or find_notes(quote) or any(map(_is_noise, statements)) or _words(quote) == _words(title):
         return None
     # Refused: a byline or a heading beside sentences, a text that its source breaks off, an interview.
     ended = [_OPEN_END.search(paragraph) is None for paragraph in map(str.rstrip, quote.split("\n\n"))]
