@@ -13,7 +13,7 @@ from uuid import UUID
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Check, Claim, Engine
-from pipeline.engines.checks.grounded import fresh_sentences, unsaid_texts, words_of
+from pipeline.engines.checks.grounded import find_new_sentences, find_unsupported_texts, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
@@ -94,10 +94,10 @@ def _check_words(
         checks, draft, brief, source, persona, further=override_texts, where="On an outlet"
     )
     texts = (draft.title, *words_of(draft), *override_texts)
-    new_sentences = fresh_sentences(texts, _known_texts(item, persona), draft)
+    new_sentences = find_new_sentences(texts, _known_texts(item, persona), draft)
     # Sentences that a person wrote into the storyboard alone.
-    new_sentences += fresh_sentences(visible_texts, (*texts, *drawn_texts), draft)
-    return _add_unsaid_warning(checks, unsaid_texts(new_sentences, draft, source))
+    new_sentences += find_new_sentences(visible_texts, (*texts, *drawn_texts), draft)
+    return _add_unsaid_warning(checks, find_unsupported_texts(new_sentences, draft, source))
 
 
 def _add_unsaid_warning(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:

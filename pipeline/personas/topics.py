@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DAY: Final = re.compile(r"(\d\d)-(\d\d)")
 _LEAP_YEAR: Final = 2028
-_MOST_PER_MONTH: Final = 31
+_MAX_PER_MONTH: Final = 31
 
 
 def create(workspace: Workspace, given: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
@@ -172,7 +172,7 @@ def _monthly(value: Any, field: str, faults: validation.Faults) -> int | None:
     return (
         None
         if value is None
-        else validation.read_whole_number(value, field, faults, least=1, most=_MOST_PER_MONTH)
+        else validation.read_whole_number(value, field, faults, least=1, most=_MAX_PER_MONTH)
     )
 
 

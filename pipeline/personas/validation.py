@@ -23,7 +23,7 @@ _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 _BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
 _VOICE: Final = {"voice_rate": (SLOWEST, FASTEST), "voice_pitch": (0, 100)}
 """Words a minute, and from low to high."""
-STRUCTURE_MOST: Final = 1000
+MAX_STRUCTURE_VALUE: Final = 1000
 
 
 class Faults(list[Detail]):
@@ -175,7 +175,7 @@ def read_structures(value: Any, field: str, faults: Faults) -> list[dict[str, An
         found: dict[str, Any] = {"kind": named}
         if kind.takes == "most":
             found["most"] = read_whole_number(
-                one.get("most"), f"{place}.most", faults, least=0, most=STRUCTURE_MOST
+                one.get("most"), f"{place}.most", faults, least=0, most=MAX_STRUCTURE_VALUE
             )
         elif kind.takes == "text":
             found["text"] = read_text(

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard
 
-QUOTE_CHARACTERS_MOST: Final = 220
+MAX_QUOTE_CHARACTERS: Final = 220
 """Characters; a longer quotation isn't drawn."""
-QUOTE_CHARACTERS_BEST: Final = range(40, 181)
+BEST_QUOTE_CHARACTERS: Final = range(40, 181)
 """Characters of a sentence that is read at a glance and still says something."""
-QUOTE_CHARACTERS_LEAST: Final = 20
+MIN_QUOTE_CHARACTERS: Final = 20
 """As drawn: a wide character of Chinese or Japanese counts for two."""
-_QUOTE_WORDS_LEAST: Final = 4
+_MIN_QUOTE_WORDS: Final = 4
 """Of a sentence that is written with spaces."""
 _MARKS: Final = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
@@ -114,17 +114,17 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
     quoting = [one for one in sentences if one not in plain]
     for group in (spoken, plain, quoting):
         usable = [one for one in group if _is_usable(one[0], brief, persona)]
-        yield from (one for one in usable if len(one[0].words) in QUOTE_CHARACTERS_BEST)
-        yield from (one for one in usable if len(one[0].words) not in QUOTE_CHARACTERS_BEST)
+        yield from (one for one in usable if len(one[0].words) in BEST_QUOTE_CHARACTERS)
+        yield from (one for one in usable if len(one[0].words) not in BEST_QUOTE_CHARACTERS)
 
 
 def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
     words = quote.words
     body = quotation_body(quote, brief.language)
     return (
-        display_width(words) >= QUOTE_CHARACTERS_LEAST
-        and len(words) <= QUOTE_CHARACTERS_MOST
-        and (len(WORD.findall(words)) >= _QUOTE_WORDS_LEAST or " " not in words)
+        display_width(words) >= MIN_QUOTE_CHARACTERS
+        and len(words) <= MAX_QUOTE_CHARACTERS
+        and (len(WORD.findall(words)) >= _MIN_QUOTE_WORDS or " " not in words)
         and is_clean(words)
         and not find_links(words)
         and THREAD_MARK not in words

@@ -107,7 +107,7 @@ _WITHIN: Final = re.compile(
     rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
-_LONGEST_SPEAKER: Final = 60
+_MAX_SPEAKER_CHARACTERS: Final = 60
 _OPENS_NO_NAME: Final = word_set(
     "he she it they we i you er sie es wir ich il elle ils elles on nous je ella él ellos yo lei lui noi io он она они мы я "
     "at on in to for with of about that this am im an auf zu zum zur bei vor nach mit dazu dass à en lors dans nel con para "
@@ -167,7 +167,7 @@ LABEL: Final = re.compile(
     r"[^\w\n]*(?P<name>[^\W\d_a-z][^\s:,]*(?: (?:[^\W\d_a-z][^\s:,]*|van|von|de|der|den|del|di|da|la|le|al|bin)){1,4})(?:, [^:\n]{2,50})?\s?:\s"
 )
 ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
-_LONGEST_NAME: Final = 6
+_MAX_NAME_CHARACTERS: Final = 6
 """Words, with what stands before a name: "Mayor Ellen van der Berg"."""
 
 
@@ -227,7 +227,7 @@ def _speaker(before: str, after: str) -> str:
     for pattern, beside in ((_AFTER_SPEECH_ELSEWHERE, after), (_BEFORE_SPEECH_ELSEWHERE, before)):
         match = pattern.match(beside)
         name = collapse(next(filter(None, match.groups()), "")) if match else ""
-        if name and len(name) <= _LONGEST_SPEAKER and not _ONE_OF_THEM.search(name):
+        if name and len(name) <= _MAX_SPEAKER_CHARACTERS and not _ONE_OF_THEM.search(name):
             return name
     for named, told in _AROUND_SPEECH:
         match = named.search(before)
@@ -257,7 +257,7 @@ def _role(words: str) -> str:
     if (
         not is_named
         or all(map(is_title, phrase))
-        or len(phrase) > _LONGEST_NAME
+        or len(phrase) > _MAX_NAME_CHARACTERS
         or phrase[0].casefold() in _OPENS_NO_NAME
         or any(map(_ITS_OWNER.search, phrase))
     ):
@@ -287,7 +287,7 @@ def _name(words: str, *, is_whole: bool) -> str:
         if not (word[:1].isupper() or (taken and (word in _PARTICLES or _ABBREVIATED.fullmatch(token)))):
             break
         taken.append(word)
-        if ends or len(taken) == _LONGEST_NAME:
+        if ends or len(taken) == _MAX_NAME_CHARACTERS:
             break
     while taken and taken[-1] in _PARTICLES:
         taken.pop()
@@ -304,6 +304,6 @@ def _name(words: str, *, is_whole: bool) -> str:
         return ""
     return (
         ""
-        if is_whole and len(taken) < len(tokens) and len(tokens) - len(taken) > _LONGEST_NAME
+        if is_whole and len(taken) < len(tokens) and len(tokens) - len(taken) > _MAX_NAME_CHARACTERS
         else " ".join(taken)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, judge
-from pipeline.engines.checks.allowed_contacts import strange_addresses
+from pipeline.engines.base import Check, make_check
+from pipeline.engines.checks.allowed_contacts import unlisted_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
     from pipeline.render.video.storyboard import Storyboard
 
-TITLE_MOST: Final = 90
-TAGS_MOST: Final = 5
+MAX_TITLE_CHARACTERS: Final = 90
+MAX_TAGS: Final = 5
 _TAG: Final = re.compile(r"#?[^\W_][\w]{0,39}")
 FROM_SHORT_POST: Final = frozenset(
     {
@@ -59,21 +59,21 @@ def check_content(
     caption, tags = draft.content.get("caption"), draft.content.get("tags")
     if not isinstance(caption, str) or not isinstance(tags, list):
         fault = f"The content of a {what} is {holds}."
-    elif len(draft.title) > TITLE_MOST:
-        fault = f"The title has {len(draft.title)} characters; {TITLE_MOST} are the most."
-    elif len(tags) > TAGS_MOST:
-        fault = f"The film has {len(tags)} tags; {TAGS_MOST} are the most."
+    elif len(draft.title) > MAX_TITLE_CHARACTERS:
+        fault = f"The title has {len(draft.title)} characters; {MAX_TITLE_CHARACTERS} are the most."
+    elif len(tags) > MAX_TAGS:
+        fault = f"The film has {len(tags)} tags; {MAX_TAGS} are the most."
     elif any(_TAG.fullmatch(str(tag)) is None for tag in tags):
         fault = "A tag is one word."
-    elif strange_addresses(caption, brief, persona, url=source.url):
+    elif unlisted_addresses(caption, brief, persona, url=source.url):
         fault = "The caption has a link that is neither the source's nor the persona's."
-    return judge("content", "The film has a title, a caption and at most five tags.", fault)
+    return make_check("content", "The film has a title, a caption and at most five tags.", fault)
 
 
 def check_film_links(words: str) -> Check:
     found = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Nobody can follow a link in a film: {', '.join(found[:3])}." if found else None
-    return judge("links_in_film", "The words on the screen hold no link.", fault)
+    return make_check("links_in_film", "The words on the screen hold no link.", fault)
 
 
 def check_glyphs(draft: Draft, persona: PersonaCard) -> Check:
@@ -93,11 +93,11 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
             fault = f"These words stand where an app covers them: “{beyond[0]}”."
         elif found := storyboard_faults(board):
             fault = found[0]
-    return judge("fits", "The words fit into their places, inside of what every app leaves free.", fault)
+    return make_check("fits", "The words fit into their places, inside of what every app leaves free.", fault)
 
 
 def judge_glyphs(words: str) -> Check:
     """Of words as they are set."""
     absent = undrawable_clusters(words)
     fault = f"The fonts for films have no glyphs for {list_characters(absent)}." if absent else None
-    return judge("glyphs", "The bundled fonts draw every character.", fault)
+    return make_check("glyphs", "The bundled fonts draw every character.", fault)

@@ -7,8 +7,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import Check, judge
-from pipeline.engines.checks.allowed_contacts import strange_addresses
+from pipeline.engines.base import Check, make_check
+from pipeline.engines.checks.allowed_contacts import unlisted_addresses
 from pipeline.render import colour
 from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
@@ -319,7 +319,7 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     caption = draft.content.get("caption")
     if not isinstance(caption, str):
         return "The caption isn't a text."
-    if strange_addresses(caption, brief, persona, url=source.url):
+    if unlisted_addresses(caption, brief, persona, url=source.url):
         return "The caption has a link that is neither the source's nor the persona's."
     return None
 
@@ -327,13 +327,13 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 def check_picture_links(words: str) -> Check:
     found = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Nobody can follow a link in a picture: {', '.join(found[:3])}." if found else None
-    return judge("links_in_picture", "The words hold no link.", fault)
+    return make_check("links_in_picture", "The words hold no link.", fault)
 
 
 def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
     absent = undrawable_clusters(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
     fault = f"The fonts for pictures have no glyphs for {list_characters(absent)}." if absent else None
-    return judge("glyphs", "The bundled fonts draw every character.", fault)
+    return make_check("glyphs", "The bundled fonts draw every character.", fault)
 
 
 def with_last_line(words: str, line: str) -> str:

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 MAX_HASHTAGS: Final = 2
 THREAD_MARK: Final = "\U0001f9f5"
-_LEAST_CUT: Final = 60
+_MIN_CUT: Final = 60
 """A sentence cut shorter than this says too little to stand for it."""
 _LIKENESS: Final = 0.4
 """Two sentences that share this much of their words are one idea twice."""
 
-_LEAST_WORDS: Final = 4
+_MIN_WORDS: Final = 4
 _LOOKED_THROUGH: Final = 20_000
 """Characters of a source that are looked through for its first sentences."""
 
@@ -176,7 +176,7 @@ def count_sentences(text: str, most: int) -> int:
     """How many sentences say something, counted up to `most`."""
     read = text[:_LOOKED_THROUGH]
     spans = statements_in(read)
-    said = sum(count_words(read[start:end]) >= _LEAST_WORDS for start, end in spans)
+    said = sum(count_words(read[start:end]) >= _MIN_WORDS for start, end in spans)
     return min(most, said)
 
 
@@ -203,7 +203,7 @@ def shorten_sentence(
             return wording
     if may_cut:
         for cut in clause_cuts(without_asides):
-            if _LEAST_CUT <= count(cut) <= room:
+            if _MIN_CUT <= count(cut) <= room:
                 return cut
     return None
 

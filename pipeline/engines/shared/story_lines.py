@@ -39,11 +39,11 @@ STORY_WORDS: Final = (70, 110)
 """The fewest and the most in which a story is told well: 20 to 45 seconds."""
 MARGIN_WORDS: Final = 5
 """No sentence is added once a story has so many more than the fewest; a model is asked to stay within both ends."""
-SENTENCE_CHARACTERS_MOST: Final = 220
+MAX_SENTENCE_CHARACTERS: Final = 220
 """A longer sentence isn't told."""
-_FIRST_PASSAGE_WORDS_LEAST: Final = 12
+_MIN_FIRST_PASSAGE_WORDS: Final = 12
 """A first passage with fewer is taken only where there is no other way to divide the sentences."""
-_LINES_LEAST: Final = 3
+_MIN_LINES: Final = 3
 """Hook, one passage, end card."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -53,7 +53,7 @@ def telling_of(draft: Draft) -> Telling:
     lines = [line for one in draft.body.splitlines() if (line := one.strip())]
     told = lines[1:-1]
     call = told.pop() if len(told) > 1 and _is_call(told[-1]) else ""
-    if len(lines) < _LINES_LEAST or len(told) > PASSAGES_MOST:
+    if len(lines) < _MIN_LINES or len(told) > PASSAGES_MOST:
         message = (
             f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
             f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(told), 'passage')} among them."
@@ -93,7 +93,7 @@ def tellable_words(text: str, language: str) -> int:
 
 def _is_tellable(sentence: str, language: str) -> bool:
     return (
-        len(sentence) <= SENTENCE_CHARACTERS_MOST
+        len(sentence) <= MAX_SENTENCE_CHARACTERS
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)
@@ -105,7 +105,7 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
     """What can be told, best first; what says “I” is told of the persona's own alone."""
     return [
         one
-        for one in standalone_sentences(brief, persona, SENTENCE_CHARACTERS_MOST, count=len)
+        for one in standalone_sentences(brief, persona, MAX_SENTENCE_CHARACTERS, count=len)
         if not undrawable_clusters(typeset(one.words, brief.language))
         and (brief.lane is not None or not first_person_in(one.words, brief.language))
     ]
@@ -142,7 +142,7 @@ def passages_of(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:
         runs = [sum(words[start:end]) for start, end in _runs(edges, len(words))]
         # The hook may stand over the beginning of the first one.
-        return runs[0] < _FIRST_PASSAGE_WORDS_LEAST, sorted(runs, reverse=True)
+        return runs[0] < _MIN_FIRST_PASSAGE_WORDS, sorted(runs, reverse=True)
 
     count = min(PASSAGES_MOST, len(chosen))
     best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,
     check_suspicion,
     is_allowed,
-    strange_tags,
     title_of,
+    unlisted_tags,
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.persona_rules import missing_in
@@ -224,7 +224,7 @@ class ShortPost(Engine):
             _check_length(body),
             check_link_count(len(links)),
             check_addresses(shown, brief, persona, url=source.url),
-            check_hashtags(body, strange_tags(body, brief, persona), most=MAX_HASHTAGS),
+            check_hashtags(body, unlisted_tags(body, brief, persona), most=MAX_HASHTAGS),
             check_accounts(shown, persona),
             check_contacts(shown, brief, persona, url=source.url),
             _check_thread_mark(body),
@@ -263,12 +263,12 @@ def _check_length(body: str) -> Check:
     faults = None
     if length > LIMIT:
         faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-    return judge("length", f"The post counts {length} of {LIMIT} characters.", faults)
+    return make_check("length", f"The post counts {length} of {LIMIT} characters.", faults)
 
 
 def _check_thread_mark(body: str) -> Check:
     faults = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
-    return judge("thread_mark", "The post doesn't announce a thread.", faults)
+    return make_check("thread_mark", "The post doesn't announce a thread.", faults)
 
 
 def _is_title(body: str, title: str) -> bool:

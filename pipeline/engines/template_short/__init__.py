@@ -6,12 +6,12 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
-    TAGS_MOST,
-    TITLE_MOST,
+    MAX_TAGS,
+    MAX_TITLE_CHARACTERS,
     check_content,
     check_film_links,
     check_fits,
@@ -60,7 +60,7 @@ A Template Short is a silent film of about 15 seconds: a title, three points tha
 - The title: at most {SLOTS["title"].characters - 12} characters. It says what happened or why it matters; no question that the points don't answer.
 - Exactly {POINTS} points, each at most {SLOTS["point"].characters - 15} characters, better 40 to 80: each is read in four seconds. Each is one whole sentence, understood without the others, and says one thing.
 - The description: one or two sentences for the text under the film.
-- At most {TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
+- At most {MAX_TAGS} tags, each one word without "#"; none is better than a vague one.
 - Write no link and no address, mention no account, use no emoji on the screen.
 - The end card names the source; it is added.
 """
@@ -252,7 +252,7 @@ def _as_draft(
     body = "\n".join((values.title, *values.points, values.end))
     url = ascii_url(brief.url)
     return Draft(
-        title=values.title[:TITLE_MOST],
+        title=values.title[:MAX_TITLE_CHARACTERS],
         body=body,
         body_format="text",
         content={"caption": f"{caption}\n{url}" if url else caption, "tags": tags, "script": body},
@@ -273,7 +273,7 @@ def _check_slots(draft: Draft) -> Check:
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
-    return judge("slots", "Title, three points and end card have the length that a film takes.", fault)
+    return make_check("slots", "Title, three points and end card have the length that a film takes.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Claim, PersonaCard, SourceText
     from pipeline.engines.shared.source_sentences import FactSentence
 
-LEAST_POSTS: Final = 3
-MOST_POSTS: Final = 8
-MOST_VERBATIM: Final = 6
+MIN_POSTS: Final = 3
+MAX_POSTS: Final = 8
+MAX_VERBATIM_POSTS: Final = 6
 """Sentences of one thread without a model: more are the article."""
 _USUAL: Final = 5
 """Of a source without headings."""
 
 _NUMBERING: Final = re.compile(r"^[(\[]?\d{1,2}\s?/\s?\d{0,2}[)\]]?[.:]?\s+")
 _RULES: Final = f"""\
-A Thread is {LEAST_POSTS} to {MOST_POSTS} posts that are read one after another; four to six are best.
+A Thread is {MIN_POSTS} to {MAX_POSTS} posts that are read one after another; four to six are best.
 - Each post has at most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
 - The first post stands alone: who reads nothing else knows what happened and why it matters. It announces nothing.
 - Every other post says one thing more, and is understood without the one before. None begins with a pronoun that points \
@@ -62,14 +62,14 @@ class Thread(Engine):
     credits = 2
     made_from = ("text", "topic")
     draft_tokens = 3_000
-    least_lines = LEAST_POSTS
+    least_lines = MIN_POSTS
 
     def why_not(self, source: SourceText) -> str | None:
-        sentences = count_sentences(source.text, LEAST_POSTS)
-        if sentences >= LEAST_POSTS:
+        sentences = count_sentences(source.text, MIN_POSTS)
+        if sentences >= MIN_POSTS:
             return None
         has = {0: "no sentence", 1: "one sentence"}.get(sentences, f"{sentences} sentences")
-        return f"This item has {has}; a Thread has a post for each of {LEAST_POSTS} or more."
+        return f"This item has {has}; a Thread has a post for each of {MIN_POSTS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Sentences in the order of the source. The best go into the first thread, the next ones into the second."""
@@ -80,7 +80,7 @@ class Thread(Engine):
         drafts: list[Draft] = []
         for _ in range(max(1, variants)):
             taken = _best(left, brief)
-            if len(taken) < LEAST_POSTS:
+            if len(taken) < MIN_POSTS:
                 break
             drafts.append(_draft(taken, ending, brief, persona))
             left = tuple(one for one in left if one not in taken)
@@ -92,7 +92,7 @@ class Thread(Engine):
             message = f"The source's sentences don't keep the persona's rules as a Thread: {lacks}"
         else:
             message = (
-                f"A Thread needs {LEAST_POSTS} sentences that make sense out of their context and fit into a post; the source "
+                f"A Thread needs {MIN_POSTS} sentences that make sense out of their context and fit into a post; the source "
                 f"has {len(left)}."
             )
         raise Refused(message, code="nothing_to_say")
@@ -145,11 +145,11 @@ class Thread(Engine):
 
 def _best(left: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
     """The next thread's sentences, in the order of the source; one of each part of it first."""
-    most = MOST_VERBATIM if brief.headings else _USUAL
+    most = MAX_VERBATIM_POSTS if brief.headings else _USUAL
     best = [
         one
         for place, one in enumerate(spread_over_parts(left, brief)[:most])
-        if not one.leans or place < LEAST_POSTS
+        if not one.leans or place < MIN_POSTS
     ]
     return tuple(sorted(best, key=lambda one: one.fact.start))
 
@@ -190,15 +190,15 @@ def _check_content(draft: Draft, parts: Sequence[str]) -> Check:
         faults = f"Post {empty[0]} is empty."
     elif set(draft.content) != {"parts"} or PARTS_BETWEEN.join(parts) != draft.body:
         faults = "The thread's parts aren't the same as its body."
-    return judge("content", "Every post has words, and together they are the body.", faults)
+    return make_check("content", "Every post has words, and together they are the body.", faults)
 
 
 def _check_count(parts: Sequence[str]) -> Check:
     faults = None
-    if not LEAST_POSTS <= len(parts) <= MOST_POSTS:
+    if not MIN_POSTS <= len(parts) <= MAX_POSTS:
         posts = "1 post" if len(parts) == 1 else f"{len(parts)} posts"
-        faults = f"The thread has {posts}; {LEAST_POSTS} to {MOST_POSTS} make one."
-    return judge("part_count", f"The thread has {len(parts)} posts.", faults)
+        faults = f"The thread has {posts}; {MIN_POSTS} to {MAX_POSTS} make one."
+    return make_check("part_count", f"The thread has {len(parts)} posts.", faults)
 
 
 def _check_lengths(parts: Sequence[str]) -> Check:
@@ -208,7 +208,7 @@ def _check_lengths(parts: Sequence[str]) -> Check:
         for place, length in enumerate(lengths, 1)
         if length > LIMIT
     ]
-    return judge(
+    return make_check(
         "length", f"The longest post counts {max(lengths)} of {LIMIT} characters.", " ".join(too_long) or None
     )
 
@@ -224,7 +224,7 @@ def _check_opening(parts: Sequence[str], language: str) -> Check:
         faults = "The first post doesn't stand alone: its first word points at something said before."
     elif _is_open(words):
         faults = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
-    return judge("stands_alone", "The first post is understood by itself.", faults)
+    return make_check("stands_alone", "The first post is understood by itself.", faults)
 
 
 def _is_open(words: str) -> bool:
@@ -254,7 +254,7 @@ def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
         faults = f"The first word of these posts points at something said before: {which}."
     elif strays := [place for place in range(1, len(parts)) if _strays(place, parts, draft.claims)]:
         faults = f"Post {strays[0] + 1} means somebody or something that the post before it doesn't name."
-    return judge("dangling", "No post begins with a word that points at the one before.", faults)
+    return make_check("dangling", "No post begins with a word that points at the one before.", faults)
 
 
 def _check_repetition(parts: Sequence[str]) -> Check:
@@ -266,7 +266,7 @@ def _check_repetition(parts: Sequence[str]) -> Check:
         if bag and are_alike(bag, earlier)
     ]
     faults = f"Posts say the same twice: {list_some(tuple(again))}." if again else None
-    return judge("distinct_posts", "No post repeats another.", faults)
+    return make_check("distinct_posts", "No post repeats another.", faults)
 
 
 def _check_link_place(parts: Sequence[str], url: str) -> Check:
@@ -283,7 +283,7 @@ def _check_link_place(parts: Sequence[str], url: str) -> Check:
     passed = (
         "The last post leads to the source." if wanted else "The thread has at most one link, at its end."
     )
-    return judge("link_place", passed, faults)
+    return make_check("link_place", passed, faults)
 
 
 PLUGIN = Thread()
