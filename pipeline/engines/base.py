@@ -307,10 +307,9 @@ class Engine(ABC):
 
     @abstractmethod
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return at most `variants` different drafts of verbatim sentences only; fewer if the source has
-        less.
+        """Return at most `variants` different drafts of verbatim sentences only.
 
-        Raises `Refused` if not even one can be made.
+        There are fewer if the source has less. Raises `Refused` if not even one can be made.
         """
 
     @abstractmethod

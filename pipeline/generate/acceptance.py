@@ -135,6 +135,7 @@ class Acceptance:
 
 
 def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
+    """Plan how many variants each engine makes, and record why it makes no more."""
     shares: list[Share] = []
     skipped: list[Skipped] = []
     # Engines judge the text as the writer gets it, without sentences that give orders to a machine.
@@ -198,7 +199,7 @@ def ask_writer(
 ) -> tuple[int, Refused | None]:
     """Return how many variants the writer without a model makes, and the refusal that says why no more.
 
-    None if all. It really writes the drafts, and stores nothing.
+    The number is None if it makes all. It really writes the drafts, and stores nothing.
     """
     try:
         engine_brief = engine.told(brief, source)

@@ -233,6 +233,7 @@ def _store_shared_brief(
 
 
 def _wake_waiting_runs(raw_item_id: UUID) -> None:
+    """Wake the runs that sleep until the raw item's brief is there."""
     now = utc_now()
     multi_source_runs = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
     with transaction.atomic():

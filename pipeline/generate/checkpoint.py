@@ -50,10 +50,7 @@ class Run:
     persona: PersonaCard
     client: ModelClient | None
     own_words: OwnWords | None
-    """Earlier items that the drafts of a raw item are compared with.
-
-    A topic's run uses `PersonaHistory` instead.
-    """
+    """Earlier items to compare a raw item's drafts with; a topic's run uses `PersonaHistory` instead."""
     material: RunMaterial | None = None
     """None until a step has found it, or it was read back from the stored answers."""
     then: GenerationStage = GenerationStage.WRITE

@@ -276,6 +276,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
 
 
 def record_item_event(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
+    """Record an event about the item, with its data as the API shows it."""
     events.record(
         event_type,
         workspace_id=item.workspace_id,

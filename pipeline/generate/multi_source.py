@@ -93,6 +93,7 @@ def split_claims(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
 
 
 def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationInput, client: Any) -> None:
+    """Find the brief of one input and store it in the run's answers; None for one that is refused."""
     raw_item_hex = run_input.raw_item_id.hex
     stored_briefs: Mapping[str, Any] = generation.answers.get(BRIEFS, {})
     if raw_item_hex in stored_briefs:

@@ -59,6 +59,7 @@ def read_outcomes(
 
 
 def read_outcomes_of(raw: RawItem) -> list[dict[str, Any]]:
+    """Return the outcomes of one raw item, as `read_outcomes` does of many."""
     return read_outcomes(raw.workspace, [payloads.row_of(raw)])[raw.pk]
 
 
@@ -140,6 +141,7 @@ def _outcome(
     retryable: bool | None = None,
     item: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Return an outcome as the API shows it; a deleted item is left out."""
     is_there = item is not None and item["deleted_at"] is None
     return {
         "outcome": outcome,
@@ -157,6 +159,7 @@ def _outcome_of_skipped(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _outcome_of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what came of the raw item's row, given the item made for it, if there is one."""
     if item is None:
         if row["deleted_at"] is None and row["status"] in _OPEN:
             return _outcome(PENDING)

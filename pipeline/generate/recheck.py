@@ -77,6 +77,7 @@ def _check_words(
     *,
     board: Storyboard | None,
 ) -> tuple[Check, ...]:
+    """Run all checks on the item's words, those in its picture or film, and those for single outlets."""
     draft = draft_of(item)
     draft = replace(draft, claims=tuple(_remaining_claims(item, draft, brief, source)))
     own_words = None

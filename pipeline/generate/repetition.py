@@ -30,6 +30,7 @@ _MAX_LENGTH_RATIO: Final = 10
 def _newest(
     workspace: UUID, run: UUID | None, group: UUID | None, raw_item: UUID | None, *, test: bool
 ) -> QuerySet[Any, Any]:
+    """Return the workspace's newest items with the beginning of their text, without those excluded by id."""
     rows = (
         GeneratedItem.objects.of(workspace).filter(test=test, revision__gt=0, deleted_at=None).order_by("-id")
     )

@@ -87,6 +87,7 @@ def _find_material(run: Run) -> Run:
 
 
 def _write_drafts(run: Run) -> Run:
+    """Let the writer draft the variants, and store them with what they cost."""
     variants, hint = wanted_variants(run.generation)
     answer = run.writer.draft(
         run.engine,
@@ -185,6 +186,7 @@ def run_generation(generation: Generation, queue: GenerationQueue | None = None)
 
 
 def _run_steps(generation: Generation, queue: GenerationQueue | None) -> None:
+    """Work the run's steps from its stage on, until the last one or until another queue takes it."""
     if _is_sourceless(generation):
         fail_run(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
         return
@@ -295,9 +297,9 @@ def give_up(generation: Generation) -> None:
 
 
 def writer_for(generation: Generation) -> Writer:
-    """Return the Claude writer if the row has a key for it.
+    """Return the Claude writer if the row has a key for it, else the offline one.
 
-    Else the offline one, which takes sentences from the source.
+    The offline writer takes sentences from the source.
     """
     kind = "claude" if has_key(generation) else "extractive"
     return plugins.get("writers", kind, Writer)

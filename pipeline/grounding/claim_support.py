@@ -245,10 +245,7 @@ def _find_negation(
 
 
 def place_in(draft: str, statement: str) -> tuple[int, int] | None:
-    """Return the span of the draft that says the statement, in code points.
-
-    None if it isn't there in these words.
-    """
+    """Return the span of the draft, in code points, that says the statement in these words; else None."""
     start = draft.find(statement)
     if start != -1 and statement:
         return start, start + len(statement)

@@ -57,6 +57,7 @@ def recompute(
 
 
 def _recompute_one(text: str, known: ParsedText, language: str) -> DerivedResult:
+    """Compute one declared `value = sum`; the result has the value's meanings, or a fault."""
     if len(text) > _MAX_CHARACTERS or text.count("=") != 1:
         return DerivedResult(
             text, fault="A derived number is declared as `value = sum`, for example `43 % = 92 / 214`."
@@ -206,6 +207,7 @@ class _SumParser:
         return self.tokens[self.place] if self.place < len(self.tokens) else None
 
     def _parse_sum(self) -> _Term:
+        """Parse products joined by plus and minus, and compute the result with its unit."""
         left = self._parse_product()
         while (mark := self._next()) in {"+", "-"}:
             self.place += 1
@@ -222,6 +224,7 @@ class _SumParser:
         return left
 
     def _parse_product(self) -> _Term:
+        """Parse factors joined by times and divided by, and compute the result with its unit."""
         left = self._parse_factor()
         while (mark := self._next()) in {"*", "/"}:
             self.place += 1

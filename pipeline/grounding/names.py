@@ -55,8 +55,8 @@ _CALENDAR: Final = frozenset(
 def unsupported_names(draft: str, known: Iterable[str], *, language: str = "") -> tuple[str, ...]:
     """Return the names of the draft that no `known` text contains, or contains only in pieces.
 
-    A hint, not a proof. A word at the start of a sentence counts only as part of a run. In German, where
-    every noun is capitalised, only runs count.
+    The result is a hint, not a proof. A word at the start of a sentence counts only as part of a run. In
+    German, where every noun is capitalised, only runs count.
     """
     text = without_links(draft)
     draft_language = language_of(text, language)

@@ -45,7 +45,7 @@ _FRENCH_PAIRS: Final = frozenset(
 def readings(token: str, language: str) -> tuple[Fraction, ...]:
     """Return the values that a run of digits and separators can have.
 
-    None for a version, a date or a telephone number.
+    It is None for a version, a date or a telephone number.
     """
     if len(token) > _MAX_DIGITS:
         return ()
@@ -104,6 +104,7 @@ class NumberFinder:
         self.scales = SCALES[language]
 
     def find_bare_numbers(self) -> list[BareNumber]:
+        """Return the text's numbers without their units, in order: in digits, words and fraction signs."""
         atoms = number_words_of(self.language)
         cores: list[BareNumber] = []
         words: list[Word] = []
@@ -134,10 +135,7 @@ class NumberFinder:
         return BareNumber(match.start(), match.end(), readings(match.group(), self.language), "digits")
 
     def _read_eastern(self, match: re.Match[str]) -> BareNumber | None:
-        """Return digits with Chinese or Japanese scales between them as one number: 1億2000万.
-
-        None if there are none.
-        """
+        """Return digits with Chinese or Japanese scales between them as one number (1億2000万), else None."""
         if self.text[match.end() : match.end() + 1] not in _MYRIADS:
             return None
         whole = _EASTERN.match(self.text, match.start())

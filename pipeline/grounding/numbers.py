@@ -126,6 +126,7 @@ class _NumberChecker:
         )
 
     def _find_reason(self, quantity: Quantity) -> Reason | None:
+        """Return why the source doesn't support the number; None if it does."""
         if quantity.label:
             return None if self._source_has_label(quantity.label) else "absent"
         if any(reading.unit == "many" for reading in quantity.readings):

@@ -20,7 +20,7 @@ _MAX_WORD_CHARACTERS: Final = 100
 _MAX_CACHED_CHARACTERS: Final = 50_000
 """Parsed texts up to this length share a cache.
 
-Of longer ones, tens of megabytes when parsed, only the last is kept.
+Of longer ones only the last is kept: parsed, it takes tens of megabytes.
 """
 
 
@@ -45,6 +45,7 @@ def _parse_long(text: str, language: str) -> ParsedText:
 
 
 def _parse_uncached(text: str, language: str) -> ParsedText:
+    """Parse the beginning of the text, as far as texts are parsed, and index its numbers."""
     end = len(text)
     if end > _MAX_PARSED_CHARACTERS:
         # Parsing ends at a space, so that no number is cut in two.

@@ -18,7 +18,7 @@ Shorter quoted passages are names and single words, which the source need not co
 something that was said.
 """
 _MAX_NEAREST_CHARACTERS: Final = 200
-_MIN_SHARED_WORDS: Final = 0.3
+_MIN_SHARED_FRACTION: Final = 0.3
 
 PAIRED_QUOTES: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]|\u201e([^\u201e\"\n]*)\""
@@ -104,6 +104,7 @@ def quotations(text: str) -> tuple[str, ...]:
 
 
 def _quotations_of(text: str) -> tuple[str, ...]:
+    """Return what stands between quotation marks, after one that isn't closed, or in a block quotation."""
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
@@ -158,10 +159,7 @@ def find_misquotations(draft: str, source: str) -> tuple[Misquotation, ...]:
 
 
 def nearest_passage(words: str, source: str) -> str:
-    """Return the source's sentence that shares most words with these.
-
-    Empty if none shares enough to be meant.
-    """
+    """Return the source's sentence that shares most words with these, or "" if none shares enough."""
     own_words = set(_WORD.findall(words.lower()))
     best, best_share = "", 0.0
     for start, end in split_sentences(source):
@@ -170,7 +168,7 @@ def nearest_passage(words: str, source: str) -> str:
         share = len(own_words & sentence_words) / len(own_words) if own_words else 0.0
         if share > best_share:
             best, best_share = sentence, share
-    if best_share < _MIN_SHARED_WORDS:
+    if best_share < _MIN_SHARED_FRACTION:
         return ""
     collapsed = _SPACE.sub(" ", best).strip()
     return (

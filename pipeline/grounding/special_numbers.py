@@ -145,7 +145,7 @@ class SpecialNumbers(NumberFinder):
     def label(self, core: BareNumber) -> Quantity | None:
         """Return the label that the digits belong to (`a380`, `3d`), an ordinal, a decade or a quarter.
 
-        None for an amount.
+        It is None for an amount.
         """
         text = self.text
         before = text[max(0, core.start - 12) : core.start]

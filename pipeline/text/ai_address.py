@@ -103,10 +103,9 @@ _YOU: Final = r"(?:you|yours?|du|dein\w*|dich|ihr|euch|sie|ihren?|tu|ton|ta|vous
 
 
 def _compile_spaced(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern: its spaces match any white space of a wrapped text, and it begins where a sentence
-    or line does.
+    """Compile the pattern so that its spaces match any white space, as in a wrapped text.
 
-    A match doesn't begin in a quotation.
+    A match begins where a sentence or line does, and not in a quotation.
     """
     begins = r"(?:^[^\w\n]{0,12}|[.!?:;…)\]–—|][^\w\n\"“„«‘']{0,6})"
     return re.compile(begins + pattern.replace(" ", r"\s{1,3}"), re.IGNORECASE | re.MULTILINE)

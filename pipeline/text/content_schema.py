@@ -102,6 +102,7 @@ def in_step(bucket: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[st
 
 
 def _sync_parts(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a post's parts and its body consistent; raises `Invalid` if both are given and differ."""
     parts = changes.get("content", {}).get("parts")
     if parts is None:
         body = changes.get("body", item_words.body)

@@ -153,6 +153,7 @@ class _RunInHeading:
 
 
 def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
+    """Return the page's visible text and, if `marks_blocks`, also the text that it hides."""
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()

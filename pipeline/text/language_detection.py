@@ -249,8 +249,8 @@ def _guess_latin(text: str, least_hits: int) -> str:
 def _guess_few_words(text: str) -> str | None:
     """Guess the language of a few sentences.
 
-    Empty if only names look like a language, None if it isn't clear. A word weighs less the more languages
-    have it; names such as "La Paz" and "Maria da Silva" show none.
+    It is "" if only names look like a language, and None if it isn't clear. A word weighs less the more
+    languages have it; names such as "La Paz" and "Maria da Silva" show none.
     """
     words = _WORD.findall(text if not text.isupper() else text.lower())
     if len(words) > _FEW_WORDS:

@@ -66,7 +66,7 @@ def is_feed_too_much(text: str) -> bool:
 def without_cdata(text: str) -> str:
     """Return the text without its CDATA sections; comments and instructions stay, and count as markup.
 
-    None begins within a tag, as in an attribute's value.
+    No section begins within a tag, as in an attribute's value.
     """
     parts: list[str] = []
     position = 0
@@ -191,7 +191,7 @@ def is_page_too_much(text: str) -> bool:
 def _page_tags(text: str) -> Iterator[tuple[bool, str, str]]:
     """Yield for each tag whether it is an end tag, its lower-case name and its attributes.
 
-    A comment is a nameless end.
+    A comment is an end tag without a name.
     """
     position = 0
     while (opening := _OPENING.search(text, position)) is not None:

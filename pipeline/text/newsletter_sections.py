@@ -77,6 +77,7 @@ def escape_markdown(words: str) -> str:
 
 
 def as_content(sections: Iterable[NewsletterSection]) -> list[dict[str, str]]:
+    """Return the sections as an item's content stores them."""
     return [
         {"headline": section.headline, "text": section.text, "link": section.link} for section in sections
     ]
@@ -110,7 +111,7 @@ _FIELD_NAMES: Final = ("headline", "text", "link")
 def body_of(title: str, sections: Sequence[NewsletterSection], *, language: str = "") -> str:
     """Return the sections as one Markdown body.
 
-    A first section with the item's title as its headline gets no heading.
+    A first section whose headline is the item's title gets no heading.
     """
     label = read_more(language)
     return "\n\n".join(

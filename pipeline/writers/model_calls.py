@@ -52,10 +52,7 @@ class ModelReply:
     refusal_category: str
     record: CallRecord
     variants: tuple[int, ...] | None = None
-    """The `variants` of the answered request, if that was made earlier, in a batch.
-
-    None: those of the current one.
-    """
+    """The answered request's `variants` if it was made earlier, in a batch; None for the current one's."""
 
 
 class Awaited(TryLater):

@@ -74,7 +74,7 @@ def posts_in(pasted: str) -> list[str]:
 def draft_without_ai(material: PersonaMaterial) -> DraftedPersona:
     """Draft a persona from words of the site as they stand there, and from what can be counted.
 
-    Nothing is inferred.
+    It infers nothing.
     """
     # A persona stands in the system prompt of every draft, so texts that give orders are left out.
     site_texts = (material.site, material.description)

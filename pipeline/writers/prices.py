@@ -91,7 +91,7 @@ def is_priced(model: str) -> bool:
 def cost_micro_usd(tokens: Tokens, model: str, mode: Mode = "live") -> int:
     """Return the cost in millionths of a US dollar, rounded up.
 
-    A dollar per million tokens is a millionth per token.
+    A price in dollars per million tokens is one in millionths per token.
     """
     prices = table()
     tiers, _ = prices.tiers_of(model)

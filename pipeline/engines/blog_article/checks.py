@@ -51,6 +51,7 @@ def is_excerpt(draft: Draft) -> bool:
 
 
 def check_content(draft: Draft, article: ParsedArticle) -> Check:
+    """Check that the article has a text, and the content fields of an article in Markdown."""
     fault = None
     if not article.words.strip():
         fault = "The article is empty."
@@ -60,6 +61,7 @@ def check_content(draft: Draft, article: ParsedArticle) -> Check:
 
 
 def check_title(draft: Draft) -> Check:
+    """Check that the title is as short as search engines show it."""
     length = len(draft.title)
     fault = None
     if not length:
@@ -70,6 +72,7 @@ def check_title(draft: Draft) -> Check:
 
 
 def check_slug(draft: Draft) -> Check:
+    """Check that the slug has letters, digits and single hyphens only."""
     slug = str(draft.content.get("slug", ""))
     fault = None
     if not slug:
@@ -80,6 +83,7 @@ def check_slug(draft: Draft) -> Check:
 
 
 def check_description(draft: Draft) -> Check:
+    """Check that the meta description is as long as search engines show it."""
     length = len(str(draft.content.get("meta_description", "")))
     # An excerpt can describe itself only with its source's sentences.
     minimum = 1 if is_excerpt(draft) else MIN_META_CHARACTERS
@@ -90,6 +94,7 @@ def check_description(draft: Draft) -> Check:
 
 
 def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
+    """Check the number of headings, and that they differ; an excerpt's have to be the source's own."""
     count = len(article.headings)
     fault = None
     if is_excerpt(draft):
@@ -108,9 +113,9 @@ def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> 
 
 
 def check_points(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
-    """For an excerpt, check that it has only sentences of the source, each from its beginning.
+    """Check the main points: their number, or for an excerpt that each is the source's sentence.
 
-    Else count the points.
+    An excerpt has only sentences of the source, each from its beginning.
     """
     fault = None
     if is_excerpt(draft):
@@ -154,6 +159,7 @@ def _foreign_sentences_fault(sentences: tuple[str, ...]) -> str:
 
 
 def check_length(draft: Draft, article: ParsedArticle, source: SourceText, brief: Brief) -> Check:
+    """Check the number of words; a shorter source allows a shorter article, with a warning."""
     words = count_words(article.words)
     if is_excerpt(draft):
         return Check("length", "passed", f"The excerpt has {counted(words, 'word')}.")
@@ -211,6 +217,7 @@ def _percent(characters: int, source: SourceText) -> int:
 
 
 def check_sources(draft: Draft, article: ParsedArticle, url: str) -> Check:
+    """Check that the article links to its source: in its list of sources, and from a sentence."""
     fault = None
     source_url = ascii_url(url)
     if source_url:
@@ -226,6 +233,7 @@ def check_sources(draft: Draft, article: ParsedArticle, url: str) -> Check:
 
 
 def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
+    """Check that there are few tags, and that the facts, the brief or the persona say their words."""
     tags = [str(tag) for tag in draft.content.get("tags", ())]
     unlisted = unlisted_tags(" ".join(f"#{''.join(tag.split())}" for tag in tags), brief, persona)
     fault = None

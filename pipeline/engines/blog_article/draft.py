@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from pipeline.engines.shared.source_sentences import FactSentence
 
 SHARE: Final = 0.1
-"""The largest share of the source's characters that may be quoted; for a short one see
-`quotable_characters`.
-"""
+"""The largest share of a source's characters that may be quoted; `quotable_characters` treats short ones."""
 _MIN_QUOTABLE_CHARACTERS: Final = 280
 """As many characters as one post quotes: a tenth of a short source wouldn't be a sentence."""
 _MAX_SHORT_SHARE: Final = 1 / 3
@@ -188,6 +186,7 @@ def _quote_title(title: str, language: str) -> str:
 
 
 def _excerpt_draft(chosen: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
+    """Return the excerpt: where it is from, the chosen sentences below their headings, and a link."""
     source_title = title_of(brief, persona, "")
     # A title that makes no address, or holds hidden characters, can't be used.
     usable_title = source_title if is_clean(source_title) and slug_of(source_title) else ""

@@ -95,6 +95,7 @@ class _Hero:
         )
 
     def _signature(self, y: float) -> list[Item]:
+        """Return the persona's portrait, name and handle beside each other, from `y` downwards."""
         name = typeset(" ".join(self.persona.name.split()), self.persona.language)
         if not name:
             return []

@@ -255,6 +255,7 @@ def place_of(url: str) -> str:
 
 
 def bullet_list(items: Iterable[str]) -> str:
+    """Return the items, which are Markdown already, as a list."""
     return "\n".join(f"- {item}" for item in items)
 
 

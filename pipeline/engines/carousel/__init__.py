@@ -104,10 +104,7 @@ class Carousel(Engine):
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Put one sentence on each slide, in the source's order.
-
-        A further variant takes the next best sentences.
-        """
+        """Put one sentence on each slide, in the source's order; a further variant takes the next best."""
         del seed
         usable = [
             candidate for candidate in _candidate_sentences(brief) if _is_usable(candidate[0], brief, persona)

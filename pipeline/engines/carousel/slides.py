@@ -86,6 +86,7 @@ def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
 
 
 def _parse_slide(data: Any, index: int) -> Slide:
+    """Parse one slide of an item's content; raises `Refused`, naming the field, if it can't be one."""
     field = f"content.slides[{index}]"
     names = {"kind", "title", "text"}
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in names):
@@ -259,6 +260,7 @@ class _SlideLayout(PictureLayout):
         return [number, *self._place_pair(title, text, y + number_height + _GAP + 16)]
 
     def _recap(self) -> list[Item]:
+        """Lay out a title with the points below it, in the largest size at which all fit."""
         title = self.text(
             self._typeset(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (96, 52)
         )
@@ -302,6 +304,7 @@ class _SlideLayout(PictureLayout):
         return [dot, self.words(block, self.leading(block.width, 3 * _DOT), y, self.tones.ink)]
 
     def _call(self) -> list[Item]:
+        """Lay out the last slide: the persona's face, and below it what readers should do."""
         tones = self.tones
         floor = self._floor - SIGNATURE_HEIGHT
         room = floor - self._top - _FACE - 56

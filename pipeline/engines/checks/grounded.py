@@ -160,8 +160,9 @@ def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
 
 
 def _with_post_number(text: str, number: int, parts: Sequence[str]) -> str:
-    """Return the text; of several parts, such as posts of a thread, with the number of the one that it is
-    in.
+    """Return the text.
+
+    Of several parts, such as posts of a thread, with the number of the one that it is in.
     """
     return text if len(parts) == 1 else f"{text} (post {number})"
 

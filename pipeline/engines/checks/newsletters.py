@@ -66,9 +66,9 @@ SUBJECT_RULES: Final = f"""\
 
 
 def sayable_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
-    """Return the fact's sentence as it may stand in a newsletter, edited only by trimming an "And".
+    """Return the fact's sentence as it may stand in a newsletter; None if it may not.
 
-    None if it may not.
+    It is edited only by trimming an "And".
     """
     sentence = trim_conjunction(collapse(fact.quote))
     if not is_clean(sentence) or not is_allowed(sentence, brief, persona):
@@ -107,10 +107,9 @@ def subject_of(title: str) -> str:
 
 
 def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[str, tuple[Claim, ...]]:
-    """Return the first sentence that fits whole, else one cut at a clause, else the first words of all, with
-    its claims.
+    """Return the first sentence that fits whole, with its claims; "" if it could only repeat the subject.
 
-    Empty if it could only repeat the subject.
+    If none fits, it is one cut at a clause, else the first words of all.
     """
     whole_sentences = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
     cut = (
@@ -176,6 +175,7 @@ def check_content(draft: Draft) -> Check:
 
 
 def check_subject(draft: Draft) -> Check:
+    """Check that the subject is one line that inboxes show whole."""
     subject = str(draft.content.get("subject", ""))
     fault = None
     if not subject.strip() or subject != collapse(subject):
@@ -186,6 +186,7 @@ def check_subject(draft: Draft) -> Check:
 
 
 def check_preheader(draft: Draft) -> Check:
+    """Check that the preheader is one line that inboxes show whole, and not the subject again."""
     preheader = str(draft.content.get("preheader", ""))
     subject = str(draft.content.get("subject", ""))
     fault = None

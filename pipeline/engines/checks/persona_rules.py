@@ -136,6 +136,7 @@ def _is_checked(structure: Mapping[str, object]) -> bool:
 
 
 def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
+    """Return what the text lacks of one structure that the persona demands; None if nothing."""
     kind, text = str(structure.get("kind")), str(structure.get("text") or "")
     folded_core, folded_text = _fold_words(core), _fold_words(text)
     if kind == "ends_with_question":
@@ -176,10 +177,7 @@ def _fold_words(words: str) -> str:
 
 
 def _contains(banned: str, words: str) -> bool:
-    """Return whether the banned phrase stands in the words as whole words.
-
-    In scripts without spaces, anywhere.
-    """
+    """Return whether the words contain the banned phrase, as whole words in scripts that have spaces."""
     if not banned:
         return False
     before = r"(?<!\w)" if _is_spaced_script(banned[0]) else ""

@@ -66,11 +66,13 @@ def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
 
 
 def check_link_count(links: int) -> Check:
+    """Check that a post has at most one link."""
     fault = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
     return make_check("link_count", "The post has at most one link.", fault)
 
 
 def check_characters(words: str, what: str = "post") -> Check:
+    """Check that the words hold no hidden or control characters; `what` is how a message calls them."""
     fault = None if is_clean(words) else f"The {what} holds hidden or control characters."
     return make_check("characters", f"The {what} holds no hidden characters.", fault)
 

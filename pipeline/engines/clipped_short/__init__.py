@@ -35,7 +35,7 @@ from pipeline.engines.clipped_short.spans import (
     weigh_sentences,
 )
 from pipeline.engines.clipped_short.title import MAX_TITLE_CHARACTERS, verbatim_title
-from pipeline.engines.shared.film_checks import MAX_TAGS, check_content, clips_in, is_span, judge_glyphs
+from pipeline.engines.shared.film_checks import MAX_TAGS, check_content, check_text_glyphs, clips_in, is_span
 from pipeline.engines.shared.film_parts import caption_of, credit_of, tags_of
 from pipeline.plugins import Refused
 from pipeline.render.typography.punctuation import typeset
@@ -284,6 +284,7 @@ def _draft(
     tags: Sequence[str] = (),
     angle: str = "",
 ) -> Draft:
+    """Return the draft of the clip with the brief's sentences from `first` up to, but without, `last`."""
     sentences = brief.facts[first:last]
     span = span_of(clip.name, brief.facts, first, last)
     body = paragraph_of(sentence.quote for sentence in sentences)
@@ -334,6 +335,7 @@ def _end_of(sentence: Fact) -> float:
 
 
 def _check_title(draft: Draft, persona: PersonaCard) -> Check:
+    """Check that the title is short, and that its lines fit on the film."""
     del persona
     fault = None
     if not draft.title.strip():
@@ -390,7 +392,7 @@ def _check_times(source: SourceText) -> Check:
 
 def _check_glyphs(draft: Draft, source: SourceText) -> Check:
     credit = source.material.credit if source.material is not None else ""
-    return judge_glyphs(f"{typeset(f'{draft.title} {draft.body}', draft.language)} {credit}")
+    return check_text_glyphs(f"{typeset(f'{draft.title} {draft.body}', draft.language)} {credit}")
 
 
 PLUGIN = ClippedShort()

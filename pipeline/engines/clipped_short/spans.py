@@ -58,10 +58,9 @@ class FactRange:
 
 
 def sentences_in(source: SourceText) -> tuple[Fact, ...]:
-    """Return what is said in the raw item's video, sentence by sentence, each with its place in the text and
-    in the video.
+    """Return the sentences said in the raw item's video, each with its place in the text and in the video.
 
-    Empty if there is no transcript, or the text doesn't contain its words.
+    There are none without a transcript, or if the text doesn't contain its words.
     """
     clip = source.material.spoken if source.material is not None else None
     if clip is None:
@@ -175,8 +174,9 @@ def _score(said: Sequence[Fact], first: int, last: int, total_score: float) -> f
 
 
 def _pause_at(said: Sequence[Fact], edge: int) -> float:
-    """Return the seconds of silence at an edge between sentences; one second at the start and the end of
-    all.
+    """Return the seconds of silence at an edge between sentences.
+
+    One second at the start and the end of all.
     """
     if not 0 < edge < len(said):
         return 1.0
@@ -249,6 +249,7 @@ def is_on_edges(span: VideoSpan, said: Sequence[Fact]) -> bool:
 
 
 def clean_title(words: str) -> str:
+    """Return the title in one line."""
     return collapse(words.replace("\n", " "))
 
 

@@ -15,7 +15,7 @@ from pipeline.engines.composite_short.footage import (
     spans_in,
 )
 from pipeline.engines.persona_short import HOW_TO_TELL, PersonaShort
-from pipeline.engines.shared.film_checks import check_content, check_fits, clips_in, judge_glyphs
+from pipeline.engines.shared.film_checks import check_content, check_fits, check_text_glyphs, clips_in
 from pipeline.engines.shared.film_parts import alt_text_of, cast_of, credit_of
 from pipeline.engines.shared.story_lines import (
     MAX_SENTENCE_CHARACTERS,
@@ -251,7 +251,7 @@ def _check_glyphs(draft: Draft, source: SourceText, persona: PersonaCard) -> Che
     material = source.material
     credits = " ".join(visual.credit for visual in _valid_visual_sources(draft, material, persona))
     words = f"{draft.body} {persona.name} {persona.handle} {credits}"
-    return judge_glyphs(typeset(words, draft.language))
+    return check_text_glyphs(typeset(words, draft.language))
 
 
 def _check_credits(draft: Draft, source: SourceText) -> Check:
@@ -283,7 +283,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
             language=draft.language,
         ),
         # How many lines there are, and how long it is.
-        told_elsewhere=frozenset({"wrong_count", "wrong_length"}),
+        reported_codes=frozenset({"wrong_count", "wrong_length"}),
     )
 
 

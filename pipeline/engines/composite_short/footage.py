@@ -49,10 +49,7 @@ def count_things(material: FilmMaterial) -> int:
 def find_moments(
     outline: Outline, script: NarrationScript, claims: Sequence[Claim], material: FilmMaterial
 ) -> list[float | None]:
-    """Return for each piece of the film the second of the spoken video at which its words are said.
-
-    None if unknown.
-    """
+    """Return when the spoken video says each piece's words, in seconds of that video; None if unknown."""
     words = outline.heard.words
     claim_by_word = list(_claims_by_word(script, claims))
     moments: list[float | None] = []
@@ -81,6 +78,11 @@ def choose_clips(
 
 
 def _choose(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
+    """Return a clip or still for each piece of the film, as its content stores them.
+
+    A piece shows the moment of the video that says its words, where that is known. Others get further parts
+    of the clips, and stills at even intervals.
+    """
     parts, stills = _rotate([_parts(clip) for clip in material.clips], turn), _rotate(_stills(material), turn)
     part_count = sum(map(len, parts))
     count = min(len(wanted), part_count + len(stills))

@@ -86,10 +86,7 @@ class LinkedInPost(Engine):
         return f"This item has {counted(characters, 'character')} of text; a LinkedIn Post has {minimum} or more, and none is invented."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Put sentences in the order of the source, below one that carries the point.
-
-        A further draft uses others.
-        """
+        """Put sentences in the source's order, below one that carries the point; later drafts use others."""
         del seed
         url = ascii_url(brief.url)
         remaining = spread_over_parts(

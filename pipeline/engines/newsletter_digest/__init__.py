@@ -181,8 +181,9 @@ def _excerpt_draft(
     brief: Brief,
     persona: PersonaCard,
 ) -> Draft | None:
-    """Return the draft of each story's next sentences; None for too few stories, or no words for a
-    preheader.
+    """Return the draft of each story's next sentences.
+
+    It is None if there are too few stories, or no words for a preheader.
     """
     sections: list[NewsletterSection] = []
     claims: list[Claim] = []
@@ -240,6 +241,10 @@ def _check_count(draft: Draft) -> Check:
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
+    """Check the headlines' characters, and the words of each story that isn't verbatim.
+
+    A story whose facts hold fewer words than the minimum may be shorter, with a warning.
+    """
     sections = from_content(draft.content)
     too_long = [section for section in sections if len(section.headline) > rules.MAX_HEADLINE_CHARACTERS]
     if too_long:

@@ -222,6 +222,7 @@ def _paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
+    """Check the number of words; fewer than the minimum pass with a warning if the facts hold no more."""
     sections = from_content(draft.content)
     words = sum(map(rules.words_in, sections))
     if words > MAX_WORDS:

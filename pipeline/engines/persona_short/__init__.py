@@ -31,13 +31,13 @@ from pipeline.engines.shared.story_lines import (
     MARGIN_WORDS,
     MAX_SENTENCE_CHARACTERS,
     STORY_WORDS,
-    chosen_sentences,
+    call_fault,
+    choose_sentences,
     hook_of,
-    passages_of,
+    split_into_passages,
     tellable_words,
     telling_of,
     usable_sentences,
-    why_not_a_call,
 )
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
@@ -118,7 +118,7 @@ class PersonaShort(Engine):
         drafts = []
         for number in range(variants):
             # A further variant is worth making only if as much is left to tell.
-            chosen = chosen_sentences(usable, least=STORY_WORDS[0] if number else _MIN_WORDS)
+            chosen = choose_sentences(usable, least=STORY_WORDS[0] if number else _MIN_WORDS)
             if hook is None or not chosen:
                 break
             usable = [sentence for sentence in usable if sentence not in chosen]
@@ -157,7 +157,7 @@ class PersonaShort(Engine):
         """
         language = persona.language or brief.language
         call = collapse(answer["call"].replace("\n", " "))
-        fault = why_not_a_call(call) if call else None
+        fault = call_fault(call) if call else None
         telling_parts = Telling(
             hook=collapse(answer["hook"].replace("\n", " ")),
             passages=tuple(
@@ -222,10 +222,11 @@ class PersonaShort(Engine):
 
 
 def _draft(brief: Brief, persona: PersonaCard, hook: str, chosen: Sequence[FactSentence]) -> Draft:
+    """Return the draft of a story in the source's words: hook, passages, call and end card."""
     fixed = known_words(brief.language)
     story = Telling(
         hook=hook,
-        passages=passages_of(chosen),
+        passages=split_into_passages(chosen),
         # Only if there is something to read, and in the film's language.
         call=fixed.read_on if fixed is not None and brief.url else "",
         end=end_of(brief, persona, brief.language),
@@ -287,9 +288,7 @@ def _check_length(draft: Draft) -> Check:
 
 
 def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    """Check that the story isn't told in the first person; only the call to the viewer is the persona's
-    own.
-    """
+    """Check that the story isn't told in the first person: only the call to the viewer may be."""
     try:
         story = telling_of(draft)
     except Refused:
@@ -309,7 +308,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
             telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language
         ),
         # How many lines there are, and how long it is.
-        told_elsewhere=frozenset({"wrong_count", "wrong_length"}),
+        reported_codes=frozenset({"wrong_count", "wrong_length"}),
     )
 
 

@@ -69,6 +69,7 @@ def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
 def _speakers_at(
     wanted: str, sentence: str, before: str, after: str, *, is_new_paragraph: bool
 ) -> list[NamedSpeaker]:
+    """Return who may have said the words, going by their sentence and the ones before and after it."""
     names = _named_for(wanted, sentence)
     if names:
         return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in names]

@@ -43,9 +43,9 @@ _OPTICAL_CENTRE: Final = 0.44
 
 
 class QuoteLayout(PictureLayout):
-    """A mark, the quotation, its speaker.
+    """Draws a mark, the quotation and its speaker, with the persona at the foot.
 
-    At the foot the persona. All is mirrored if it runs from right to left.
+    The picture is mirrored if the text runs from right to left.
     """
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:

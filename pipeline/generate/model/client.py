@@ -169,6 +169,7 @@ class AccountClient:
         return answer.text
 
     def _load_sdk(self) -> Anthropic:
+        """Return the vendor's client, made at the first call."""
         if self._sdk is None:
             import anthropic  # noqa: PLC0415 - a second and 76 MB that the web process never needs
 
@@ -186,6 +187,7 @@ class AccountClient:
         return self._sdk
 
     def _send(self, ask: ModelRequest, started: float) -> ModelReply:
+        """Send the request and return its reply; every error raised carries the record of the call."""
         import anthropic  # noqa: PLC0415 - see _load_sdk
 
         request = request_of(ask)

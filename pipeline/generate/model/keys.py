@@ -32,10 +32,7 @@ def generation_queue_for(workspace: Workspace) -> GenerationQueue:
 
 
 def key_for(row: Asker | Source) -> str:
-    """Return the key to ask the model with: the workspace's own, else the operator's.
-
-    Empty if there is neither.
-    """
+    """Return the key to ask the model with: the workspace's own, else the operator's, else ""."""
     return own_key(row) or _operator_key_for(row.workspace)
 
 

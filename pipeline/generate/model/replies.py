@@ -131,4 +131,5 @@ def _as_count(value: object) -> int:
 
 
 def milliseconds_since(started: float) -> int:
+    """Return the whole milliseconds since `started`, which is a `time.monotonic()`."""
     return round((time.monotonic() - started) * 1000)

@@ -44,11 +44,11 @@ def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
 
 
 def why_unavailable(source: Source) -> Unavailability | None:
-    """Return why this lane could make nothing, as a reason and a remedy.
+    """Return why this lane could make nothing, as a reason and a remedy; None if it can make something.
 
-    None if it can, and for other kinds of sources. The source need not be stored. A lane needs an engine and
-    a topic. Without a model there must also be something that a person wrote for it to say: an approved line
-    of the persona, or whole sentences in the notes or evidence of a topic.
+    For other kinds of sources it is None. The source need not be stored. A lane needs an engine and a topic.
+    Without a model there must also be something that a person wrote for it to say: an approved line of the
+    persona, or whole sentences in the notes or evidence of a topic.
     """
     if source.type != PLUGIN.kind:
         return None

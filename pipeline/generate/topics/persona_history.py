@@ -40,7 +40,7 @@ class NearestText:
 def word_runs(text: str) -> frozenset[tuple[str, ...]]:
     """Return the text's runs of three words, without links, case and marks.
 
-    Of a shorter text, all its words as one run.
+    A shorter text is one run of all its words.
     """
     folded = unicodedata.normalize("NFKC", without_links(text)).casefold()
     words: list[str] = []

@@ -117,6 +117,7 @@ def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[TopicUse
 
 
 def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCandidate | None:
+    """Return the topic with its usable angles, the longest rested first; None if it can't be used today."""
     if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
         return None
     # The engines of one slot speak of its topic together, which is one use.

@@ -213,6 +213,7 @@ def _take_another_topic(generation: Generation, words: str, nearest: NearestText
 
 
 def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.TopicChoice | None:
+    """Return another topic for a run whose last one was too near to earlier posts; None if there is none."""
     tried = list(
         BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
             "topic_id", flat=True
@@ -233,6 +234,7 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
 
 
 def _restart_with(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
+    """Start the run again with another topic, keeping what its calls cost so far."""
     BrandPick.everywhere.create(
         workspace_id=generation.workspace_id,
         slot_id=pick.slot_id,

@@ -222,10 +222,7 @@ def points_back(sentence: str, language: str = "") -> bool:
 def patterns_for(
     patterns: Mapping[str, re.Pattern[str]], sentence: str, language: str
 ) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of the text's language and of the one that the sentence is in.
-
-    None if the text's has none.
-    """
+    """Return the patterns of the text's and the sentence's language; none if the text's has none."""
     text_language = primary_language(language)
     if text_language not in patterns:
         return ()

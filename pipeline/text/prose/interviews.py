@@ -119,9 +119,9 @@ _NOUN_ALONE: Final = re.compile(
 
 @dataclass(frozen=True)
 class _Turn:
-    """What one speaker says until another speaks; `said` is where the words begin after the label.
+    """Holds what one speaker says until another speaks; the words begin at `said`, after the label.
 
-    With a `name` the source says whose words these are.
+    If it has a `name`, the source says whose words these are.
     """
 
     start: int

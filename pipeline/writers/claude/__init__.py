@@ -62,8 +62,8 @@ class Claude(Writer):
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         """Find the facts with one call.
 
-        A source that says nothing beyond its title has none, and costs nothing. Facts keep the order of the
-        model: best first. If none of them stands in the source, they are those that the writer without a
+        A source that says nothing beyond its title has no facts, and costs nothing. Facts keep the order of
+        the model: best first. If none of them stands in the source, they are those that the writer without a
         model finds, and `without_model` says why.
         """
         text = readable(source)

@@ -75,6 +75,7 @@ def _check_value(value: Any, schema: Mapping[str, Any], path: str, problems: lis
 def _check_object(
     value: Mapping[str, Any], schema: Mapping[str, Any], path: str, problems: list[str]
 ) -> dict[str, Any]:
+    """Return the object's known fields, checked; problems are added to `problems`."""
     properties = schema["properties"]
     problems.extend(
         f"`{path}.{name}` is missing."

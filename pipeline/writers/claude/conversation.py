@@ -106,6 +106,7 @@ class Conversation:
         )
 
     def _call(self) -> ModelReply:
+        """Ask the model with the conversation so far, and record the call."""
         ask = ModelRequest(
             step=self._step,
             model=self._model,

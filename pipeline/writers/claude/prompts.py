@@ -141,6 +141,7 @@ def system(rules: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def brief_system() -> tuple[Mapping[str, Any], ...]:
+    """Return the system prompt for finding facts, marked for the vendor's cache."""
     return (_cached(BRIEF_RULES),)
 
 

@@ -183,6 +183,7 @@ def _after_title(text: str, title: str) -> int:
 
 
 def _find_candidates(text: str, title: str) -> list[_Candidate]:
+    """Return the sentences that may be facts, with how near each is to what the text is about."""
     spans: dict[str, tuple[int, int]] = {}
     text_start = _after_title(text, title)
     set_apart_spans = find_notes(text)
@@ -323,6 +324,8 @@ def brief_of(source: SourceText) -> Brief:
 
 
 class Extractive(Writer):
+    """Writes without a model, in sentences of the source."""
+
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
     offline = True

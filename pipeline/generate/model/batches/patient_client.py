@@ -153,6 +153,7 @@ def ask_of(asked: Mapping[str, Any]) -> ModelRequest:
 
 
 def reply_json(reply: ModelReply) -> dict[str, Any]:
+    """Return the reply as it is stored with its call."""
     return asdict(reply)
 
 

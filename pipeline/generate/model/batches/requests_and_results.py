@@ -180,6 +180,7 @@ def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -
 def _store_result(
     batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, latency_ms: int
 ) -> None:
+    """Store one call's outcome, its cost, and the reply if a run still needs it."""
     ask = ask_of(call.asked)
     kind = result.get("type")
     reply = None

@@ -113,6 +113,7 @@ def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any
 
 
 def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
+    """Record that the service has the batch; without its id, a later try looks it up."""
     if not vendor_id:
         # It answered something else: the next try looks up whether the service has the batch.
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
@@ -193,6 +194,11 @@ def _found_or_in_doubt(vendor_id: str | None, *, is_doubtful: bool) -> str | Non
 
 
 def _poll(batch: ModelBatch, client: AccountClient) -> None:
+    """Ask the service how far the batch is: store the results of an ended one, else sleep until the next
+    poll.
+
+    A batch that no run waits for any more is cancelled.
+    """
     path = f"{PATH}/{batch.vendor_id}"
     if batch.is_found and _others(batch).filter(vendor_id=batch.vendor_id, is_found=False).exists():
         _search_again(batch)
