@@ -61,7 +61,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class PersonaCard:
-    """The persona that speaks.
+    """The persona that speaks, as engines and writers get it.
 
     `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}` (`KINDS`). Facts about it
     stand in `who_you_are` and `approved_lines`; `voice` and `reference_posts` show how it sounds.

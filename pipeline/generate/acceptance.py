@@ -80,8 +80,9 @@ class Share:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What a raw item will be made into, and the price in credits: each variant asked for is in a share or
-    skipped.
+    """The drafts to make of a raw item, and their price in credits.
+
+    Each variant asked for is in a share or skipped.
     """
 
     shares: tuple[Share, ...] = ()

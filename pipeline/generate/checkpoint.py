@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """What the words are made from, and the function that checks a draft against it."""
+    """The material of a run: what its words are made from, and the function that checks its drafts."""
 
     brief: Brief
     source: SourceText

@@ -100,9 +100,9 @@ def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationI
         return
 
     def keep(brief: Any, usage: Mapping[str, Any] | None) -> bool:
-        kept = None if brief is None else {"brief": brief, "usage": usage}
+        entry = None if brief is None else {"brief": brief, "usage": usage}
         return try_to_store_answer(
-            generation, GenerationStage.BRIEF, **{BRIEFS: {**stored_briefs, raw_item_hex: kept}}
+            generation, GenerationStage.BRIEF, **{BRIEFS: {**stored_briefs, raw_item_hex: entry}}
         )
 
     try:

@@ -299,8 +299,9 @@ def queue_of_rendering(engine: Engine) -> GenerationQueue:
 
 
 def turns_of_films(workspace_ids: Collection[UUID]) -> dict[UUID, tuple[int, datetime]]:
-    """For workspaces whose films wait, return how many each had within the last hour, and since when its
-    oldest waits.
+    """Return how many films each workspace with waiting ones had in the last hour.
+
+    With it comes since when its oldest film waits.
     """
     films = Generation.everywhere.filter(queue=GenerationQueue.RENDER, workspace__in=workspace_ids)
     is_recent = Q(finished_at__gt=utc_now() - LATELY)

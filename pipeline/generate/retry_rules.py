@@ -27,7 +27,7 @@ _MAKE_OTHER_VARIANT: Final = "Without a model the same words are made each time.
 
 @dataclass(frozen=True)
 class Rule:
-    """What a person can do about a failure.
+    """The rule for one kind of failure: what a person can do about it.
 
     `retryable` says whether another try by the same writer can end differently; `with_model` says the same of
     a model, whose words differ each time.

@@ -65,7 +65,7 @@ def _source_of(generation: Generation) -> MaterialSource:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStep:
-    """What is done while the row is at one stage.
+    """One step of a run: what is done while its row is at one stage.
 
     If its task is killed, the step starts again from its beginning.
     """

@@ -317,5 +317,5 @@ class NumberFinder:
         return previous[3] >= 10 and index == 1
 
     def reads(self, language: str) -> bool:
-        """Whether the text is in this language, or may be."""
+        """Return whether the text is in this language, or may be."""
         return self.language in {language, ""}

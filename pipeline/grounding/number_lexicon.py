@@ -22,12 +22,12 @@ _MIN_DETECTION_WORDS: Final = 2
 """A statement is short, so two words of a language are enough evidence."""
 
 
-def language_of(text: str, told: str = "") -> str:
+def language_of(text: str, declared: str = "") -> str:
     """Return `en`, `de`, `fr` or `es`; empty for any other language, or if a short text doesn't show it.
 
-    `told` is the declared language, which is believed.
+    `declared` is the declared language, which is believed.
     """
-    base_language = told.partition("-")[0].partition("_")[0].lower()
+    base_language = declared.partition("-")[0].partition("_")[0].lower()
     if base_language:
         return base_language if base_language in LANGUAGES else ""
     detected = guess_language(text[:_DETECTION_CHARACTERS], least_hits=_MIN_DETECTION_WORDS)

@@ -240,12 +240,12 @@ class _NumberChecker:
         if not any(reading.unit == "ord" and reading.value == 1 for reading in quantity.readings):
             return False
         nouns = _counted_nouns(self.draft, quantity)
-        others = [
+        other_ordinals = [
             ordinal
             for ordinal in self.source.quantities
             if any(reading.unit == "ord" for reading in ordinal.readings)
         ]
-        return not any(_share_word(nouns, _counted_nouns(self.source, ordinal)) for ordinal in others)
+        return not any(_share_word(nouns, _counted_nouns(self.source, ordinal)) for ordinal in other_ordinals)
 
     def _is_unknown_score(self, quantity: Quantity) -> bool:
         """Return whether a result such as 4-1 has both its numbers in the source, but nowhere together."""

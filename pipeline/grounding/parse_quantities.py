@@ -222,7 +222,7 @@ class QuantityReader(SpecialNumbers):
         end = bare.end
         half = NUMBER_AND_A_HALF.match(text, end)
         if half:
-            values, end = [one + Fraction(1, 2) for one in values], half.end()
+            values, end = [value + Fraction(1, 2) for value in values], half.end()
         bare_values = frozenset(values)
         scaled, also_unscaled = values, list[NumberMeaning]()
         if half or bare.role != "words":
@@ -243,7 +243,7 @@ class QuantityReader(SpecialNumbers):
                 if bare.values and bare.values[0] <= LAST_DAY_OF_MONTH
                 else 0
             )
-            readings += [NumberMeaning(one, f"date:{month}" if month else "", one) for one in scaled]
+            readings += [NumberMeaning(value, f"date:{month}" if month else "", value) for value in scaled]
             if (
                 self.language == "de"
                 and bare.role == "digits"
@@ -252,13 +252,13 @@ class QuantityReader(SpecialNumbers):
             ):
                 readings += [NumberMeaning(one, "ord", one) for one in scaled if one <= MAX_GERMAN_ORDINAL]
             if PLACE_BEFORE.search(before.lower()):
-                readings += [NumberMeaning(one, "ord", one) for one in scaled]
+                readings += [NumberMeaning(value, "ord", value) for value in scaled]
         if (
             meanings
             and meanings[0].unit in {"°C", "°F", "°"}
             and MINUS.search(text[max(0, bare.start - WINDOW_OF_MINUS) : bare.start])
         ):
-            readings = [NumberMeaning(-one.value, one.unit, one.plain) for one in readings]
+            readings = [NumberMeaning(-reading.value, reading.unit, reading.plain) for reading in readings]
         is_article = (
             bare.role == "words"
             and text[bare.start : bare.end].lower() in ARTICLES
@@ -310,7 +310,7 @@ class QuantityReader(SpecialNumbers):
                     unscaled += [
                         NumberMeaning(one * factor, unit, one) for one in values for unit, factor in meaning
                     ]
-            values = [one * scale for one in values]
+            values = [value * scale for value in values]
             end = match.end()
             if self.text[end : end + 1] == "." and len(word) <= 3:
                 end += 1

@@ -71,7 +71,7 @@ class ParsedText:
 
     @cached_property
     def months(self) -> frozenset[str]:
-        """The units of dates (`date:5`) in the months that are named anywhere."""
+        """Return the units of dates (`date:5`) in the months that are named anywhere."""
         words = {word.lower() for word in _WORD.findall(self.text)}
         return frozenset(f"date:{MONTHS[word]}" for word in words & MONTHS.keys())
 
@@ -117,7 +117,7 @@ class ParsedText:
 
     @cached_property
     def _units_by_sentence(self) -> dict[int, Counter[str]]:
-        """Counts of the units in each sentence, which can be a table of thousands of numbers."""
+        """Return the counts of the units in each sentence, which can be a table of thousands of numbers."""
         return {
             sentence: Counter(chain.from_iterable(_units_of(quantity) for quantity in quantities))
             for sentence, quantities in self._by_sentence.items()

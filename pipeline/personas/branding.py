@@ -40,7 +40,7 @@ _BEHIND: Final = "#ffffff"
 
 @dataclass(frozen=True)
 class BrandChoices:
-    """What a person chose.
+    """The brand settings that a person chose.
 
     Without colours they follow from the name; `portrait` is a picture in any accepted format.
     """

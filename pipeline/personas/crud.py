@@ -46,12 +46,12 @@ _READERS: Final[Mapping[str, Any]] = {
 }
 
 
-def create(workspace: Workspace, given: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
-    """Create a persona with its first version. `given` holds names of `CONTENT`; only `name` is needed.
+def create(workspace: Workspace, fields: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
+    """Create a persona with its first version. `fields` holds names of `CONTENT`; only `name` is needed.
 
     Raises `Invalid` with every fault, `Conflict` past `limits.PERSONAS`.
     """
-    values = clean({"name": "", **given})
+    values = clean({"name": "", **fields})
     with transaction.atomic():
         # Two requests at once must not both take the last place.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
@@ -143,11 +143,11 @@ def restore(persona: Persona, *, by: str, now: datetime) -> Persona:
     return row
 
 
-def clean(given: Mapping[str, Any]) -> dict[str, Any]:
+def clean(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given as it is stored. Raises `Invalid` with every fault."""
     faults = validation.Faults()
-    validation.refuse_unknown(given, _READERS, faults)
-    values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
+    validation.refuse_unknown(fields, _READERS, faults)
+    values = {name: reader(fields[name], name, faults) for name, reader in _READERS.items() if name in fields}
     faults.raise_if_any()
     return values
 

@@ -31,12 +31,12 @@ _LEAP_YEAR: Final = 2028
 _MAX_PER_MONTH: Final = 31
 
 
-def create(workspace: Workspace, given: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
-    """Create a topic of the pool. `given` holds `title` and any other setting of `change`.
+def create(workspace: Workspace, fields: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
+    """Create a topic of the pool. `fields` holds `title` and any other setting of `change`.
 
     Raises `Invalid` with every fault, `Conflict` past `limits.TOPICS`.
     """
-    values = _clean(workspace, {"title": "", **given})
+    values = _clean(workspace, {"title": "", **fields})
     with transaction.atomic():
         # Two requests at once must not both take the last place.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
@@ -201,28 +201,28 @@ _READERS: Final[Mapping[str, Any]] = {
 }
 
 
-def _clean(workspace: Workspace | UUID, given: Mapping[str, Any]) -> dict[str, Any]:
+def _clean(workspace: Workspace | UUID, fields: Mapping[str, Any]) -> dict[str, Any]:
     faults = validation.Faults()
-    validation.refuse_unknown(given, {*_READERS, "season", "persona_id"}, faults)
-    values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
-    if "season" in given:
-        values |= _read_season(given["season"], faults)
-    if "persona_id" in given:
-        values["persona_id"] = _read_persona_id(workspace, given["persona_id"], faults)
+    validation.refuse_unknown(fields, {*_READERS, "season", "persona_id"}, faults)
+    values = {name: reader(fields[name], name, faults) for name, reader in _READERS.items() if name in fields}
+    if "season" in fields:
+        values |= _read_season(fields["season"], faults)
+    if "persona_id" in fields:
+        values["persona_id"] = _read_persona_id(workspace, fields["persona_id"], faults)
     faults.raise_if_any()
     return values
 
 
-def _read_season(given: Any, faults: validation.Faults) -> dict[str, str]:
-    if given is None:
+def _read_season(value: Any, faults: validation.Faults) -> dict[str, str]:
+    if value is None:
         return {"season_from": "", "season_to": ""}
-    if not isinstance(given, dict) or set(given) != {"from", "to"}:
+    if not isinstance(value, dict) or set(value) != {"from", "to"}:
         faults.add("season", "invalid", "Give an object with from and to, or null for the whole year.")
         return {}
     for name in ("from", "to"):
-        if not _is_day_of_year(given[name]):
+        if not _is_day_of_year(value[name]):
             faults.add(f"season.{name}", "invalid", "Give a day of the year as MM-DD, such as 12-01.")
-    return {"season_from": str(given["from"]), "season_to": str(given["to"])}
+    return {"season_from": str(value["from"]), "season_to": str(value["to"])}
 
 
 def _is_day_of_year(value: Any) -> bool:

@@ -39,9 +39,9 @@ class Faults(list[Detail]):
             raise Invalid(*self)
 
 
-def refuse_unknown(given: Mapping[str, Any], known: Collection[str], faults: Faults) -> None:
+def refuse_unknown(fields: Mapping[str, Any], known: Collection[str], faults: Faults) -> None:
     """Add a fault for every field that isn't known."""
-    for name in given:
+    for name in fields:
         if name not in known:
             faults.add(name, "unknown_field", f"There is no field {name!r}.")
 

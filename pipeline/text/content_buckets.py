@@ -22,7 +22,7 @@ NUMBER: Final = "number"
 
 @dataclass(frozen=True)
 class BucketTraits:
-    """What sets the items of one bucket apart from those of others."""
+    """The traits that set the items of one bucket apart from those of others."""
 
     content: Mapping[str, str]
     """The kind of each field that `content` may have."""

@@ -223,9 +223,9 @@ def ascii_url(url: str) -> str:
     return trimmed + "".join(f"%{ord(character):02X}" for character in encoded[len(trimmed) :])
 
 
-def is_same_address(one: str, other: str) -> bool:
+def is_same_address(first: str, second: str) -> bool:
     """Return whether two spellings (escaped or not, with closing punctuation or not) are the same address."""
-    return _normalize(one) == _normalize(other) != ""
+    return _normalize(first) == _normalize(second) != ""
 
 
 def _normalize(url: str) -> str:

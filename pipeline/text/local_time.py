@@ -21,7 +21,7 @@ class UnknownZone(ValueError):
 
 @dataclass(frozen=True)
 class WallClock:
-    """A local time in a zone.
+    """A local time in a time zone, which clock changes can skip or repeat.
 
     `on_gap` says what becomes of a time that the clocks skip: `shift` moves it on by the gap's length, as
     calendars do. `on_overlap` says which of two equal times is meant: `first` or `second`.

@@ -57,7 +57,7 @@ _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
 
 @dataclass(frozen=True)
 class NewsletterSection:
-    """One story.
+    """One story of a newsletter, with its headline and link.
 
     `text` is Markdown with paragraphs a blank line apart; `link` leads to the full story, or is empty.
     """

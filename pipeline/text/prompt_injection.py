@@ -50,7 +50,7 @@ _SECRET: Final = (
 
 
 class _Family(NamedTuple):
-    """One kind of instruction.
+    """One kind of instruction to a machine, with its patterns.
 
     `pattern` is slow, so it is only tried on texts that contain one of the lower-case stems.
     """

@@ -50,19 +50,19 @@ def bands(bits: int) -> tuple[int, int, int, int]:
     return first, second, third, fourth
 
 
-def distance(one: int, other: int) -> int:
+def distance(first: int, second: int) -> int:
     """Return in how many of 64 bits two fingerprints differ."""
-    return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
+    return ((first ^ second) & ((1 << BITS) - 1)).bit_count()
 
 
-def score(one: int, other: int) -> float:
+def score(first: int, second: int) -> float:
     """Return the share of equal bits, rounded to three digits: 1 for the same fingerprint."""
-    return round(1 - distance(one, other) / BITS, 3)
+    return round(1 - distance(first, second) / BITS, 3)
 
 
-def is_near(one: int, other: int) -> bool:
+def is_near(first: int, second: int) -> bool:
     """Return whether two fingerprints are near enough for near-duplicates."""
-    return distance(one, other) <= NEAR_BITS
+    return distance(first, second) <= NEAR_BITS
 
 
 def _words(text: str) -> list[str]:
@@ -94,10 +94,10 @@ def character_runs(text: str) -> frozenset[str]:
     )
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """Return the Jaccard index: 1 for equal sets, 0 for nothing in common."""
-    union_size = len(one | other)
-    return len(one & other) / union_size if union_size else 0.0
+    union_size = len(first | second)
+    return len(first & second) / union_size if union_size else 0.0
 
 
 def plain_words(text: str) -> frozenset[str]:
@@ -105,14 +105,14 @@ def plain_words(text: str) -> frozenset[str]:
     return frozenset(_normalize(text).split())
 
 
-def may_be_like(one: frozenset[str], other: frozenset[str]) -> bool:
+def may_be_like(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether comparing the runs of characters is worth its time, by a quick look at the words."""
-    if not one or not other:
+    if not first or not second:
         return False
-    if len(one) == 1 or len(other) == 1:
+    if len(first) == 1 or len(second) == 1:
         # A text in a script without spaces is a single word.
         return True
-    return len(one & other) > _MIN_SHARED_WORDS * min(len(one), len(other))
+    return len(first & second) > _MIN_SHARED_WORDS * min(len(first), len(second))
 
 
 def opening_words(text: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which models are asked.
+    """The models to ask: one for each kind of step.
 
     `other` is asked once after a refusal; the same name, or "", means no other model.
     """
@@ -63,7 +63,7 @@ class Awaited(TryLater):
 
 
 class ModelClient(Protocol):
-    """A model client.
+    """The interface of clients that put a request to a model.
 
     It never waits and never repeats a call: the task that holds the row decides when to ask again.
     """

@@ -34,7 +34,7 @@ class Tokens:
 
     @property
     def prompt(self) -> int:
-        """The length of the whole prompt, by which a price tier is chosen."""
+        """Return the length of the whole prompt, by which a price tier is chosen."""
         return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
 
 

@@ -29,8 +29,8 @@ def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
     return replace(source, title=title, author=author, text=text), (*lines, *orders, *hidden)
 
 
-def with_orders(brief: Brief, orders: Iterable[str], shown: Iterable[str]) -> Brief:
-    """Return the brief with the orders that were left out of `shown`, and whether a person has to look at it."""
+def with_orders(brief: Brief, orders: Iterable[str], texts: Iterable[str]) -> Brief:
+    """Return the brief with the orders that were left out of `texts`, and whether a person has to look at it."""
     stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
-    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, shown))
+    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, texts))
     return replace(brief, orders=stored_orders, is_suspect=is_suspect)

@@ -195,11 +195,15 @@ def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief:
         # A sentence that somebody added isn't quoted; `check_points` reports it.
         claimed = {collapse(claim.text) for claim in draft.claims}
         used = {*article.headings, *list_entries(draft.body)}
-        quoted_characters = sum(len(one) for one in used if one in claimed or fold(one) in source_text)
+        quoted_characters = sum(
+            len(passage) for passage in used if passage in claimed or fold(passage) in source_text
+        )
         max_quoted = quotable_characters(len(source.text))
     else:
         quoted_characters = sum(
-            len(one) for one in set(quotations(article.words)) if fold(one).rstrip(" .,…") in source_text
+            len(passage)
+            for passage in set(quotations(article.words))
+            if fold(passage).rstrip(" .,…") in source_text
         )
         max_quoted = int(SHARE * len(source.text))
     fault = None

@@ -213,7 +213,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
 
 @dataclass(frozen=True)
 class ArticleSection:
-    """A section from a model's answer."""
+    """One section of an article, as a model's answer has it."""
 
     heading: str
     text: str

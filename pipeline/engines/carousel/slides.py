@@ -129,17 +129,17 @@ class _SlideLayout(PictureLayout):
     def __init__(
         self,
         slides: Sequence[Slide],
-        place: int,
+        index: int,
         persona: PersonaCard,
         media: AvailableMedia,
         *,
         spoken: str,
         language: str,
     ) -> None:
-        self.slide = slides[place]
-        self.place = place
+        self.slide = slides[index]
+        self.place = index
         self.count = len(slides)
-        self.point = sum(slide.kind == POINT for slide in slides[: place + 1])
+        self.point = sum(slide.kind == POINT for slide in slides[: index + 1])
         is_full = self.slide.kind in {HOOK, CALL}
         tones = full_tones(persona) if is_full else paper_tones(persona)
         super().__init__(persona, media, tones, words=spoken, language=language)

@@ -218,11 +218,11 @@ def check_suspicion(brief: Brief) -> Check:
     return Check("instructions", "passed", "The source contains no instructions to an AI.")
 
 
-def list_some(things: tuple[str, ...]) -> str:
+def list_some(names: tuple[str, ...]) -> str:
     """Return the first few, and how many more there are."""
-    shown = ", ".join(things[:_MAX_NAMED])
-    omitted_count = len(things) - _MAX_NAMED
-    return f"{shown} and {omitted_count} more" if omitted_count > 0 else shown
+    listed = ", ".join(names[:_MAX_NAMED])
+    omitted_count = len(names) - _MAX_NAMED
+    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
 
 
 def _titles(brief: Brief) -> tuple[str, ...]:

@@ -189,10 +189,10 @@ def _is_spaced_script(character: str) -> bool:
     return (character.isalnum() or character == "_") and not "\u2e80" <= character <= "\u9fff"
 
 
-def _list_words(things: tuple[str, ...]) -> str:
-    shown = ", ".join(f"\u201c{thing}\u201d" for thing in things[:MAX_NAMED])
-    omitted_count = len(things) - MAX_NAMED
-    return f"{shown} and {omitted_count} more" if omitted_count > 0 else shown
+def _list_words(words: tuple[str, ...]) -> str:
+    listed = ", ".join(f"\u201c{word}\u201d" for word in words[:MAX_NAMED])
+    omitted_count = len(words) - MAX_NAMED
+    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
 
 
 def first_person_in(words: str, language: str) -> str:

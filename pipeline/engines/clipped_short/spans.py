@@ -47,7 +47,7 @@ _MIN_PAUSE_SECONDS: Final = 0.3
 
 @dataclass(frozen=True)
 class FactRange:
-    """`facts[first:last]` of a brief, with a score."""
+    """Consecutive facts of a brief, `facts[first:last]`, with a score."""
 
     first: int
     last: int
@@ -84,11 +84,13 @@ def sentences_in(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
-def weigh_sentences(said: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
+def weigh_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the sentences with scores: by what the brief found telling, and by the words that the talk is
     about.
     """
-    word_counts = Counter(word for sentence in said for word in set(_WORD.findall(sentence.text.lower())))
+    word_counts = Counter(
+        word for sentence in sentences for word in set(_WORD.findall(sentence.text.lower()))
+    )
     facts_by_rank = dict(enumerate(facts))
     return tuple(
         Fact(
@@ -98,10 +100,13 @@ def weigh_sentences(said: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, 
             sentence.start,
             sentence.end,
             sentence.kind,
-            round(_subject_score(sentence, word_counts, len(said)) + _fact_score(sentence, facts_by_rank), 4),
+            round(
+                _subject_score(sentence, word_counts, len(sentences)) + _fact_score(sentence, facts_by_rank),
+                4,
+            ),
             sentence.seconds,
         )
-        for sentence in said
+        for sentence in sentences
     )
 
 
@@ -125,21 +130,23 @@ def _fact_score(sentence: Fact, facts_by_rank: dict[int, Fact]) -> float:
     return 0.0
 
 
-def find_stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
+def find_stretches(sentences: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
     """Return every stretch that may be a film, best first; sentences that lead elsewhere are in none."""
-    usable = [_is_usable(sentence.text, brief, persona) for sentence in said]
+    usable = [_is_usable(sentence.text, brief, persona) for sentence in sentences]
     stretches: list[FactRange] = []
-    for first in range(len(said)):
+    for first in range(len(sentences)):
         total_score = 0.0
-        for last in range(first + 1, len(said) + 1):
-            if not usable[last - 1] or not are_consecutive(said, first, last):
+        for last in range(first + 1, len(sentences) + 1):
+            if not usable[last - 1] or not are_consecutive(sentences, first, last):
                 break
-            seconds = seconds_of(said, first, last)
+            seconds = seconds_of(sentences, first, last)
             if seconds > MAX_SECONDS:
                 break
-            total_score += said[last - 1].score
+            total_score += sentences[last - 1].score
             if seconds >= MIN_SECONDS:
-                stretches.append(FactRange(first, last, round(_score(said, first, last, total_score), 4)))
+                stretches.append(
+                    FactRange(first, last, round(_score(sentences, first, last, total_score), 4))
+                )
     return sorted(stretches, key=lambda stretch: (-stretch.score, stretch.first, stretch.last))
 
 
@@ -153,56 +160,57 @@ def _is_usable(sentence: str, brief: Brief, persona: PersonaCard) -> bool:
     )
 
 
-def _score(said: Sequence[Fact], first: int, last: int, total_score: float) -> float:
+def _score(sentences: Sequence[Fact], first: int, last: int, total_score: float) -> float:
     """Return a score of what is said per sentence, a good beginning and end, and a length that is watched to
     the end.
     """
-    opening, ending = said[first].text, said[last - 1].text
-    seconds = seconds_of(said, first, last)
+    opening, ending = sentences[first].text, sentences[last - 1].text
+    seconds = seconds_of(sentences, first, last)
     score = total_score / (last - first)
     score += 0.35 * (not opens_dangling(opening) and _POINTING.search(opening) is None) + 0.15 * is_balanced(
         opening
     )
     score += 0.15 * (_FIGURE.search(opening) is not None) + 0.1 * opening.endswith("?")
     score += 0.2 * (_UNFINISHED.search(ending.rstrip()) is None) - 0.2 * ending.endswith("?")
-    score -= 0.8 * any(_ASIDE.search(sentence.text) is not None for sentence in said[first:last])
-    score += 0.1 * (_pause_at(said, first) >= _MIN_PAUSE_SECONDS) + 0.1 * (
-        _pause_at(said, last) >= _MIN_PAUSE_SECONDS
+    score -= 0.8 * any(_ASIDE.search(sentence.text) is not None for sentence in sentences[first:last])
+    score += 0.1 * (_pause_at(sentences, first) >= _MIN_PAUSE_SECONDS) + 0.1 * (
+        _pause_at(sentences, last) >= _MIN_PAUSE_SECONDS
     )
     excess_seconds = max(BEST_SECONDS[0] - seconds, seconds - BEST_SECONDS[1], 0.0)
     return score - 0.06 * excess_seconds
 
 
-def _pause_at(said: Sequence[Fact], edge: int) -> float:
+def _pause_at(sentences: Sequence[Fact], edge: int) -> float:
     """Return the seconds of silence at an edge between sentences.
 
     One second at the start and the end of all.
     """
-    if not 0 < edge < len(said):
+    if not 0 < edge < len(sentences):
         return 1.0
-    return _start(said[edge]) - _end(said[edge - 1])
+    return _start(sentences[edge]) - _end(sentences[edge - 1])
 
 
-def choose_stretches(found: Sequence[FactRange], most: int) -> list[FactRange]:
+def choose_stretches(stretches: Sequence[FactRange], limit: int) -> list[FactRange]:
     """Return the best stretches, none of which shares a sentence with another."""
     chosen: list[FactRange] = []
-    for stretch in found:
-        if len(chosen) == most:
+    for stretch in stretches:
+        if len(chosen) == limit:
             break
         if not any(stretch.overlaps(other) for other in chosen):
             chosen.append(stretch)
     return chosen
 
 
-def is_too_long(said: Sequence[Fact]) -> bool:
+def is_too_long(sentences: Sequence[Fact]) -> bool:
     """Return whether the transcript is longer than what a model should read to choose."""
-    return sum(len(sentence.text) for sentence in said) > MAX_SHOWN_CHARACTERS
+    return sum(len(sentence.text) for sentence in sentences) > MAX_SHOWN_CHARACTERS
 
 
-def are_consecutive(said: Sequence[Fact], first: int, last: int) -> bool:
+def are_consecutive(sentences: Sequence[Fact], first: int, last: int) -> bool:
     """Return whether nothing was said between the sentences except what is among them."""
     return (
-        last <= first or _sentence_number(said[last - 1]) - _sentence_number(said[first]) == last - 1 - first
+        last <= first
+        or _sentence_number(sentences[last - 1]) - _sentence_number(sentences[first]) == last - 1 - first
     )
 
 
@@ -210,30 +218,30 @@ def _sentence_number(sentence: Fact) -> int:
     return int(sentence.id[1:])
 
 
-def facts_of_spans(said: Sequence[Fact], found: Sequence[FactRange]) -> tuple[Fact, ...]:
+def facts_of_spans(sentences: Sequence[Fact], stretches: Sequence[FactRange]) -> tuple[Fact, ...]:
     """Return the sentences of the best stretches of a long talk."""
     chosen_indexes: set[int] = set()
     remaining_characters = MAX_SHOWN_CHARACTERS
-    for stretch in found:
+    for stretch in stretches:
         new_indexes = [index for index in range(stretch.first, stretch.last) if index not in chosen_indexes]
-        cost = sum(len(said[index].text) for index in new_indexes)
+        cost = sum(len(sentences[index].text) for index in new_indexes)
         if cost > remaining_characters:
             break
         chosen_indexes.update(new_indexes)
         remaining_characters -= cost
-    return tuple(said[index] for index in sorted(chosen_indexes))
+    return tuple(sentences[index] for index in sorted(chosen_indexes))
 
 
-def seconds_of(said: Sequence[Fact], first: int, last: int) -> float:
+def seconds_of(sentences: Sequence[Fact], first: int, last: int) -> float:
     """Return the length of the stretch with its padding, in seconds."""
-    return _end(said[last - 1]) - _start(said[first]) + 2 * PAD_SECONDS
+    return _end(sentences[last - 1]) - _start(sentences[first]) + 2 * PAD_SECONDS
 
 
-def span_of(name: str, said: Sequence[Fact], first: int, last: int) -> VideoSpan:
+def span_of(name: str, sentences: Sequence[Fact], first: int, last: int) -> VideoSpan:
     """Return the stretch with padding at both ends, as far as nobody else's words are in it."""
-    start, end = _start(said[first]), _end(said[last - 1])
-    before = _end(said[first - 1]) if first else 0.0
-    after = _start(said[last]) if last < len(said) else end + PAD_SECONDS
+    start, end = _start(sentences[first]), _end(sentences[last - 1])
+    before = _end(sentences[first - 1]) if first else 0.0
+    after = _start(sentences[last]) if last < len(sentences) else end + PAD_SECONDS
     return VideoSpan(
         name,
         round(max(start - PAD_SECONDS, min(before, start), 0.0), 3),
@@ -241,11 +249,11 @@ def span_of(name: str, said: Sequence[Fact], first: int, last: int) -> VideoSpan
     )
 
 
-def is_on_edges(span: VideoSpan, said: Sequence[Fact]) -> bool:
+def is_on_edges(span: VideoSpan, sentences: Sequence[Fact]) -> bool:
     """Return whether the span begins and ends with a sentence, apart from the padding."""
     tolerance = PAD_SECONDS + 0.002
-    begins = any(-0.002 <= _start(sentence) - span.start <= tolerance for sentence in said)
-    return begins and any(-0.002 <= span.end - _end(sentence) <= tolerance for sentence in said)
+    begins = any(-0.002 <= _start(sentence) - span.start <= tolerance for sentence in sentences)
+    return begins and any(-0.002 <= span.end - _end(sentence) <= tolerance for sentence in sentences)
 
 
 def clean_title(words: str) -> str:

@@ -22,9 +22,9 @@ _SHORTER_CHARACTERS: Final = (60, 40, 24)
 """Lengths to try for the beginning of a sentence that is no title, if more doesn't fit on the film."""
 
 
-def verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> str:
+def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]) -> str:
     """Return a sentence of the stretch, else its beginning, word for word."""
-    ranked = sorted(said, key=lambda sentence: (-sentence.score, sentence.start))
+    ranked = sorted(sentences, key=lambda sentence: (-sentence.score, sentence.start))
     whole_sentences = [
         title
         for sentence in ranked
@@ -39,7 +39,7 @@ def verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> 
         if 16 <= len(title) <= MAX_TITLE_CHARACTERS
     ]
     openings = [
-        first_words(_as_title(said[0]), max_characters)
+        first_words(_as_title(sentences[0]), max_characters)
         for max_characters in (MAX_TITLE_CHARACTERS, *_SHORTER_CHARACTERS)
     ]
     for title in (*whole_sentences, *clauses, *openings):

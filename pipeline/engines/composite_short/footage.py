@@ -114,27 +114,27 @@ def _choose(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -
     return clips
 
 
-def spans_in(shown: Sequence[Any]) -> tuple[VideoSpan, ...]:
+def spans_in(clips: Sequence[Any]) -> tuple[VideoSpan, ...]:
     """Return the valid parts of videos among the clips."""
     spans = (
         VideoSpan(clip["upload"], float(clip["start"]), float(clip["end"]))
-        for clip in shown[:MAX_VISUALS]
+        for clip in clips[:MAX_VISUALS]
         if is_span(clip)
     )
     return tuple(span for span in spans if span.end - span.start <= MAX_PART_SECONDS)
 
 
-def fault_in(shown: Sequence[Any], material: FilmMaterial | None) -> str | None:
+def fault_in(clips: Sequence[Any], material: FilmMaterial | None) -> str | None:
     """Return the sentence for what can't be shown, None if all can.
 
     Without material its existence isn't checked.
     """
-    if not MIN_VISUALS <= len(shown) <= MAX_VISUALS:
-        return f"The content names {counted(len(shown), 'clip or picture', 'clips and pictures')}; {MIN_VISUALS} to {MAX_VISUALS} can be shown."
+    if not MIN_VISUALS <= len(clips) <= MAX_VISUALS:
+        return f"The content names {counted(len(clips), 'clip or picture', 'clips and pictures')}; {MIN_VISUALS} to {MAX_VISUALS} can be shown."
     clips_by_name = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name for still in material.stills} if material is not None else set()
     earlier_spans: list[VideoSpan] = []
-    for clip in shown:
+    for clip in clips:
         name = clip.get("upload") if isinstance(clip, dict) else None
         if not isinstance(name, str):
             return "Each clip names an upload, and of a video its start and end in seconds."
@@ -234,14 +234,14 @@ def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -
 
 
 def _span_around(
-    second: float | None, material: FilmMaterial, taken: Iterable[VideoSpan]
+    second: float | None, material: FilmMaterial, used_spans: Iterable[VideoSpan]
 ) -> VideoSpan | None:
     clip = material.spoken
     if second is None or clip is None:
         return None
     start = round(min(max(second - _LEAD_SECONDS, 0.0), _seconds(clip) - _TAIL_SECONDS - ROOM), 2)
     span = VideoSpan(clip.name, start, round(start + ROOM, 2))
-    return span if start >= 0 and not any(_overlap(span, other) for other in taken) else None
+    return span if start >= 0 and not any(_overlap(span, other) for other in used_spans) else None
 
 
 def _ownership(asset: Clip | StillImage, material: FilmMaterial) -> dict[str, str]:

@@ -67,7 +67,7 @@ question to the reader, no announcement of what follows.
 
 
 class LinkedInPost(Engine):
-    """A post of one part; a blank line separates its paragraphs."""
+    """Makes a post of one part; a blank line separates its paragraphs."""
 
     kind = "linkedin_post"
     name = "LinkedIn Post"

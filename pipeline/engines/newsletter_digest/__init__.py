@@ -47,7 +47,10 @@ that matters, and why to read on. Only from the facts of its own story.
 
 
 class NewsletterDigest(Engine):
-    """Without a model each story is its title, two verbatim sentences and the link."""
+    """Makes a newsletter of several stories.
+
+    Without a model each story is its title, two verbatim sentences and the link.
+    """
 
     kind = "newsletter_digest"
     name = "Newsletter Digest"

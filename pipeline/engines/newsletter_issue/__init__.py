@@ -48,8 +48,9 @@ paragraph, and at the end what comes next or what isn't known yet.
 
 
 class NewsletterIssue(Engine):
-    """Without a model it is an excerpt: the story's best sentences in their order, and the link to the
-    rest.
+    """Makes a newsletter of one story.
+
+    Without a model it is an excerpt: the story's best sentences in their order, and the link to the rest.
     """
 
     kind = "newsletter_issue"

@@ -327,18 +327,18 @@ def _fold_names(*names: str) -> frozenset[str]:
     return frozenset(fold(name).casefold() for name in names if name.strip())
 
 
-def _split_attribution(by: str, said: str) -> tuple[list[str], list[str]]:
+def _split_attribution(by: str, source_text: str) -> tuple[list[str], list[str]]:
     """Return the parts of the attribution between commas, and those of them that the source doesn't
     contain.
     """
     parts = [part.strip() for part in by.split(",") if part.strip()]
-    return parts, [part for part in parts if not _names_part(said, part)]
+    return parts, [part for part in parts if not _names_part(source_text, part)]
 
 
-def _names_part(said: str, part: str) -> bool:
+def _names_part(source_text: str, part: str) -> bool:
     if _ENDINGLESS.search(part):
-        return part in said
-    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", said) is not None
+        return part in source_text
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source_text) is not None
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

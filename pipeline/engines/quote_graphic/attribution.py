@@ -36,7 +36,7 @@ _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
 
 @dataclass(frozen=True)
 class NamedSpeaker:
-    """Whom a text names as the speaker of some words; `is_plain` if a clause with a verb has only a name."""
+    """A speaker that a text names for some words; `is_plain` if a clause with a verb has only a name."""
 
     speaker: str
     is_plain: bool
@@ -124,20 +124,20 @@ def _comparable(words: str) -> str:
     return fold(words).casefold().strip(" .,;:!?\u2026\"'")
 
 
-def is_same_person(one: str, other: str, text: str) -> bool:
+def is_same_person(first_name: str, second_name: str, text: str) -> bool:
     """Return whether two names may be one person's: a surname, a title before it, or both in one run of the
     text.
     """
-    own_words, other_words = (_name_words(name) for name in (one, other))
+    own_words, other_words = (_name_words(name) for name in (first_name, second_name))
     if not own_words or not other_words:
         return True
-    if not any(character.isupper() for character in one + other):
+    if not any(character.isupper() for character in first_name + second_name):
         # Scripts without capital letters, some of which join a name and its title.
-        compact = [collapse(name).replace(" ", "") for name in (one, other)]
+        compact = [collapse(name).replace(" ", "") for name in (first_name, second_name)]
         return compact[0] in compact[1] or compact[1] in compact[0] or bool(set(own_words) & set(other_words))
     if set(own_words) <= set(other_words) or set(other_words) <= set(own_words):
         return True
-    if re.search(rf"{re.escape(f'{one}, {other}')}(?:[.,;]|$)", text):
+    if re.search(rf"{re.escape(f'{first_name}, {second_name}')}(?:[.,;]|$)", text):
         # A role and a name, as in "the mayor, Ida Berg".
         return True
     if own_words[-1] != other_words[-1]:

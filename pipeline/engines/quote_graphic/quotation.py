@@ -52,7 +52,7 @@ WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Quotation:
-    """What stands on the picture; `by` is empty for a brand's own line, and may be so after an edit.
+    """The quotation on the picture; `by` is empty for a brand's own line, and may be so after an edit.
 
     `is_spoken` says that it is somebody's speech, which takes quotation marks; a sentence that a site wrote
     takes none.

@@ -231,6 +231,6 @@ def word_set_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether two sets of words are so similar that they say the same."""
-    return len(one & other) >= _SAME_IDEA_SIMILARITY * len(one | other)
+    return len(first & second) >= _SAME_IDEA_SIMILARITY * len(first | second)

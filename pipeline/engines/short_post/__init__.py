@@ -174,7 +174,7 @@ def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
 
 
 class ShortPost(Engine):
-    """One idea of a source as a post."""
+    """Makes a post of one idea of a source."""
 
     kind = "short_post"
     name = "Short Post"

@@ -46,7 +46,7 @@ class CallLimit:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the last call ran out."""
+        """Return whether the time of the last call ran out."""
         return self._is_over
 
     def _track_connection(self, event: str, info: Mapping[str, Any]) -> None:

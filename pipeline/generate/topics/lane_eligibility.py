@@ -83,7 +83,7 @@ def _why_no_topic(*, needs_words: bool) -> Unavailability:
 
 
 def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavailability | None:
-    """For a lane without a model, return that nobody wrote anything it may say; None if somebody did.
+    """Return that nobody wrote anything that a lane without a model may say; None if somebody did.
 
     `first` is the topic that says the most.
     """
@@ -106,7 +106,7 @@ def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavail
 def _why_nothing_passes(
     engines: Sequence[Engine], topics: Sequence[Topic], persona: PersonaCard
 ) -> Unavailability | None:
-    """For a lane without a model, return that every engine refuses its topics; None if one topic can be made."""
+    """Return that every engine refuses the topics of a lane without a model; None if one can be made."""
     refusals: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
         makeable, topic_refusals = makeable_engines_without_model(
@@ -138,7 +138,10 @@ def makeable_engines(
 def makeable_engines_without_model(
     engines: Sequence[Engine], topic: Topic, angle: str, persona: PersonaCard
 ) -> tuple[list[Engine], list[str]]:
-    """As `makeable_engines`, without a model: the writer tries each engine, and nothing is stored."""
+    """Return what `makeable_engines` does, without a model.
+
+    The writer tries each engine, and nothing is stored.
+    """
     makeable, refusals = [], []
     for engine in engines:
         refusal = _refusal_of(engine, topic, angle, persona)

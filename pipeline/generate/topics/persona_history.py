@@ -63,7 +63,7 @@ def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 
 
 class PersonaHistory:
-    """What a persona has said in the last 90 days, read once for all drafts of a run."""
+    """The posts of a persona in the last 90 days, read once for all drafts of a run."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class TopicCandidate:
 
     @property
     def chance(self) -> int:
-        """The weight of this candidate in the random choice."""
+        """Return the weight of this candidate in the random choice."""
         return int(self.topic.weight * max(self.rested_days, 1))
 
 
@@ -143,6 +143,6 @@ def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCand
 
 
 def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
-    """The topic as a writer is told of it; `said` are the newest titles of the persona."""
-    evidence = tuple(one["text"] for one in topic.evidence if one["text"])
+    """Return the topic as a writer gets it; `said` are the newest titles of the persona."""
+    evidence = tuple(entry["text"] for entry in topic.evidence if entry["text"])
     return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)

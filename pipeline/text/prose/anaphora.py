@@ -242,8 +242,8 @@ def lacks_antecedent(sentence: str) -> bool:
     unquoted = _QUOTED.sub("“”", sentence)
     if _STEP.match(unquoted) or _AFTER_TIME.match(unquoted):
         return True
-    there = _THERE.search(unquoted)
-    if there is not None and not _PLACE.search(unquoted, 0, there.start()):
+    place_word = _THERE.search(unquoted)
+    if place_word is not None and not _PLACE.search(unquoted, 0, place_word.start()):
         return True
     pronoun = _PRONOUN.search(unquoted)
     return pronoun is not None and not _POSSIBLE_ANTECEDENT.search(unquoted, 0, pronoun.start())

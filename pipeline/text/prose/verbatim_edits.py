@@ -175,9 +175,9 @@ def count_words(text: str) -> int:
     return words + len(_WORD.findall(text))
 
 
-def counted(count: int, one: str, several: str = "") -> str:
-    """Return a number with its noun, "1 word" or "2 words"; `several` is an irregular plural."""
-    return f"{count} {one if count == 1 else several or one + 's'}"
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun, "1 word" or "2 words"; `plural` is an irregular plural."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
 def display_width(text: str) -> int:
@@ -357,12 +357,12 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
     return tuple(reversed(cuts))
 
 
-def _leaves_out_speaker(head: str, rest: str) -> bool:
+def _leaves_out_speaker(head: str, tail: str) -> bool:
     """Return whether speech stands before the cut, and the name of its speaker after it."""
     speech = _SPEECH.search(head)
-    if speech is None or not _CAPITAL.search(rest):
+    if speech is None or not _CAPITAL.search(tail):
         return False
-    return rest.lstrip()[:1].isupper() or not _CAPITAL.search(head, speech.end())
+    return tail.lstrip()[:1].isupper() or not _CAPITAL.search(head, speech.end())
 
 
 def _ends_taken_back(sentence: str) -> bool:

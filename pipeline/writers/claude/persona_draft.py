@@ -144,17 +144,17 @@ def _clean_phrases(answered: Sequence[str]) -> Iterator[str]:
             yield text
 
 
-def _valid_structures(answered: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _valid_structures(structures: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the valid structures, only the first of each kind but `other`, as the editor has one field for
     each.
     """
-    seen: set[str] = set()
-    for structure in answered:
+    seen_kinds: set[str] = set()
+    for structure in structures:
         kind, parameter = structure["kind"], KINDS[structure["kind"]].takes
         text = collapse(strip_invisible(structure["text"]))
-        if kind in seen and kind != "other":
+        if kind in seen_kinds and kind != "other":
             continue
-        seen.add(kind)
+        seen_kinds.add(kind)
         if parameter is None:
             yield {"kind": kind}
         elif parameter == "most" and 0 <= structure["most"] <= _MAX_RULE_COUNT:

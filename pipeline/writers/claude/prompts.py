@@ -272,10 +272,10 @@ def repair_failed(
     return _continue_conversation(messages, answer, request)
 
 
-def repeats_rules(text: str, more: str = "") -> bool:
-    """Return whether the text shares a run of words with our rules, or with the rules in `more`."""
+def repeats_rules(text: str, further_rules: str = "") -> bool:
+    """Return whether the text shares a run of words with our rules, or with the rules in `further_rules`."""
     text_runs = _runs(text)
-    rules = _runs(BRIEF_RULES) | _runs(DRAFT_RULES) | _runs(LANE_RULES) | _runs(more)
+    rules = _runs(BRIEF_RULES) | _runs(DRAFT_RULES) | _runs(LANE_RULES) | _runs(further_rules)
     return bool(text_runs) and not text_runs.isdisjoint(rules)
 
 

@@ -97,12 +97,12 @@ class FoldedText:
         self._starts, self._ends = starts, ends
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """As `Haystack.find`, in the folded text; the span is in the original text."""
+        """Find as `Haystack.find` does, in the folded text; the span is in the original text."""
         span = _find_whole(self.folded, FoldedText(quote).folded.strip())
         return None if span is None else (self._starts[span[0]], self._ends[span[1] - 1])
 
     def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
-        """As `Haystack.find_between`, in the folded text; the span is in the original text."""
+        """Find as `Haystack.find_between` does, in the folded text; the span is in the original text."""
         folded_first, folded_last = FoldedText(first).folded.strip(), FoldedText(last).folded.strip()
         span: tuple[int, int] | None = None
         start = self.folded.find(folded_first) if folded_first and folded_last else -1
@@ -183,11 +183,11 @@ class _SentencePlace:
     end: int
 
 
-def expand_claims(variant: Mapping[str, Any], place: int) -> dict[str, Any]:
+def expand_claims(variant: Mapping[str, Any], variant_number: int) -> dict[str, Any]:
     """Return the variant with each claim's statement in full.
 
     A statement goes from its first words to the end of their sentence, or to where another claim begins in
-    it. Raises `AnswerUnreadable` if the words don't stand in the draft; `place` is the variant's number in
+    it. Raises `AnswerUnreadable` if the words don't stand in the draft; `variant_number` is the variant's number in
     its message.
     """
     claims = variant["claims"]
@@ -198,7 +198,7 @@ def expand_claims(variant: Mapping[str, Any], place: int) -> dict[str, Any]:
         _find_beginning(claim["text"], texts) if _is_abbreviated(claim["text"]) else None for claim in claims
     ]
     faults = [
-        f"Variant {place}: `{claim['text']}` of a claim has to stand in the draft."
+        f"Variant {variant_number}: `{claim['text']}` of a claim has to stand in the draft."
         for claim, begun in zip(claims, places, strict=True)
         if begun is None and _is_abbreviated(claim["text"])
     ]
