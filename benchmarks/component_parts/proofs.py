@@ -12,9 +12,9 @@ from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, percentile
-from pipeline.grounding import misquoted, names, recompute, strange_names, strange_numbers
+from pipeline.grounding import find_misquotations, names, recompute, unsupported_names, unsupported_numbers
 from pipeline.grounding.claim_support import passage_around
-from pipeline.grounding.quantities import forget as forget_numbers
+from pipeline.grounding.quantities import clear_cache as clear_number_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +31,9 @@ def prove(case: dict[str, Any], source: str) -> None:
         for outcome in recompute(f"{one['written']} = {one['sum']}", source, language=language)
         for value in outcome.values
     }
-    strange_numbers(case["draft"], source, language=language, declared=declared)
-    misquoted(case["draft"], source)
-    strange_names(case["draft"], [source], language=language)
+    unsupported_numbers(case["draft"], source, language=language, declared=declared)
+    find_misquotations(case["draft"], source)
+    unsupported_names(case["draft"], [source], language=language)
     passage_around(source, 10, 90)
 
 
@@ -41,8 +41,8 @@ def milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[float,
     """Of the first draft of a source, and of a further one: the least of some rounds."""
     first, further = [], []
     for _ in range(rounds):
-        forget_numbers()
-        names._known.cache_clear()  # noqa: SLF001  a draft whose source was never read
+        clear_number_cache()
+        names._index_known_texts.cache_clear()  # noqa: SLF001  a draft whose source was never read
         begun = thread_time()
         prove(case, source)
         first.append(thread_time() - begun)

@@ -24,7 +24,7 @@ from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS
 from pipeline.personas import crud
-from pipeline.personas.validation import STRUCTURE_MOST
+from pipeline.personas.validation import MAX_STRUCTURE_VALUE
 from pipeline.voices.base import FASTEST, SLOWEST
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _BRAND_TYPE: Final = ["string", "null"]
 _OPTIONAL_COLOUR: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "pattern": "^(#[0-9A-Fa-f]{6})?$"}
 _OPTIONAL_LINE: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "maxLength": 200}
 _STRUCTURE_VALUES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "most": {"type": "integer", "minimum": 0, "maximum": STRUCTURE_MOST},
+    "most": {"type": "integer", "minimum": 0, "maximum": MAX_STRUCTURE_VALUE},
     "text": {"type": "string", "minLength": 1, "maxLength": limits.STRUCTURE_CHARACTERS, "pattern": r"\S"},
 }
 

@@ -37,8 +37,8 @@ from pipeline.api import response_schemas
 from pipeline.api.inputs.fields import PatternField
 from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.queues import WeeklySlot
+from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
-from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, SlotGapChoice
 from pipeline.models import Series as SeriesRow
 from pipeline.schedule import series
@@ -70,8 +70,8 @@ class _SeriesFields(StrictSerializer):
         choices=OverlapChoice.values, required=False, help_text="For one that comes twice."
     )
     window_days = StrictIntegerField(min_value=1, max_value=limits.SERIES_WINDOW_DAYS, required=False)
-    items_least = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
-    items_most = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
+    items_least = StrictIntegerField(min_value=MIN_STORIES, max_value=MAX_STORIES, required=False)
+    items_most = StrictIntegerField(min_value=MIN_STORIES, max_value=MAX_STORIES, required=False)
     sources = BoundedListField(
         child=PublicIdField("src"), max_length=MAX_LISTED, required=False, help_text="Empty: all."
     )

@@ -1,6 +1,6 @@
-"""What every engine offers: what it can be made from, its price, its rules for a draft.
+"""Defines the interface of engines: what each can be made from, its price, and its rules for a draft.
 
-The dataclasses here carry content from a raw item to a generated item: writers make them, engines judge them.
+The dataclasses here carry content from a raw item to a generated item: writers make them, engines check them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning"
 
 @dataclass(frozen=True)
 class Story:
-    """One of several raw items in one text: `text[start:end]` are its title and its words. `id` is the raw item's."""
+    """One of several raw items in one text: `text[start:end]` is its title and text, `id` its own id."""
 
     id: str
     title: str
@@ -42,9 +42,9 @@ class Story:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A raw item as a writer sees it: plain words, markup already taken off. With `stories`, several in one text.
+    """A raw item as a writer sees it: plain text without markup. With `stories` it is several in one text.
 
-    `material` are the videos and pictures that came with it, where an engine asks for them.
+    `material` are the videos and pictures that came with it, if an engine asks for them.
     """
 
     title: str
@@ -56,14 +56,15 @@ class SourceText:
     stories: tuple[Story, ...] = ()
     material: FilmMaterial | None = None
     hidden: str = ""
-    """What it holds where nobody sees it, in comments and hidden nodes: no material, and looked through for orders."""
+    """Text in comments and hidden nodes: no material for drafts, but searched for orders to a machine."""
 
 
 @dataclass(frozen=True)
 class PersonaCard:
-    """Who speaks. `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}` (`persona_rules.KINDS`).
+    """The persona that speaks, as engines and writers get it.
 
-    What is a fact of it stands in `who_you_are` and `approved_lines`; `voice` and `reference_posts` say how it sounds.
+    `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}` (`KINDS`). Facts about it
+    stand in `who_you_are` and `approved_lines`; `voice` and `reference_posts` show how it sounds.
     """
 
     name: str
@@ -78,12 +79,12 @@ class PersonaCard:
     approved_lines: tuple[str, ...] = ()
     brand: Mapping[str, Any] = field(default_factory=dict)
     is_brand: bool = False
-    """It bears the workspace's name: it speaks for the brand, and is nobody who said something."""
+    """Whether it has the workspace's name: it speaks for the brand, and isn't a person who said something."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A statement of the source: `quote` is verbatim, `text[start:end]` of the source's text, in code points."""
+    """A statement of the source: `quote` is verbatim `text[start:end]` of its text, in code points."""
 
     id: str
     text: str
@@ -93,27 +94,27 @@ class Fact:
     kind: str = "sentence"
     score: float = 0.0
     seconds: tuple[float, float] | None = None
-    """From when to when it is said, of what is spoken in a video."""
+    """When it is said in a video, from and to, in seconds."""
     is_cut: bool = False
-    """Its sentence goes on in the source."""
+    """Whether its sentence goes on in the source."""
 
 
 @dataclass(frozen=True)
 class TopicBrief:
-    """A brief without a source document: what to speak of, how to come at it, and what was said already."""
+    """A brief without a source document: the topic, the angle, and what was said before."""
 
     topic: str
     angle: str = ""
     said: tuple[str, ...] = ()
-    """The newest titles of the persona, not to be repeated."""
+    """The newest titles of the persona, which aren't to be repeated."""
 
 
 APPROVED = "approved"
 """The `kind` of a fact that is an approved line: it may be published word for word."""
 OF_TOPIC = "topic"
-"""The `kind` of a fact that stands in the notes of a brand lane's topic, and of the topic's title."""
+"""The `kind` of a fact from the notes of a brand lane's topic, and of the topic's title."""
 EVIDENCE = "evidence"
-"""The `kind` of a fact that stands in a text that backs such a topic."""
+"""The `kind` of a fact from a text that backs such a topic."""
 
 
 @dataclass(frozen=True)
@@ -129,39 +130,41 @@ class Brief:
     facts: tuple[Fact, ...]
     summary: str = ""
     is_suspect: bool = False
-    """The source holds what reads like orders to a machine; nothing made from it goes out without a person."""
+    """Whether the source reads like orders to a machine; what is made from it needs a person to publish."""
     orders: tuple[str, ...] = ()
-    """The sentences that gave orders to a machine. They were left out, so that no fact is one of them."""
+    """The sentences that gave orders to a machine; they were left out, so no fact is one of them."""
     lane: TopicBrief | None = None
     headings: tuple[Fact, ...] = ()
-    """The source's own headings, in their order; they are no statements. Found by the writer without a model."""
+    """The source's headings, in their order, which aren't statements; found by the writer without a model."""
     characters: int = 0
-    """How long the source's text is; 0 where the writer didn't count."""
+    """Length of the source's text; 0 if the writer didn't count."""
 
     whole: Fact | None = None
-    """All of a text that a post may hold, where nothing of it has to be left out. Found by the writer without a model."""
+    """The whole text, if it fits into a post and is fit to publish; found by the writer without a model."""
 
     stories: tuple[Story, ...] = ()
-    """The raw items that the facts are from, where there are several, in the order in which they are told."""
+    """The raw items that the facts are from, if there are several, in the order in which they are told."""
 
     material: FilmMaterial | None = None
-    """Of an engine that films it: see `Engine.told`."""
+    """For an engine that films it: see `Engine.told`."""
 
     without_model: str = ""
-    """Why the facts are the writer's own reading although a model was asked: a sentence for the reviewer, else empty."""
+    """Why no model's facts are used although one was asked: a sentence for the reviewer, else empty."""
 
     def is_heading(self, fact: Fact) -> bool:
-        return any(one.start <= fact.start and fact.end <= one.end for one in self.headings)
+        """Return whether the fact lies within one of the source's headings."""
+        return any(heading.start <= fact.start and fact.end <= heading.end for heading in self.headings)
 
     def facts_of(self, story: Story) -> tuple[Fact, ...]:
+        """Return the facts of one story."""
         return tuple(fact for fact in self.facts if story.start <= fact.start < story.end)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a draft says and where the source says it; offsets in code points of the source's text.
+    """A statement of a draft and its passage in the source; offsets in code points of the source's text.
 
-    `derived` declares numbers that follow from the source's, as `43 % = 92 / 214`, several with `;` between.
+    `derived` declares numbers computed from the source's, as `43 % = 92 / 214`, several separated by `;`.
     """
 
     text: str
@@ -173,15 +176,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Check:
-    """One rule and how the draft did; `failed` stops the item, `warning` is shown to the reviewer."""
+    """The outcome of one rule; `failed` stops the item, `warning` is shown to the reviewer."""
 
     code: str
     outcome: Literal["passed", "warning", "failed"]
     message: str
 
 
-def judge(code: str, passed: str, fault: str | None) -> Check:
-    """One check: `fault` is the sentence for a failure, None where all is well."""
+def make_check(code: str, passed: str, fault: str | None) -> Check:
+    """Return one check: failed with the sentence `fault`, passed if that is None."""
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
 
@@ -189,7 +192,7 @@ def judge(code: str, passed: str, fault: str | None) -> Check:
 class Draft:
     """The words of one variant; `content` is typed by bucket as the API's contract lists.
 
-    `refusals` are the failed checks, code and sentence, of an answer whose fault its words no longer show.
+    `refusals` are failed checks, code and sentence, of an answer whose fault its words no longer show.
     """
 
     title: str
@@ -201,25 +204,25 @@ class Draft:
     angle: str = ""
     refusals: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
-    """Stretches that the engine adds itself, such as "Source: news24.example": they say nothing, so nothing has to
-    prove them. See `Engine.marked`."""
+    """Text that the engine adds, such as "Source: news24.example", needs no evidence: `Engine.marked`."""
 
 
 def drawable_brief(brief: Brief) -> Brief:
-    """The brief without the facts, headings and title that no font here draws; as it is where none would be left."""
+    """Return the brief without what the fonts can't draw; unchanged if no fact would be left."""
     facts = tuple(fact for fact in brief.facts if not undrawable_clusters(fact.quote))
     if not facts:
         return brief
-    headings = tuple(one for one in brief.headings if not undrawable_clusters(one.quote))
+    headings = tuple(heading for heading in brief.headings if not undrawable_clusters(heading.quote))
     title = "" if undrawable_clusters(brief.title) else brief.title
-    whole = None if brief.whole and undrawable_clusters(brief.whole.quote) else brief.whole
-    return replace(brief, facts=facts, headings=headings, title=title, whole=whole)
+    whole_text = None if brief.whole and undrawable_clusters(brief.whole.quote) else brief.whole
+    return replace(brief, facts=facts, headings=headings, title=title, whole=whole_text)
 
 
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON schema of one variant: an engine's own fields, and the angle and claims that each variant has.
+    """Return the JSON schema of one variant: an engine's own fields, and the angle and claims of every
+    variant.
 
-    Everything is required. Lengths, ranges and patterns have no place in it: the grammar of structured output
+    Everything is required. Lengths, ranges and patterns can't be in it: the grammar of structured output
     doesn't enforce them, and the vendor declines them; `Engine.check` does.
     """
     claim = {
@@ -249,7 +252,7 @@ def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
-    """The claims of an answer, each with the quote of the fact that it cites. Raises `Refused` for an unknown one."""
+    """Return the claims with the quotes of the facts that they cite. Raises `Refused` for an unknown fact."""
     facts = {fact.id: fact for fact in brief.facts}
     unknown = sorted({claim["fact"] for claim in answer["claims"]} - set(facts))
     if unknown:
@@ -269,105 +272,106 @@ def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
 
 
 class Engine(ABC):
-    """One engine output. Pure: no clock, no network, no chance but what is seeded from `seed`."""
+    """One engine output. It is pure: no clock, no network, and chance only from `seed`."""
 
     kind: ClassVar[str]
     name: ClassVar[str]
-    """As the API says it, e.g. `Short Post`."""
+    """As the API names it, e.g. `Short Post`."""
     bucket: ClassVar[Bucket]
     version: ClassVar[int]
     credits: ClassVar[int]
     """The price of one variant."""
     made_from: ClassVar[tuple[str, ...]]
-    """What it needs, as the API says it: `text`, `image`, `video`, `topic`, `series` (several raw items together)."""
+    """What it needs, as the API names it: `text`, `image`, `video`, `topic`, `series` (several raw items)."""
     draft_tokens: ClassVar[int] = 2_000
-    """What a model may use to answer for all variants, its thinking included."""
+    """How many tokens a model may use to answer for all variants, thinking included."""
     shows_photo: ClassVar[bool] = False
-    """Whether a photo of the raw item may be its ground."""
+    """Whether a photo of the raw item may be its background."""
     sizes: ClassVar[tuple[tuple[int, int], ...]] = ()
-    """In which `plan` lays it out, in pixels, the preferred one first; none for what isn't drawn."""
+    """Sizes in which `plan` lays it out, in pixels, the preferred one first; none if it isn't drawn."""
     least_lines: ClassVar[int] = 1
-    """How many approved lines one draft without a model is made of at least; 0 where none can be made of them."""
+    """The fewest approved lines for one draft without a model; 0 if none can be made of them."""
     takes_stretches: ClassVar[bool] = False
-    """Whether it takes sentences as they follow one another, a question with its answer."""
+    """Whether it takes sentences in sequence, a question with its answer."""
 
     @abstractmethod
     def why_not(self, source: SourceText) -> str | None:
-        """None where it can be made from this; else one sentence that says what is missing."""
+        """Return None if it can be made from the source, else one sentence that says what is missing."""
 
     def unshown(self, source: SourceText) -> str | None:
-        """None where it draws no words, or the fonts here can draw some of these; else why not, and the remedy."""
+        """Return why the fonts can't draw any of the words, and the remedy; None if it can be drawn."""
         if not content_buckets.TRAITS[self.bucket].is_drawn:
             return None
-        why = unshown_text(source.text)
-        return why.sentence if why is not None else None
+        unshown = unshown_text(source.text)
+        return unshown.sentence if unshown is not None else None
 
     @abstractmethod
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Drafts from verbatim sentences only, at most `variants`, all different; fewer where the source has less.
+        """Return at most `variants` different drafts of verbatim sentences only.
 
-        Raises `Refused` where not even one can be made.
+        There are fewer if the source has less. Raises `Refused` if not even one can be made.
         """
 
     @abstractmethod
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Every rule of this engine with its outcome, passed ones too."""
+        """Return every rule of this engine with its outcome, passed ones too."""
 
     def draft_schema(self) -> Mapping[str, Any] | None:
-        """What a model answers for one variant, made with `variant_schema`; None where no model is asked.
+        """Return the schema of one variant for a model, made with `variant_schema`; None if no model is
+        asked.
 
         It must be the same each time: the vendor compiles it once and keeps it for a day.
         """
         return None
 
     def rules(self) -> str:
-        """What a model has to know of this engine to write for it; the same each time, nothing of the source."""
+        """Return what a model has to know of this engine; the same each time, and nothing of the source."""
         return ""
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The draft that one answered variant stands for; `answer` keeps to `draft_schema`.
+        """Return the draft of one answered variant; `answer` conforms to `draft_schema`.
 
-        Raises `Refused` with a sentence for what no schema says, and the model is told once.
+        Raises `Refused` with a sentence for faults that no schema expresses; the model is told it once.
         """
         raise NotImplementedError
 
     def labels(self, language: str) -> tuple[str, ...]:
-        """The fixed words that it puts into drafts in this language, as they stand there."""
+        """Return the fixed words that the engine puts into drafts in this language, as they stand there."""
         del language
         return ()
 
     def marked(self, draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
-        """The draft with what was added to the source's words: labels, the site's name, whom to follow."""
+        """Return the draft with `added`: labels, the site's name and whom to follow, which no source has."""
         handle = persona.handle.strip().lstrip("@\uff20")
-        signs = [*spellings_of(brief.url), f"@{handle}", handle, persona.name.strip()]
-        return replace(draft, added=(*self.labels(draft.language), *signs))
+        added = [*spellings_of(brief.url), f"@{handle}", handle, persona.name.strip()]
+        return replace(draft, added=(*self.labels(draft.language), *added))
 
     def told(self, brief: Brief, source: SourceText) -> Brief:
-        """The brief as this engine needs it; the writers see what comes back, and nobody stores it.
+        """Return the brief as this engine needs it; writers get it, and nobody stores it.
 
-        Of an engine that draws its words, what the fonts here can't draw is no material.
+        For an engine that draws its words, what the fonts can't draw is left out.
         """
         del source
         return drawable_brief(brief) if content_buckets.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
-        """Whether two variants would show the same, whatever their words: only one of them is kept."""
+        """Return whether two variants would show the same, whatever their words: only one of them is kept."""
         del one, other
         return False
 
     def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
-        """The parts of videos that are to be filmed: somebody looks for their shots before `film` is asked."""
+        """Return the parts of videos to be filmed: their shots are detected before `film` is called."""
         del draft
         return ()
 
     def drawn(self, draft: Draft) -> object:
-        """What of a draft stands in its pictures: an edit that changes it has them drawn again."""
+        """Return what of a draft stands in its pictures: an edit that changes it has them drawn again."""
         return draft.body
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
-        """What is to be drawn at `media.size`, one of `sizes`; None where nothing is.
+        """Return what is to be drawn at `media.size`, one of `sizes`; None if nothing is.
 
         Raises `Refused` with a sentence for words that can't be drawn.
         """
@@ -375,18 +379,19 @@ class Engine(ABC):
         return None
 
     def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
-        """What is spoken in the film of a draft; None for a silent one.
+        """Return what is spoken in the film of a draft; None for a silent one.
 
-        It is spoken before `film` is asked, which finds the words with their times in `media.narration`. Without a
-        voice that is None, and the film is laid on `narration.silent`, with captions.
+        It is spoken before `film` is called, which finds the words with their times in `media.narration`.
+        Without a voice that is None, and the film follows `narration.silent`, with captions.
         """
         del draft, persona
         return None
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
-        """What is to be filmed, of an engine whose bucket is `video`; None where nothing is.
+        """Return what is to be filmed, for an engine whose bucket is `video`; None if nothing is.
 
-        What it says is heard where the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused` with a sentence for words that can't be filmed.
+        Its words are heard if the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused`
+        with a sentence for words that can't be filmed.
         """
         del draft, persona, media
         return None

@@ -1,4 +1,7 @@
-"""Make generated items: brief, draft, check, draw, write; every stored answer is kept until the run is over."""
+"""Makes generated items in steps: brief, draft, check, draw, save.
+
+Every stored answer is kept until the run is over.
+"""
 
 from pipeline.generate.checkpoint import cost_so_far, draft_of
 from pipeline.generate.persona_cards import persona_card

@@ -1,4 +1,7 @@
-"""What can be made of a raw item, known when it is pushed: the engines' rules, and the writer's without a model."""
+"""Plans, when a raw item is pushed, what can be made of it.
+
+The engines' own rules decide, and for a workspace without a model also the writer that works without one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
 from pipeline.switches import availability
 from pipeline.writers.extractive import brief_of
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -36,7 +39,10 @@ LEFT_OUT: Final = "Sentences of it that speak to a machine are left out and don'
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name (`Short Post`); raises `Invalid` naming those there are."""
+    """Return the engine with that display name (`Short Post`).
+
+    Raises `Invalid` with the known names if there is none.
+    """
     engines = plugins.every("engines", Engine)
     for engine in engines:
         if engine.name == name:
@@ -47,7 +53,7 @@ def engine_named(name: str) -> Engine:
 
 @dataclass(frozen=True)
 class Skipped:
-    """One variant that was asked for and can't be made, and why."""
+    """A variant that was asked for and can't be made, with the reason."""
 
     engine_output: str
     variant: int
@@ -55,7 +61,7 @@ class Skipped:
     message: str
 
     def as_json(self) -> dict[str, Any]:
-        """As the raw item keeps it."""
+        """Return the form in which the raw item stores it."""
         return {
             "engine_output": self.engine_output,
             "variant": self.variant,
@@ -66,7 +72,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Share:
-    """An engine, and how many variants it makes: the first ones."""
+    """An engine and how many variants it makes; these are the first ones, from index 0."""
 
     engine: Engine
     variants: int
@@ -74,12 +80,15 @@ class Share:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What a raw item will be made into, and what that costs: of all that was asked for, each is made or skipped."""
+    """The drafts to make of a raw item, and their price in credits.
+
+    Each variant asked for is in a share or skipped.
+    """
 
     shares: tuple[Share, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     variants: int = 1
-    """How many of each were asked for."""
+    """How many variants of each engine were asked for."""
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -91,21 +100,22 @@ class GenerationPlan:
 
     @property
     def why_not(self) -> tuple[str, ...]:
-        """A sentence for each engine that makes nothing, or less than was asked."""
-        made = {share.engine.name: share.variants for share in self.shares}
-        told: dict[str, str] = {}
-        for one in self.skipped:
-            number = made.get(one.engine_output)
-            name = f"{one.engine_output}, variant {number + 1}" if number else one.engine_output
-            told.setdefault(one.engine_output, f"{name}: {one.message}")
-        return tuple(told.values())
+        """Return one sentence for each engine that makes nothing, or fewer variants than asked for."""
+        variant_counts = {share.engine.name: share.variants for share in self.shares}
+        messages: dict[str, str] = {}
+        for skipped in self.skipped:
+            count = variant_counts.get(skipped.engine_output)
+            name = f"{skipped.engine_output}, variant {count + 1}" if count else skipped.engine_output
+            messages.setdefault(skipped.engine_output, f"{name}: {skipped.message}")
+        return tuple(messages.values())
 
 
 class Acceptance:
-    """Plans raw items of one workspace; who writes, and each persona, is read once.
+    """Plans raw items of one workspace; whether it has a model, and each persona, is read once.
 
-    Without a model the words are the same each time, so the writer itself is asked: what it refuses is skipped. A
-    model writes from what that writer can't use, so that only the engines' own rules hold for it.
+    Without a model the words are the same each time, so the writer itself is tried: what it refuses is
+    skipped. A model can also write from what that writer can't use, so for it only the engines' own rules
+    hold.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -115,7 +125,7 @@ class Acceptance:
     def plan(
         self, engines: list[Engine], variants: int, source: SourceText, *, persona_id: UUID | None
     ) -> GenerationPlan:
-        """`engines` in the order asked for, `variants` of each."""
+        """Return the plan for `engines`, in the order asked for, with `variants` of each."""
         trial = None if self._has_model else _Trial(source, self._card(persona_id), variants)
         return _plan(engines, variants, source, trial)
 
@@ -126,43 +136,47 @@ class Acceptance:
 
 
 def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
+    """Plan how many variants each engine makes, and record why it makes no more."""
     shares: list[Share] = []
     skipped: list[Skipped] = []
-    # As a writer is shown it.
-    shown, _ = screened(source)
-    has_gaps = (shown.text, shown.title) != (source.text, source.title)
+    # Engines judge the text as the writer gets it, without sentences that give orders to a machine.
+    screened_source, _ = screen_source(source)
+    has_gaps = (screened_source.text, screened_source.title) != (source.text, source.title)
     for engine in engines:
-        refusal = refusal_by_rules(engine, shown)
-        able = 0 if refusal is not None else variants
+        refusal = refusal_by_rules(engine, screened_source)
+        possible_variants = 0 if refusal is not None else variants
         if trial is not None and refusal is None:
-            able, refusal = trial.ask(engine)
-        if able:
-            shares.append(Share(engine, able))
+            possible_variants, refusal = trial.ask(engine)
+        if possible_variants:
+            shares.append(Share(engine, possible_variants))
         if refusal is not None:
-            is_of_words = refusal.code != ENGINE_UNAVAILABLE
-            message = f"{refusal.message} {LEFT_OUT}" if has_gaps and is_of_words else refusal.message
+            is_about_text = refusal.code != ENGINE_UNAVAILABLE
+            message = f"{refusal.message} {LEFT_OUT}" if has_gaps and is_about_text else refusal.message
             skipped += [
-                Skipped(engine.name, number, refusal.code, message) for number in range(able, variants)
+                Skipped(engine.name, number, refusal.code, message)
+                for number in range(possible_variants, variants)
             ]
     return GenerationPlan(tuple(shares), tuple(skipped), variants)
 
 
 def refusal_by_rules(engine: Engine, shown: SourceText) -> Refused | None:
-    """Why nothing can be made whoever writes: the engine isn't there, or its own rules don't allow it."""
-    taken_out = availability.of_engine(engine)
-    if taken_out is not None:
-        return Refused(taken_out.sentence, code=ENGINE_UNAVAILABLE)
+    """Return the refusal that holds whoever writes (the engine is unavailable, or its own rules forbid it),
+    else None.
+    """
+    unavailability = availability.of_engine(engine)
+    if unavailability is not None:
+        return Refused(unavailability.sentence, code=ENGINE_UNAVAILABLE)
     reason = engine.why_not(shown) or engine.unshown(shown)
     return None if reason is None else Refused(reason, code=NOTHING_TO_MAKE)
 
 
 def plan_by_rules(engines: list[Engine], variants: int, source: SourceText) -> GenerationPlan:
-    """The same by the engines' own rules alone, whoever will write."""
+    """Plan by the engines' own rules alone, whichever writer will be used."""
     return _plan(engines, variants, source, None)
 
 
 class _Trial:
-    """What the writer without a model makes of one source; its brief serves all engines."""
+    """Tries what the writer without a model makes of one source; one brief serves all engines."""
 
     def __init__(self, source: SourceText, persona: PersonaCard, variants: int) -> None:
         self._source, self._persona, self._variants = source, persona, variants
@@ -172,10 +186,10 @@ class _Trial:
         return brief_of(self._source)
 
     def ask(self, engine: Engine) -> tuple[int, Refused | None]:
-        """How many variants come of it, and why no more do."""
+        """Return how many variants can be made, and the refusal that says why no more can; None if all can."""
         try:
             return ask_writer(engine, self._source, self._brief, self._persona, variants=self._variants)
-        # An engine of ours that breaks over a text must not keep it out: its run fails, and says so.
+        # A bug in an engine must not keep a text out: the run fails instead, and reports the reason.
         except Exception:
             log.exception("acceptance_broke", engine=engine.kind)
             return self._variants, None
@@ -184,18 +198,21 @@ class _Trial:
 def ask_writer(
     engine: Engine, source: SourceText, brief: Brief, persona: PersonaCard, *, variants: int
 ) -> tuple[int, Refused | None]:
-    """How many variants the writer without a model makes of what it found, and why no more; None where it makes all."""
+    """Return how many variants the writer without a model makes, and the refusal that says why no more.
+
+    The number is None if it makes all. It really writes the drafts, and stores nothing.
+    """
     try:
-        told = engine.told(brief, source)
-        drafts = draft_without_model(engine, told, persona, variants=variants, seed="")
+        engine_brief = engine.told(brief, source)
+        drafts = draft_without_model(engine, engine_brief, persona, variants=variants, seed="")
     except Refused as refusal:
         return 0, refusal
     if len(drafts) >= variants:
         return variants, None
-    kept_out = blocking_rule(engine, told, persona, variants=len(drafts) + 1, seed="")
+    blocking_reason = blocking_rule(engine, engine_brief, persona, variants=len(drafts) + 1, seed="")
     message = (
         NO_MORE_SENTENCES
-        if kept_out is None
-        else f"No further sentence of the source keeps the persona's rules: {kept_out}"
+        if blocking_reason is None
+        else f"No further sentence of the source keeps the persona's rules: {blocking_reason}"
     )
     return len(drafts), Refused(message, code=NO_MORE_VARIANTS)

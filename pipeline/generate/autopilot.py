@@ -1,4 +1,7 @@
-"""Autopilot: what passes its four gates goes out without a person; what doesn't waits, with the reason among its checks."""
+"""Publishes items on autopilot: one that passes all four gates goes out without a person.
+
+An item that doesn't pass waits for a review, and its checks name the reason.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft, PersonaCard
 
+# How the code of a gate's check begins.
 PREFIX: Final = "gate_"
 FACTS: Final = frozenset(
     {"numbers", "quotations", "names", "support", "derived", "claims", "attribution", "reading"}
@@ -35,7 +39,7 @@ SAFETY: Final = frozenset(
         "copying",
     }
 )
-"""What could harm the persona's name; whatever is neither of the facts nor in this list is of the platform's format."""
+"""Codes of checks that protect the persona's name. A code in neither set is about the platform's format."""
 _PASSED: Final[Mapping[str, str]] = {
     "persona": "A persona speaks.",
     "platform": "The words keep to the format of what they are; each outlet keeps its own pace.",
@@ -47,10 +51,11 @@ _PASSED: Final[Mapping[str, str]] = {
 def gates_of(
     draft: Draft, persona: PersonaCard, checks: Sequence[Mapping[str, Any]], *, is_suspect: bool
 ) -> tuple[Check, ...]:
-    """One check for each gate, in the order of `_PASSED`; a closed one is a warning that names what closed it.
+    """Return one check for each gate, in the order of `_PASSED`.
 
-    `is_suspect` tells that the source reads like orders to a model. The outlets' own rules and pace are the publishing
-    stage's: what they refuse is told when it is asked for.
+    A closed gate is a warning that names what closed it. `is_suspect` says that the source reads like orders
+    to a model. The outlets' own rules and pace are checked by the publishing stage: it reports a refusal when
+    publication is requested.
     """
     closed: dict[str, list[str]] = {name: [] for name in _PASSED}
     if not persona.name.strip():
@@ -79,27 +84,27 @@ def _gate_of(code: str) -> str:
 
 
 def are_gates_open(checks: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether all four gates were looked at, and let it through."""
-    found = {check["code"]: check["outcome"] for check in checks if check["code"].startswith(PREFIX)}
-    return found == {f"{PREFIX}{name}": "passed" for name in _PASSED}
+    """Return whether all four gates were checked and passed."""
+    outcomes = {check["code"]: check["outcome"] for check in checks if check["code"].startswith(PREFIX)}
+    return outcomes == {f"{PREFIX}{name}": "passed" for name in _PASSED}
 
 
 def publish_automatically(generation: Generation, made: Sequence[GeneratedItem], now: datetime) -> None:
-    """Autopilot publishes the best of a group: the first variant that passed its four gates; else none of them.
+    """Publish the best variant of a group on autopilot: the first one that passed all four gates; else none.
 
-    Not where a person demands to approve first, and not where the group has one on its way already: a further
-    variant that somebody asked for is theirs to decide about.
+    Nothing is published where a person must approve first, or where a variant of the group is scheduled or
+    published already: a further variant that a person asked for is theirs to decide about.
     """
     source = made[0].source if made else None
     if source is None or not source.autopilot or source.deleted_at is not None or made[0].held:
         return
-    if generation.workspace.requires_approval or _is_out(made[0]):
+    if generation.workspace.requires_approval or _is_group_published(made[0]):
         return
     best = next((item for item in made if are_gates_open(item.present_checks)), None)
     if best is None:
         return
     try:
-        # A savepoint: what autopilot can't publish must not undo the words.
+        # A savepoint: if publishing is refused, the saved words must stay.
         with transaction.atomic():
             publish.request(best, publish.PublishWish(), by="autopilot", now=now)
     except AppError as error:
@@ -108,6 +113,7 @@ def publish_automatically(generation: Generation, made: Sequence[GeneratedItem],
         )
 
 
-def _is_out(item: GeneratedItem) -> bool:
+def _is_group_published(item: GeneratedItem) -> bool:
+    """Return whether a variant of the item's group is scheduled, being published or published."""
     group = GeneratedItem.everywhere.filter(variant_group=item.variant_group, deleted_at=None)
     return group.filter(status__in=publish.PUBLISHING_STATUSES).exists()

@@ -1,4 +1,6 @@
-"""The brief of a raw item: asked for once, by the first of its runs that needs it, and shared by all the others."""
+"""Obtains the brief of a raw item: the first run that needs it asks the model, and all other runs share the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +39,29 @@ if TYPE_CHECKING:
     from pipeline.writers.base import Writer
 
 AWAIT: Final = timedelta(seconds=2)
-"""How often a run looks whether the other one has its answer; the answer itself wakes it at once."""
+"""How often a run checks whether the other run has its answer; the answer itself wakes it at once."""
 
 
 def find_material(run: Run) -> RunMaterial:
-    """Store the brief with the run, asked for or found. Raises `TryLater` while another run is asking for it."""
+    """Find or ask for the brief and store it with the run.
+
+    Raises `TryLater` while another run is asking for it.
+    """
     generation = run.generation
     assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
     source = source_text(generation)
 
-    def keep(brief: Any, usage: Mapping[str, Any]) -> bool:
+    def store_brief(brief: Any, usage: Mapping[str, Any]) -> bool:
         return try_to_store_answer(generation, run.then, brief=brief, brief_usage=usage)
 
-    find_brief(generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=keep)
+    find_brief(
+        generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=store_brief
+    )
     return _material(run, source)
 
 
 def read_material(run: Run) -> RunMaterial:
+    """Return the run's material from its stored brief."""
     return _material(run, source_text(run.generation))
 
 
@@ -71,92 +79,104 @@ def find_brief(
     raw_item_id: UUID,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """The brief of one raw item, handed to `keep` with its usage in the transaction in which it is kept for all.
+    """Pass the brief of one raw item and its usage to `keep`, in the transaction in which it is stored for
+    all runs.
 
-    `keep` answers False where the lease is lost. Raises `TryLater` while another run is asking for it.
+    `keep` returns False if the lease is lost; `LostLease` is raised then. Raises `TryLater` while another run
+    is asking for it.
     """
     if writer.offline:
-        # It costs nothing, and the answer is the same each time.
+        # It costs nothing and gives the same answer each time, so there is nothing to share.
         answer = writer.brief(source, client=client)
         is_stored = keep(asdict(answer.brief), asdict(answer.usage))
     else:
-        shared = _take(generation, writer, source, raw_item_id)
+        shared = _claim_or_read(generation, writer, source, raw_item_id)
         if shared.content is None:
             crash_point("generate.asking")
             answer = writer.brief(source, client=client)
             crash_point("generate.answered")
-            _keep(shared, answer, keep)
+            _store_shared_brief(shared, answer, keep)
             return
-        found = Usage(**(shared.usage or {}))
-        # Who asked has paid for it: each call's cost stands with one item.
-        free = replace(found, input_tokens=0, output_tokens=0, cost_micro_usd=0)
-        is_stored = keep(shared.content, asdict(free))
+        usage = Usage(**(shared.usage or {}))
+        # The run that asked has paid for it: each call's cost belongs to one item.
+        free_usage = replace(usage, input_tokens=0, output_tokens=0, cost_micro_usd=0)
+        is_stored = keep(shared.content, asdict(free_usage))
     if not is_stored:
         raise LostLease
 
 
 def read_kept_brief(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
-    """The brief that this reading of the raw item came to, as it was kept; None where it isn't kept.
+    """Return the stored brief for this version of the raw item and this writer; None if there is none.
 
-    A reading by another model, or by other rules, is better than none: the newest one then.
+    A brief by another model, or by other rules, is better than none: the newest one is returned then.
     """
-    rows = SharedBrief.everywhere.filter(raw_item_id=raw_item_id, content__isnull=False)
-    same = rows.filter(key=_key(writer, source)).first()
-    found: SharedBrief | None = same or rows.order_by("-id").first()
-    return found.content if found is not None else None
+    briefs = SharedBrief.everywhere.filter(raw_item_id=raw_item_id, content__isnull=False)
+    exact_match = briefs.filter(key=_key(writer, source)).first()
+    shared: SharedBrief | None = exact_match or briefs.order_by("-id").first()
+    return shared.content if shared is not None else None
 
 
 def release_brief(generation: Generation, wait: timedelta | None = None) -> None:
-    """It came to nothing: any run may ask; where the service named a wait, the others wait as long."""
-    asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
+    """Let other runs ask for the brief after this run's call failed; after `wait`, if the service named one."""
+    pending_briefs = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
     if wait is not None:
-        asked.update(asked_until=work_queue.database_now() + wait)
+        pending_briefs.update(asked_until=work_queue.database_now() + wait)
     else:
-        _free(asked, asked_by=None, asked_until=None)
+        _release_claims(pending_briefs, asked_by=None, asked_until=None)
 
 
 def hold_for_batch(generation: Generation, until: datetime) -> None:
-    """It sleeps until a batch has the answer: the runs that may wait too ask nobody meanwhile."""
+    """Keep the claim on the brief while this run sleeps until its batch is answered, so that other runs don't
+    ask.
+    """
     SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True).update(asked_until=until)
 
 
 def refuse_brief(generation: Generation, error: Refused | NeedsReconnect) -> None:
-    """Nothing will come of this content: the runs that wait for it hear the same, and no other call is paid for."""
+    """Store the refusal, so that runs waiting for this brief fail alike and no further call is paid for."""
     if not isinstance(error, Refused):
         release_brief(generation)
         return
     if not generation.under_lease().exists():
         return
     with transaction.atomic():
-        told = {"code": error.code, "message": error.message}
-        asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
-        _free(asked, refusal=told, refused_at=utc_now(), asked_by=None, asked_until=None)
+        refusal = {"code": error.code, "message": error.message}
+        pending_briefs = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
+        _release_claims(
+            pending_briefs, refusal=refusal, refused_at=utc_now(), asked_by=None, asked_until=None
+        )
 
 
-def _free(asked: QuerySet[SharedBrief], **changes: Any) -> None:
-    """Let go what this run was asking for, and wake who waits for it."""
-    raw_item_ids = list(asked.values_list("raw_item_id", flat=True))
-    if raw_item_ids and asked.update(**changes):
+def _release_claims(pending_briefs: QuerySet[SharedBrief], **changes: Any) -> None:
+    """Release the briefs that this run was asking for, and wake the runs that wait for them."""
+    raw_item_ids = list(pending_briefs.values_list("raw_item_id", flat=True))
+    if raw_item_ids and pending_briefs.update(**changes):
         for raw_item_id in raw_item_ids:
-            _wake_the_others(raw_item_id)
+            _wake_waiting_runs(raw_item_id)
 
 
-def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_id: UUID) -> SharedBrief:
-    """The row with its content, or the row that is ours to fill. Raises `TryLater` or `Refused` where it is neither."""
-    which = {"raw_item_id": raw_item_id, "key": _key(writer, source)}
-    mine = SharedBrief(workspace_id=generation.workspace_id, **which)
-    SharedBrief.everywhere.bulk_create([mine], ignore_conflicts=True)
+def _claim_or_read(
+    generation: Generation, writer: Writer, source: SourceText, raw_item_id: UUID
+) -> SharedBrief:
+    """Return the brief's row, which either has content or is now claimed by this run.
+
+    Raises `TryLater` while another run has the claim, and `Refused` if it was refused or the content was
+    deleted.
+    """
+    lookup = {"raw_item_id": raw_item_id, "key": _key(writer, source)}
+    new_row = SharedBrief(workspace_id=generation.workspace_id, **lookup)
+    SharedBrief.everywhere.bulk_create([new_row], ignore_conflicts=True)
     now = work_queue.database_now()
     until = now + timedelta(seconds=model_client.TIMEOUT_SECONDS + settings.LEASE_SECONDS)
-    is_free = Q(asked_until=None) | Q(asked_until__lte=now) | Q(asked_by=generation)
+    is_unclaimed = Q(asked_until=None) | Q(asked_until__lte=now) | Q(asked_by=generation)
     if not batches.is_patient(generation, utc_now()):
-        # Somebody waits for this run: it asks at once what another one has put into a batch.
-        is_free |= Q(asked_by__error__code=batches.AWAITED, asked_by__attempts=0)
-    # A refusal holds for the runs that stood when it came; who retries afterwards asks anew.
+        # A person waits for this run, so it asks at once even if another run put the call into a batch.
+        is_unclaimed |= Q(asked_by__error__code=batches.AWAITED, asked_by__attempts=0)
+    # A refusal holds for the runs that existed when it came; one that is retried later asks again.
     is_unrefused = Q(refused_at=None) | Q(refused_at__lt=generation.created_at)
-    free = SharedBrief.everywhere.filter(is_free, is_unrefused, content__isnull=True, **which)
-    is_ours = free.update(asked_by=generation, asked_until=until)
-    row: SharedBrief | None = SharedBrief.everywhere.filter(**which).first()
+    claimable = SharedBrief.everywhere.filter(is_unclaimed, is_unrefused, content__isnull=True, **lookup)
+    is_ours = claimable.update(asked_by=generation, asked_until=until)
+    row: SharedBrief | None = SharedBrief.everywhere.filter(**lookup).first()
     if row is None:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")
@@ -172,26 +192,31 @@ def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_i
 
 
 def _key(writer: Writer, source: SourceText) -> str:
-    """Whatever changes the answer: other words, another model or other rules are another brief."""
-    told = asdict(replace(source, material=None))
-    words = {name: value for name, value in told.items() if name not in {"stories", "material"}}
-    read = json.dumps(words, ensure_ascii=True, sort_keys=True, default=str)
-    how = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, read)
-    return hashlib.sha256("\x00".join(how).encode()).hexdigest()
+    """Return a hash of all that changes the answer: the words, the model, and the version of the rules."""
+    source_fields = asdict(replace(source, material=None))
+    relevant_fields = {
+        name: value for name, value in source_fields.items() if name not in {"stories", "material"}
+    }
+    source_json = json.dumps(relevant_fields, ensure_ascii=True, sort_keys=True, default=str)
+    key_parts = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, source_json)
+    return hashlib.sha256("\x00".join(key_parts).encode()).hexdigest()
 
 
-def _keep(
+def _store_shared_brief(
     shared: SharedBrief,
     answer: BriefAnswer,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """Keep it for all runs, and with this one, in one transaction: no kill can leave it paid for and lost."""
+    """Store the brief for all runs and with this one in one transaction: no kill can lose an answer that was
+    paid for.
+    """
     brief, usage = as_json(asdict(answer.brief)), asdict(answer.usage)
     with transaction.atomic():
-        # The raw item's lock: what was erased meanwhile must not come back as quotes of it.
+        # The raw item's lock: content that was erased meanwhile must not come back as quotes in a brief.
         raw = RawItem.everywhere.select_for_update().get(pk=shared.raw_item_id)
         if raw.deleted_at is None:
-            # Kept even where this task has lost its run meanwhile: it is paid for, whoever goes on.
+            # Stored even if this task has lost its lease meanwhile: it is paid for, and the next task can use
+            # it.
             unanswered = SharedBrief.everywhere.filter(pk=shared.pk, content__isnull=True)
             unanswered.update(
                 content=brief,
@@ -202,18 +227,20 @@ def _keep(
                 asked_until=None,
             )
         is_stored = keep(brief, usage)
-        _wake_the_others(shared.raw_item_id)
+        _wake_waiting_runs(shared.raw_item_id)
     if not is_stored:
         raise LostLease
 
 
-def _wake_the_others(raw_item_id: UUID) -> None:
+def _wake_waiting_runs(raw_item_id: UUID) -> None:
+    """Wake the runs that sleep until the raw item's brief is there."""
     now = utc_now()
-    several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
+    multi_source_runs = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
     with transaction.atomic():
-        # What sleeps has no attempts; what has is in somebody's hand. Skipped where locked: its holder is at it.
+        # Only sleeping runs have no attempts; others are being worked. A locked row is skipped: its holder is
+        # working on it.
         waiting = Generation.everywhere.select_for_update(skip_locked=True).filter(
-            Q(raw_item_id=raw_item_id) | Q(pk__in=several),
+            Q(raw_item_id=raw_item_id) | Q(pk__in=multi_source_runs),
             status=GenerationStatus.RUNNING,
             attempts=0,
             wake_at__gt=now,

@@ -1,4 +1,7 @@
-"""What the steps of a run hand on: in memory to the next one, and stored, so that a killed task asks for nothing twice."""
+"""Holds what the steps of a run pass on: in memory to the next step, and stored.
+
+A task that is killed asks no model twice, because the next one reads the stored answers.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """What the words rest on, and what decides over a draft of them."""
+    """The material of a run: what its words are made from, and the function that checks its drafts."""
 
     brief: Brief
     source: SourceText
@@ -39,7 +42,7 @@ class RunMaterial:
 
 @dataclass(frozen=True)
 class Run:
-    """A claimed generation with what its steps need. `then` is the stage that the step at work leads to."""
+    """A claimed generation with what its steps need. `then` is the stage that follows the current step."""
 
     generation: Generation
     engine: Engine
@@ -47,18 +50,19 @@ class Run:
     persona: PersonaCard
     client: ModelClient | None
     own_words: OwnWords | None
-    """What the drafts of a raw item are compared with; a topic has a memory of its own."""
+    """Earlier items to compare a raw item's drafts with; a topic's run uses `PersonaHistory` instead."""
     material: RunMaterial | None = None
-    """None until a step has found it, or it was read back."""
+    """None until a step has found it, or it was read back from the stored answers."""
     then: GenerationStage = GenerationStage.WRITE
 
     @property
     def rests_on(self) -> RunMaterial:
+        """Return the material. Call it only in a step with `needs_material`."""
         assert self.material is not None  # noqa: S101  for the types; it is read before each step that needs it
         return self.material
 
     def resting_on(self, brief: Brief, source: SourceText) -> RunMaterial:
-        """Material with the rules that every draft is held to."""
+        """Return the material for this brief and source, with the checks that every draft must pass."""
         return RunMaterial(
             brief,
             source,
@@ -69,15 +73,17 @@ class Run:
 
 
 WAITS: Final = "waits"
-"""Where a run keeps since when, and how often, it has waited for the model."""
+"""Key in `answers`: since when, and how often, the run has waited for the model."""
 EARLIER: Final = "earlier"
-"""Where a run keeps what the runs before it cost that came to nothing: the item is theirs as well."""
+"""Key in `answers`: what earlier runs for the same items cost that made nothing."""
 
 
 def cost_so_far(run: Generation | None) -> dict[str, Any]:
-    """What a further run of one of its items begins with: the tokens and money of `run` and of those before it.
+    """Return the `EARLIER` answers for a further run of the same items: the cost of `run` and of those
+    before it.
 
-    The money of one item, in millionths of a US dollar: a run's items share what it cost. Empty where nothing was paid.
+    Tokens are the run's; money is for one item, in millionths of a US dollar: a run's items share its cost.
+    Empty if nothing was paid.
     """
     if run is None:
         return {}
@@ -91,34 +97,37 @@ def cost_so_far(run: Generation | None) -> dict[str, Any]:
         output=Sum("output_tokens"),
         cost=Sum("cost_micro_usd"),
     )
-    before = run.answers.get(EARLIER, {})
-    spent = {
-        "input_tokens": before.get("input_tokens", 0) + (calls["input"] or 0),
-        "output_tokens": before.get("output_tokens", 0) + (calls["output"] or 0),
-        "cost_micro_usd": before.get("cost_micro_usd", 0) + (calls["cost"] or 0) // max(run.variants, 1),
+    earlier = run.answers.get(EARLIER, {})
+    cost = {
+        "input_tokens": earlier.get("input_tokens", 0) + (calls["input"] or 0),
+        "output_tokens": earlier.get("output_tokens", 0) + (calls["output"] or 0),
+        "cost_micro_usd": earlier.get("cost_micro_usd", 0) + (calls["cost"] or 0) // max(run.variants, 1),
     }
-    return {EARLIER: spent} if any(spent.values()) else {}
+    return {EARLIER: cost} if any(cost.values()) else {}
 
 
 def store_answer(generation: Generation, stage: GenerationStage | str, **answers: Any) -> None:
-    """Keep a step's answer under the lease; `stage` is what is to be done next."""
+    """Store a step's answers under the lease; `stage` is the next stage. Raises `LostLease`."""
     if not try_to_store_answer(generation, stage, **answers):
         raise LostLease
 
 
 def try_to_store_answer(generation: Generation, stage: GenerationStage | str, **answers: Any) -> bool:
-    """The same; False where the lease is lost, and then nothing was written."""
+    """Store a step's answers as `store_answer` does.
+
+    Return False, with nothing written, if the lease is lost.
+    """
     generation.answers = {**generation.answers, **answers}
-    # What was waited for has come: the next outage is counted from its own beginning.
+    # The wait is over: the next outage is timed from its own start.
     generation.answers.pop(WAITS, None)
     generation.stage = stage
-    ours = {"pk": generation.pk, "lease_token": generation.lease_token}
-    written = {"answers": as_json(generation.answers), "stage": stage}
-    return bool(update_each(Generation, [(ours, written)]))
+    lookup = {"pk": generation.pk, "lease_token": generation.lease_token}
+    changes = {"answers": as_json(generation.answers), "stage": stage}
+    return bool(update_each(Generation, [(lookup, changes)]))
 
 
 def as_json(value: Any) -> Any:
-    """Tuples as lists: what is read back must be what was kept."""
+    """Return the value with tuples as lists, so that it equals what is read back from JSON."""
     if isinstance(value, dict):
         return {key: as_json(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -130,7 +139,7 @@ def as_json(value: Any) -> Any:
 
 
 def source_text(generation: Generation) -> SourceText:
-    """With its videos and pictures where the engine shows them."""
+    """Return the text of the run's raw item, with its videos and pictures if the engine shows them."""
     source = text_of(generation.raw_item_id, generation.raw_version)
     engine = plugins.get("engines", generation.engine, Engine)
     if "video" not in engine.made_from or generation.raw_item_id is None:
@@ -147,46 +156,50 @@ _BODY: Final[Prepared[RawBody]] = Prepared(
 
 
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
-    """A version of a raw item; raises `Refused` where its content was deleted."""
-    found = _BODY.ask(raw_item=raw_item_id, number=version) if raw_item_id and version is not None else []
-    body = found[0] if found else None
+    """Return a version of a raw item's text. Raises `Refused` if its content was deleted."""
+    bodies = _BODY.ask(raw_item=raw_item_id, number=version) if raw_item_id and version is not None else []
+    body = bodies[0] if bodies else None
     if body is None:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")
     raw: RawItem = body.raw_item
-    seen, hidden = read_body(body.body, body.body_format)
+    visible_text, hidden_text = read_body(body.body, body.body_format)
     return SourceText(
         title=bare_title(body.title),
-        text=seen,
+        text=visible_text,
         url=raw.url,
         author=raw.author,
         language=raw.language,
         published_at=raw.published_at,
-        hidden=hidden,
+        hidden=hidden_text,
     )
 
 
-def brief_from(kept: Mapping[str, Any]) -> Brief:
-    lane, whole = kept.get("lane"), kept.get("whole")
+def brief_from(stored: Mapping[str, Any]) -> Brief:
+    """Return the brief from its stored form."""
+    topic_brief, whole_text = stored.get("lane"), stored.get("whole")
     return Brief(
         **{
-            **kept,
-            "facts": tuple(Fact(**fact) for fact in kept["facts"]),
-            "orders": tuple(kept.get("orders", ())),
-            "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
-            "whole": None if whole is None else Fact(**whole),
-            "stories": tuple(Story(**story) for story in kept.get("stories", ())),
-            "lane": None if lane is None else TopicBrief(**{**lane, "said": tuple(lane["said"])}),
+            **stored,
+            "facts": tuple(Fact(**fact) for fact in stored["facts"]),
+            "orders": tuple(stored.get("orders", ())),
+            "headings": tuple(Fact(**heading) for heading in stored.get("headings", ())),
+            "whole": None if whole_text is None else Fact(**whole_text),
+            "stories": tuple(Story(**story) for story in stored.get("stories", ())),
+            "lane": None
+            if topic_brief is None
+            else TopicBrief(**{**topic_brief, "said": tuple(topic_brief["said"])}),
         }
     )
 
 
-def draft_from(kept: Mapping[str, Any]) -> Draft:
-    return Draft(**{**kept, "claims": tuple(Claim(**claim) for claim in kept["claims"])})
+def draft_from(stored: Mapping[str, Any]) -> Draft:
+    """Return the draft from its stored form."""
+    return Draft(**{**stored, "claims": tuple(Claim(**claim) for claim in stored["claims"])})
 
 
 def draft_of(item: GeneratedItem, **changes: Any) -> Draft:
-    """The words of an item as its engine drew them, with `changes` laid over them."""
+    """Return the item's words as the draft that its engine would draw, with `changes` applied."""
     draft = Draft(
         title=item.title,
         body=item.body,

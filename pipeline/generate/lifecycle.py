@@ -1,4 +1,4 @@
-"""How a run begins and ends: the statuses of its items and its raw item, its credits, and the events."""
+"""Starts and ends runs: the statuses of items and raw item, the credits, and the events."""
 
 from __future__ import annotations
 
@@ -37,20 +37,23 @@ if TYPE_CHECKING:
     from pipeline.models.generation import GenerationQuerySet
 
 REDRAW: Final = "redraw"
-"""Where a run that only draws keeps what a person has said with the words: the next try needs it."""
+"""Key in `answers` of a run that only draws: what a person sent with the words; a retry needs it."""
 
 
 def start_run(generation: Generation) -> None:
+    """Move the run, its items and its raw item to running, with the persona's and the raw item's current
+    versions.
+    """
     if generation.status != GenerationStatus.QUEUED:
         return
     if REDRAW in generation.answers:
-        # Its persona's version is that of the words.
+        # It draws existing words, so the persona's version stays that of the words.
         states.move(generation, "running", under_lease=True)
         return
     with transaction.atomic():
         raw = lock_raw_item(generation)
-        # Which version speaks is settled at the start: the persona may change between two stages.
-        personas = _VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
+        # The persona's version is fixed at the start: the persona may change between two stages.
+        personas = _PERSONA_VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
         version = personas[0]["version"] if personas else None
         states.move(generation, "running", under_lease=True, persona_version=version)
         for item in items_of(generation):
@@ -61,21 +64,21 @@ def start_run(generation: Generation) -> None:
         if raw.status == RawItemStatus.QUEUED:
             states.move(raw, "processing")
         if raw.content_version != generation.raw_version:
-            # It was revised while it waited: the newest content is what is made into something.
+            # It was revised while the run waited: the run uses the newest content.
             generation.raw_version = raw.content_version
             Generation.everywhere.filter(pk=generation.pk).update(raw_version=raw.content_version)
 
 
-_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
+_PERSONA_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda pk: Persona.everywhere.filter(pk=pk).values("version")
 )
 _RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
     lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
 )
-_RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
+_RUNS_OF_RAW_ITEM: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
 )
-_WANTED: Final[Prepared[dict[str, Any]]] = Prepared(
+_VARIANTS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda generation: (
         GeneratedItem.everywhere.filter(generation_id=generation)
         .order_by("id")
@@ -85,14 +88,17 @@ _WANTED: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def lock_raw_item(generation: Generation) -> RawItem | None:
-    """It is locked before the items made from it, everywhere."""
+    """Lock and return the run's raw item, None if it has none.
+
+    It is locked before the items made from it, everywhere.
+    """
     if generation.raw_item_id is None:
         return None
     return _RAW_ITEM.ask(pk=generation.raw_item_id)[0]
 
 
 def items_of(generation: Generation) -> list[GeneratedItem]:
-    """Its own items; their whole groups are locked, as by everybody who publishes one of a group."""
+    """Return the run's own items; their whole variant groups are locked, as every publisher of a group does."""
     return [
         item
         for item in publish.lock_groups_of(generation.pk)
@@ -101,17 +107,19 @@ def items_of(generation: Generation) -> list[GeneratedItem]:
 
 
 def wanted_variants(generation: Generation) -> tuple[int, str]:
-    """How many variants: up to the highest index among its items, as a further one must differ from those before it.
+    """Return how many variants to write, and the hint of the person who asked for another one ("" for
+    nearly all).
 
-    And what was asked of it when somebody wanted another one; empty for nearly all.
+    The number goes up to the highest index among the run's items, as a further variant must differ from those
+    before it.
     """
-    items = _WANTED.ask(generation=generation.pk)
+    items = _VARIANTS.ask(generation=generation.pk)
     hints = (item["hint"] for item in items if item["deleted_at"] is None)
     return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
 
 
 def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
-    """`is_broken` where it drew nothing, though it ended as it should."""
+    """Move the run to done. `is_broken` says that it drew nothing, though it ended without an error."""
     states.move(
         generation,
         "done",
@@ -120,14 +128,18 @@ def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -
         attempts=0,
         finished_at=now,
         error=None,
-        # They quote the source, which may be erased while what was made of it stays.
-        answers=_kept_of(generation, REDRAW, EARLIER) if is_broken else _kept_of(generation, EARLIER),
+        # The answers quote the source, which may be erased while the items stay.
+        answers=_answers_named(generation, REDRAW, EARLIER)
+        if is_broken
+        else _answers_named(generation, EARLIER),
     )
-    _let_go(generation)
+    _forget_batched_calls(generation)
 
 
 def erase_words(runs: GenerationQuerySet) -> None:
-    """Erase what those of the runs that have ended keep of words: their answers, and messages, which may quote them."""
+    """Erase the text that those of the runs that have ended hold: answers, and messages, which may quote the
+    content.
+    """
     ended = runs.ended()
     ended.update(answers={})
     for key, error in ended.filter(error__isnull=False).values_list("pk", "error"):
@@ -135,17 +147,17 @@ def erase_words(runs: GenerationQuerySet) -> None:
 
 
 def drop_said_unless_wanted(generation: Generation, items: Sequence[GeneratedItem]) -> None:
-    """Forget what a person had said with the words, where the item was erased before its run has ended."""
+    """Forget what a person sent with the words if the item was erased before its run ended."""
     if REDRAW in generation.answers and not items:
         Generation.everywhere.filter(pk=generation.pk).update(answers={})
 
 
-def _let_go(generation: Generation) -> None:
+def _forget_batched_calls(generation: Generation) -> None:
     if generation.batch_until is not None:
         batches.forget_calls([generation.pk])
 
 
-def _kept_of(generation: Generation, *names: str) -> dict[str, Any]:
+def _answers_named(generation: Generation, *names: str) -> dict[str, Any]:
     return {name: generation.answers[name] for name in names if name in generation.answers}
 
 
@@ -159,21 +171,24 @@ def fail_item(
     checks: Sequence[Mapping[str, Any]] | None = None,
     stage: str = "",
 ) -> None:
-    """`checks` are those of the draft that it failed with; without any, those of its words stay."""
+    """Mark an item as failed.
+
+    `checks` are those of the draft that failed; without any, those of the current words stay.
+    """
     error = _error_of(generation, code, message, stage)
     if item.revision:
-        # Its words stand and were drawn before: a person who has edited them must be able to go on.
+        # Its words stand and were drawn before: a person who edited them must be able to try again.
         error |= {"retryable": True, "action": retry_rules.TRY_AGAIN}
-    judged: dict[str, Any] = (
+    check_fields: dict[str, Any] = (
         {} if checks is None else {"checks": list(checks), "checks_revision": item.revision}
     )
-    title = item.title or _named_after(item)
-    states.move(item, "failed", title=title, error=error, updated_at=now, **judged)
+    title = item.title or _provisional_title(item)
+    states.move(item, "failed", title=title, error=error, updated_at=now, **check_fields)
     record_item_event(generation, item, "generated.failed", now)
 
 
-def _named_after(item: GeneratedItem) -> str:
-    """What people know it by while it has no words of its own: the title of what it was to be made of."""
+def _provisional_title(item: GeneratedItem) -> str:
+    """Return the title to show while the item has no words yet: that of its raw item or topic."""
     raw, topic = item.raw_item, item.topic
     if raw is not None and raw.deleted_at is None:
         return raw.title
@@ -186,7 +201,7 @@ def _error_of(generation: Generation, code: str, message: str, stage: str = "") 
 
 
 def fail_run(generation: Generation, code: str, message: str) -> None:
-    """End the run without a word made; the reservation goes back."""
+    """End the run as failed, with its items, and return the reserved credits."""
     now = utc_now()
     error = _error_of(generation, code, message)
     with transaction.atomic():
@@ -199,9 +214,9 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
             attempts=0,
             finished_at=now,
             error=error,
-            answers=_kept_of(generation, REDRAW, EARLIER),
+            answers=_answers_named(generation, REDRAW, EARLIER),
         )
-        _let_go(generation)
+        _forget_batched_calls(generation)
         items = items_of(generation)
         drop_said_unless_wanted(generation, items)
         for item in items:
@@ -216,6 +231,7 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
 
 
 def settle_credits(generation: Generation, engine: Engine | None, made: int, now: datetime) -> None:
+    """Charge the credits for `made` variants, or return the reservation if nothing was made."""
     if not generation.credits_reserved:
         return
     if engine is not None and made:
@@ -225,21 +241,26 @@ def settle_credits(generation: Generation, engine: Engine | None, made: int, now
 
 
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
-    """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
-    is_under_way = any(run["status"] in OPEN_RUNS for run in _RUNS.ask(raw_item=raw.pk))
+    """Move the raw item to processed or failed once its last run is over.
+
+    The raw item's lock makes two runs that end at the same time take turns.
+    """
+    is_under_way = any(run["status"] in OPEN_RUNS for run in _RUNS_OF_RAW_ITEM.ask(raw_item=raw.pk))
     if raw.status not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING} or is_under_way:
         return
     if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status=GeneratedItemStatus.FAILED).exists():
         states.move(raw, "processed", reason=None, updated_at=now)
         return
-    last = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()
-    item = (
+    last_run = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()
+    failed_item = (
         GeneratedItem.everywhere.filter(raw_item=raw, status=GeneratedItemStatus.FAILED)
         .order_by("-id")
         .first()
     )
     reason = (
-        (last.error if last else None) or (item.error if item else None) or {"code": "failed", "message": ""}
+        (last_run.error if last_run else None)
+        or (failed_item.error if failed_item else None)
+        or {"code": "failed", "message": ""}
     )
     states.move(raw, "failed", reason=reason, updated_at=now)
     events.record(
@@ -255,6 +276,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
 
 
 def record_item_event(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
+    """Record an event about the item, with its data as the API shows it."""
     events.record(
         event_type,
         workspace_id=item.workspace_id,

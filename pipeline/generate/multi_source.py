@@ -1,4 +1,4 @@
-"""A run that is made from several raw items: what was found in each of them, as one brief."""
+"""Makes one brief for a run that is made from several raw items."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from pipeline.writers.base import Writer
 
 BRIEFS: Final = "briefs"
-"""Where a run keeps what was found in each of its raw items, None where nothing may be made of it."""
+"""Key in `answers`: the brief of each raw item by its id, None where nothing may be made of it."""
 
 
 def inputs_of(generation: Generation) -> list[GenerationInput]:
-    """In the order in which they are told."""
+    """Return the run's inputs in the order in which their stories are told."""
     return list(GenerationInput.everywhere.filter(generation=generation).order_by("position"))
 
 
 def find_material(run: Run) -> None:
-    """A brief of each raw item, asked for once and stored before the next.
+    """Obtain a brief of each raw item, stored before the next one is asked for.
 
-    A raw item whose content was deleted, or of which a model makes nothing, is left out. Raises `TryLater` and
-    `NeedsReconnect` of the writer.
+    A raw item whose content was deleted, or which the model refuses, is left out. Raises the writer's
+    `TryLater` and `NeedsReconnect`.
     """
-    for one in inputs_of(run.generation):
-        _obtain(run.generation, run.writer, one, run.client)
-    usage = _total(run.generation.answers[BRIEFS])
+    for run_input in inputs_of(run.generation):
+        _obtain_brief(run.generation, run.writer, run_input, run.client)
+    usage = _total_usage(run.generation.answers[BRIEFS])
     store_answer(run.generation, run.then, brief_usage=asdict(usage))
 
 
 def read_material(run: Run) -> RunMaterial:
-    """Raises `Refused` where too few of the raw items are left."""
-    brief, source = combine(_parts(run.generation, inputs_of(run.generation)))
+    """Return the combined material. Raises `Refused` if too few of the raw items are left."""
+    brief, source = combine(_usable_parts(run.generation, inputs_of(run.generation)))
     reason = run.engine.why_not(source)
     if reason is not None:
         raise Refused(reason, code="too_few_stories")
@@ -53,86 +53,100 @@ def read_material(run: Run) -> RunMaterial:
 
 
 def raw_items_of(brief: Brief) -> list[UUID]:
-    """The raw items that are told, in order; those of the run's inputs of which nothing came aren't among them."""
-    return [key for one in brief.stories if (key := ids.decode("raw", one.id)) is not None]
+    """Return the ids of the raw items that are told, in order, without inputs from which nothing came."""
+    return [key for story in brief.stories if (key := ids.decode("raw", story.id)) is not None]
 
 
 def join_claim(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
-    """A claim as `split_claims` gives it, at its place in the one text again; None where its raw item isn't told."""
-    story = next((one for one in brief.stories if one.id == claim["raw_item"]), None)
+    """Return a claim of `split_claims` with its place in the combined text; None if its raw item isn't told."""
+    story = next((candidate for candidate in brief.stories if candidate.id == claim["raw_item"]), None)
     if story is None:
         return None
     start = story.start + len(story.title) + 2
-    kept = {name: value for name, value in claim.items() if name != "raw_item"}
-    return {**kept, "start": claim["start"] + start, "end": claim["end"] + start}
+    claim_fields = {name: value for name, value in claim.items() if name != "raw_item"}
+    return {**claim_fields, "start": claim["start"] + start, "end": claim["end"] + start}
 
 
 def lock_raw_items(brief: Brief) -> None:
-    """Until the transaction ends nothing that is told is erased or taken back unseen; call it before any item."""
-    # In the order of ids, as every other path that locks several rows.
+    """Lock the raw items, so that none is erased or withdrawn unnoticed until the transaction ends.
+
+    Call it before any item.
+    """
+    # In the order of ids, as every other path that locks several rows does, so that none deadlocks.
     rows = RawItem.everywhere.filter(pk__in=raw_items_of(brief))
     list(rows.select_for_update().order_by("id").values_list("pk"))
 
 
 def split_claims(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
-    """Claims by the raw item that says them, each at its place in that one's text."""
-    found = []
+    """Return the claims with the id of the raw item that says them, each with its place in that raw item's
+    text.
+    """
+    split = []
     for claim in claims:
-        story = next(one for one in brief.stories if one.start <= claim.start < one.end)
+        story = next(
+            candidate for candidate in brief.stories if candidate.start <= claim.start < candidate.end
+        )
         start = story.start + len(story.title) + 2
         moved = replace(claim, start=claim.start - start, end=claim.end - start)
-        found.append({**asdict(moved), "raw_item": story.id})
-    return found
+        split.append({**asdict(moved), "raw_item": story.id})
+    return split
 
 
-def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client: Any) -> None:
-    key = one.raw_item_id.hex
-    known: Mapping[str, Any] = generation.answers.get(BRIEFS, {})
-    if key in known:
+def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationInput, client: Any) -> None:
+    """Find the brief of one input and store it in the run's answers; None for one that is refused."""
+    raw_item_hex = run_input.raw_item_id.hex
+    stored_briefs: Mapping[str, Any] = generation.answers.get(BRIEFS, {})
+    if raw_item_hex in stored_briefs:
         return
 
     def keep(brief: Any, usage: Mapping[str, Any] | None) -> bool:
-        kept = None if brief is None else {"brief": brief, "usage": usage}
-        return try_to_store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: kept}})
+        entry = None if brief is None else {"brief": brief, "usage": usage}
+        return try_to_store_answer(
+            generation, GenerationStage.BRIEF, **{BRIEFS: {**stored_briefs, raw_item_hex: entry}}
+        )
 
     try:
-        source = text_of(one.raw_item_id, one.raw_version)
-        briefing.find_brief(generation, writer, source, client, raw_item_id=one.raw_item_id, keep=keep)
+        source = text_of(run_input.raw_item_id, run_input.raw_version)
+        briefing.find_brief(generation, writer, source, client, raw_item_id=run_input.raw_item_id, keep=keep)
     except Refused as error:
         briefing.refuse_brief(generation, error)
-        store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})
+        store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**stored_briefs, raw_item_hex: None}})
 
 
-def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[SourcePart]:
-    """What is told. A raw item that was erased is left out for good; once drafts quote it, it ends the run."""
+def _usable_parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[SourcePart]:
+    """Return the stories that can be told.
+
+    A raw item that was erased is left out for good; once drafts quote it, its erasure ends the run with
+    `Refused`.
+    """
     briefs: Mapping[str, Any] = generation.answers[BRIEFS]
     parts: list[SourcePart] = []
     erased: list[str] = []
-    for one in inputs:
-        kept = briefs[one.raw_item_id.hex]
-        if kept is None or not kept["brief"]["facts"]:
+    for run_input in inputs:
+        stored = briefs[run_input.raw_item_id.hex]
+        if stored is None or not stored["brief"]["facts"]:
             continue
         try:
-            text = text_of(one.raw_item_id, one.raw_version)
+            text = text_of(run_input.raw_item_id, run_input.raw_version)
         except Refused:
             if generation.stage != GenerationStage.DRAFT:
                 raise
-            erased.append(one.raw_item_id.hex)
+            erased.append(run_input.raw_item_id.hex)
             continue
-        parts.append(SourcePart(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
+        parts.append(SourcePart(ids.encode("raw", run_input.raw_item_id), text, brief_from(stored["brief"])))
     if erased:
         store_answer(generation, GenerationStage.DRAFT, **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
     return parts
 
 
-def _total(briefs: Mapping[str, Any]) -> Usage:
-    usages = [Usage(**kept["usage"]) for kept in briefs.values() if kept is not None]
+def _total_usage(briefs: Mapping[str, Any]) -> Usage:
+    usages = [Usage(**stored["usage"]) for stored in briefs.values() if stored is not None]
     if not usages:
         message = "The content of all its raw items was deleted."
         raise Refused(message, code="source_deleted")
     return replace(
         usages[0],
-        input_tokens=sum(one.input_tokens for one in usages),
-        output_tokens=sum(one.output_tokens for one in usages),
-        cost_micro_usd=sum(one.cost_micro_usd for one in usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cost_micro_usd=sum(usage.cost_micro_usd for usage in usages),
     )

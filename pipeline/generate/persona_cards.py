@@ -1,4 +1,4 @@
-"""A persona as writers and engines see it."""
+"""Loads a persona in the form that writers and engines get."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
-    """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    found = _PERSONA.ask(pk=persona_id) if persona_id else []
-    if not found:
+    """Return the persona as it was at that version; as it is now for None, or if that version isn't kept."""
+    personas = _PERSONA.ask(pk=persona_id) if persona_id else []
+    if not personas:
         return PersonaCard(name="")
-    persona = found[0]
-    kept = _VERSION.ask(persona=persona_id, number=version) if version is not None else []
-    content = kept[0]["content"] if kept else persona_content(persona)
+    persona = personas[0]
+    versions = _VERSION.ask(persona=persona_id, number=version) if version is not None else []
+    content = versions[0]["content"] if versions else persona_content(persona)
     return PersonaCard(
         name=content["name"],
         handle=content["handle"],
@@ -51,5 +51,5 @@ def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
 
 
 def persona_content(persona: Persona) -> dict[str, Any]:
-    """What a version keeps, by the names of `VERSIONED_FIELDS`."""
+    """Return the fields that a version stores, by the names of `VERSIONED_FIELDS`."""
     return {name: getattr(persona, name) for name in VERSIONED_FIELDS}

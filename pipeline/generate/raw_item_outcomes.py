@@ -1,4 +1,6 @@
-"""What came of each engine and variant that a raw item was asked for: pending, made, skipped or failed."""
+"""Reports what came of each engine and variant that a raw item was asked for: pending, made, skipped or
+failed.
+"""
 
 from __future__ import annotations
 
@@ -41,82 +43,95 @@ _UNKNOWN: Final = {
 def read_outcomes(
     workspace: Workspace, rows: Sequence[Mapping[str, Any]]
 ) -> dict[UUID, list[dict[str, Any]]]:
-    """The outcomes of raw items of one workspace, given as rows, by id; one statement for all of them.
+    """Return the outcomes of raw items of one workspace, given as rows, by id, in one statement for all.
 
-    A second one is asked only where something failed for good, since that may have changed meanwhile.
+    A second statement is needed only if something failed for good, since that may have changed meanwhile.
     """
-    asked = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
-    items = list(asked.order_by("id").values(*_FIELDS)) if rows else []
+    item_rows = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
+    items = list(item_rows.order_by("id").values(*_FIELDS)) if rows else []
     failed = {item["id"]: item["error"] for item in items if item["status"] == GeneratedItemStatus.FAILED}
     errors = retry_rules.current_errors(workspace, failed)
-    of_row: dict[UUID, list[Mapping[str, Any]]] = {}
+    items_by_raw_item: dict[UUID, list[Mapping[str, Any]]] = {}
     for item in items:
         item["error"] = errors.get(item["id"], item["error"])
-        of_row.setdefault(item["raw_item_id"], []).append(item)
-    return {row["id"]: outcomes_of(row, of_row.get(row["id"], ())) for row in rows}
+        items_by_raw_item.setdefault(item["raw_item_id"], []).append(item)
+    return {row["id"]: outcomes_of(row, items_by_raw_item.get(row["id"], ())) for row in rows}
 
 
 def read_outcomes_of(raw: RawItem) -> list[dict[str, Any]]:
+    """Return the outcomes of one raw item, as `read_outcomes` does of many."""
     return read_outcomes(raw.workspace, [payloads.row_of(raw)])[raw.pk]
 
 
 def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
-    """A raw item as the API and its events show it."""
+    """Return a raw item as the API and its events show it."""
     return serialize_raw_items(raw.workspace, [payloads.row_of(raw)])[0]
 
 
 def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of raw items of one workspace, as the API shows them."""
-    told = read_outcomes(workspace, rows)
+    """Return raw items of one workspace, given as rows, as the API shows them."""
+    outcomes = read_outcomes(workspace, rows)
     return [
         payloads.raw_item(
-            {**row, "reason": current_reason(row["reason"], told[row["id"]])}, outcomes=told[row["id"]]
+            {**row, "reason": current_reason(row["reason"], outcomes[row["id"]])},
+            outcomes=outcomes[row["id"]],
         )
         for row in rows
     ]
 
 
 def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID, Any]:
-    """Why raw items of one workspace failed, by id, as it holds now. Asks nothing where none says that no try helps."""
-    final = [
+    """Return why raw items of one workspace failed, by id, as it holds now.
+
+    Nothing is queried unless one of them says that no try helps.
+    """
+    final_rows = [
         {name: getattr(raw, name) for name in _RAW_FIELDS} for raw in raws if retry_rules.is_final(raw.reason)
     ]
-    told = read_outcomes(workspace, final)
+    outcomes = read_outcomes(workspace, final_rows)
     return {
-        raw.pk: current_reason(raw.reason, told[raw.pk]) if raw.pk in told else raw.reason for raw in raws
+        raw.pk: current_reason(raw.reason, outcomes[raw.pk]) if raw.pk in outcomes else raw.reason
+        for raw in raws
     }
 
 
 def current_reason(
     reason: Mapping[str, Any] | None, outcomes: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Why a raw item failed, as it holds now: it can be tried again where one of its items can."""
+    """Return why a raw item failed, as it holds now: it can be tried again if one of its items can."""
     if retry_rules.is_final(reason) and any(
-        one["outcome"] == FAILED and one["retryable"] for one in outcomes
+        outcome["outcome"] == FAILED and outcome["retryable"] for outcome in outcomes
     ):
         return {**(reason or {}), "retryable": True, "action": retry_rules.TRY_AGAIN}
     return reason
 
 
 def serialize_new_raw_item(raw: RawItem, items: Iterable[GeneratedItem]) -> dict[str, Any]:
-    """The same of a raw item of which all that counts is in memory: what was just planned of it. Asks nothing."""
+    """Return a raw item that was just planned, from rows in memory; nothing is queried."""
     row = payloads.row_of(raw)
     made = [{name: getattr(item, name) for name in _FIELDS} for item in items]
     return payloads.raw_item(row, outcomes=outcomes_of(row, made))
 
 
 def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One for each engine and variant that was asked for, in their order. `items` are its items, oldest first."""
+    """Return one outcome for each engine and variant asked for, in their order.
+
+    `items` are its items, oldest first.
+    """
     newest = {(item["engine_output"], item["variant_index"]): item for item in items}
-    skipped = {(one["engine_output"], one["variant"]): one for one in row["skipped"]}
-    found = []
+    skipped = {(skip["engine_output"], skip["variant"]): skip for skip in row["skipped"]}
+    outcomes = []
     for name in row["engines"]:
         for variant in range(row["variants"]):
             key = (name, variant)
-            # What the last plan left out isn't made, whatever became of it before.
-            outcome = _of_skipped(skipped[key]) if key in skipped else _of_item(row, newest.get(key))
-            found.append({"engine_output": name, "variant": variant, **outcome})
-    return found
+            # What the last plan skipped isn't made, whatever became of it before.
+            outcome = (
+                _outcome_of_skipped(skipped[key])
+                if key in skipped
+                else _outcome_of_item(row, newest.get(key))
+            )
+            outcomes.append({"engine_output": name, "variant": variant, **outcome})
+    return outcomes
 
 
 def _outcome(
@@ -126,6 +141,7 @@ def _outcome(
     retryable: bool | None = None,
     item: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Return an outcome as the API shows it; a deleted item is left out."""
     is_there = item is not None and item["deleted_at"] is None
     return {
         "outcome": outcome,
@@ -138,15 +154,16 @@ def _outcome(
 _REASON: Final = ("code", "message", "stage")
 
 
-def _of_skipped(kept: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome_of_skipped(kept: Mapping[str, Any]) -> dict[str, Any]:
     return _outcome(SKIPPED, reason={**kept, "stage": "push"}, retryable=False)
 
 
-def _of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str, Any]:
+def _outcome_of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what came of the raw item's row, given the item made for it, if there is one."""
     if item is None:
         if row["deleted_at"] is None and row["status"] in _OPEN:
             return _outcome(PENDING)
-        # The raw item as a whole was left out; whoever retries it has it made.
+        # The raw item as a whole was skipped; a retry makes it.
         reason = row["reason"] if row["status"] == RawItemStatus.SKIPPED else None
         is_retryable = reason is not None and row["deleted_at"] is None
         return _outcome(SKIPPED, reason=reason or _UNKNOWN, retryable=is_retryable)

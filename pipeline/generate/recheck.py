@@ -1,7 +1,7 @@
-"""The checks of an item's words made again, wherever a person has written them.
+"""Runs an item's checks again after a person has edited its words.
 
-What the words rest on is found again: the raw item in the version that they were made of, what was read in it, the topic.
-What can't be checked again is absent, never passed.
+What the words are based on is read again: the raw item in the version that they were made of, its brief, the
+topic. What can't be checked again is absent, never passed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import UUID
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Check, Claim, Engine
-from pipeline.engines.checks.grounded import fresh_sentences, unsaid_texts, words_of
+from pipeline.engines.checks.grounded import find_new_sentences, find_unsupported_texts, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
@@ -44,31 +44,31 @@ _NO_SOURCE: Final = Check(
     "The words were changed, and there is no source to hold them against: read them once more yourself.",
 )
 _INNER_MARKS: Final = str.maketrans({"\u201c": "\u2018", "\u201d": "\u2019", '"': "'"})
-_MOST_SHOWN: Final = 5
-_LONGEST_SHOWN: Final = 160
+_MAX_SENTENCES_SHOWN: Final = 5
+_MAX_SENTENCE_CHARACTERS: Final = 160
 
 
 def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dict[str, Any]]:
-    """The checks of the words that the item holds now, as they are stored: what failed first, as warnings.
+    """Return the checks of the item's current words as they are stored: failed ones first, as warnings.
 
-    A person has written these words and a person decides, so that nothing fails. With a `board`, the storyboard that is
-    filmed, its words are read; else those that the engine would draw. What is said of files stays with them.
+    A person wrote these words and a person decides, so nothing fails. With a `board`, the storyboard to film,
+    its words are checked; else those that the engine would draw. Checks about files are kept.
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
-    of_files = [one for one in item.checks if one["code"] in drawn_pictures.OF_FILES]
+    file_checks = [check for check in item.checks if check["code"] in drawn_pictures.OF_FILES]
     try:
-        brief, source = _basis_of(item, engine, persona)
+        brief, source = _load_basis(item, engine, persona)
     except Refused:
-        made = (_NO_SOURCE, *check_persona(draft_of(item), persona))
+        checks = (_NO_SOURCE, *check_persona(draft_of(item), persona))
     else:
-        made = _judged(item, engine, brief, source, persona, board=board)
-    failed = [asdict(replace(one, outcome="warning")) for one in made if one.outcome == "failed"]
-    warned = [asdict(one) for one in made if one.outcome == "warning"]
-    return [*failed, *warned, *of_files, *(asdict(one) for one in made if one.outcome == "passed")]
+        checks = _check_words(item, engine, brief, source, persona, board=board)
+    failed = [asdict(replace(check, outcome="warning")) for check in checks if check.outcome == "failed"]
+    warned = [asdict(check) for check in checks if check.outcome == "warning"]
+    return [*failed, *warned, *file_checks, *(asdict(check) for check in checks if check.outcome == "passed")]
 
 
-def _judged(
+def _check_words(
     item: GeneratedItem,
     engine: Engine,
     brief: Brief,
@@ -77,97 +77,133 @@ def _judged(
     *,
     board: Storyboard | None,
 ) -> tuple[Check, ...]:
+    """Run all checks on the item's words, those in its picture or film, and those for single outlets."""
     draft = draft_of(item)
-    draft = replace(draft, claims=tuple(_standing_claims(item, draft, brief, source)))
+    draft = replace(draft, claims=tuple(_remaining_claims(item, draft, brief, source)))
     own_words = None
     if item.raw_item_id is not None:
         own_words = OwnWords.beside_item(item, is_verbatim=_is_offline(item))
     checks = run_checks(engine, draft, brief, source, persona, own_words=own_words)
     draft = engine.marked(draft, brief, persona)
-    laid_out = drawn_words(engine, draft, source, persona)
-    shown = laid_out if board is None else board_words(board, persona)
-    checks = check_further(checks, draft, brief, source, persona, further=shown, where=place_of(engine))
-    overrides = tuple(_override_words(item.overrides))
-    checks = check_further(checks, draft, brief, source, persona, further=overrides, where="On an outlet")
-    texts = (draft.title, *words_of(draft), *overrides)
-    fresh = fresh_sentences(texts, _words_before(item, persona), draft)
-    # What a person has written into the film alone.
-    fresh += fresh_sentences(shown, (*texts, *laid_out), draft)
-    return _with_unsaid(checks, unsaid_texts(fresh, draft, source))
+    drawn_texts = drawn_words(engine, draft, source, persona)
+    visible_texts = drawn_texts if board is None else board_words(board, persona)
+    checks = check_further(
+        checks, draft, brief, source, persona, further=visible_texts, where=place_of(engine)
+    )
+    override_texts = tuple(_override_words(item.overrides))
+    checks = check_further(
+        checks, draft, brief, source, persona, further=override_texts, where="On an outlet"
+    )
+    texts = (draft.title, *words_of(draft), *override_texts)
+    new_sentences = find_new_sentences(texts, _known_texts(item, persona), draft)
+    # Sentences that a person wrote into the storyboard alone.
+    new_sentences += find_new_sentences(visible_texts, (*texts, *drawn_texts), draft)
+    return _add_unsaid_warning(checks, find_unsupported_texts(new_sentences, draft, source))
 
 
-def _with_unsaid(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:
-    """With a warning that shows the sentences that a person wrote and the source doesn't say in these words.
+def _add_unsaid_warning(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:
+    """Add a warning that quotes sentences that a person wrote and the source doesn't say in these words.
 
-    Claims are what a writer named places for. They vouch for their own sentences alone.
+    Claims are dropped: they are passages that a writer cited, and vouch for the writer's own sentences alone.
     """
     if not sentences:
         return tuple(checks)
-    shown = " ".join(f"\u201c{_cut(one)}\u201d" for one in sentences[:_MOST_SHOWN])
-    more = f" And {len(sentences) - _MOST_SHOWN} more." if len(sentences) > _MOST_SHOWN else ""
-    told = f"The source doesn\u2019t say this in these words; read it against the source: {shown}{more}"
+    quoted = " ".join(
+        f"\u201c{_shorten_quote(sentence)}\u201d" for sentence in sentences[:_MAX_SENTENCES_SHOWN]
+    )
+    more = (
+        f" And {len(sentences) - _MAX_SENTENCES_SHOWN} more." if len(sentences) > _MAX_SENTENCES_SHOWN else ""
+    )
+    warning = f"The source doesn\u2019t say this in these words; read it against the source: {quoted}{more}"
     others = tuple(
-        one for one in checks if one.code != "support" and (one.code, one.outcome) != ("claims", "passed")
+        check
+        for check in checks
+        if check.code != "support" and (check.code, check.outcome) != ("claims", "passed")
     )
-    own = next((one for one in checks if one.code == "support" and one.outcome != "passed"), None)
-    if own is not None:
-        return (Check("support", own.outcome, f"{own.message} {told}"), *others)
-    return (Check("support", "failed", told), *others)
+    support_check = next(
+        (check for check in checks if check.code == "support" and check.outcome != "passed"), None
+    )
+    if support_check is not None:
+        return (Check("support", support_check.outcome, f"{support_check.message} {warning}"), *others)
+    return (Check("support", "failed", warning), *others)
 
 
-def _words_before(item: GeneratedItem, persona: PersonaCard) -> list[str]:
-    """What was judged with the first revision, the writer's words, and what the persona may say as it is."""
-    own = [*persona.approved_lines, *(str(one.get("text") or "") for one in persona.required_structures)]
-    first = Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number").first()
-    if first is None:
-        return [item.title, *words_of(draft_of(item)), *_override_words(item.overrides), *own]
-    written = draft_of(
-        item, title=first.title, body=first.body, body_format=first.body_format, content=first.content
+def _known_texts(item: GeneratedItem, persona: PersonaCard) -> list[str]:
+    """Return the texts judged with the first revision (the writer's words), and what the persona may always
+    say.
+    """
+    persona_texts = [
+        *persona.approved_lines,
+        *(str(structure.get("text") or "") for structure in persona.required_structures),
+    ]
+    first_revision = (
+        Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number").first()
     )
-    return [first.title, *words_of(written), *_override_words(first.overrides), *own]
+    if first_revision is None:
+        return [item.title, *words_of(draft_of(item)), *_override_words(item.overrides), *persona_texts]
+    first_draft = draft_of(
+        item,
+        title=first_revision.title,
+        body=first_revision.body,
+        body_format=first_revision.body_format,
+        content=first_revision.content,
+    )
+    return [
+        first_revision.title,
+        *words_of(first_draft),
+        *_override_words(first_revision.overrides),
+        *persona_texts,
+    ]
 
 
 def _override_words(overrides: Mapping[str, Any]) -> Iterator[str]:
-    """What single outlets get in place of the item's title and text."""
-    for one in overrides.values():
-        if isinstance(one, dict):
-            yield from (one[name] for name in ("title", "body") if isinstance(one.get(name), str))
+    """Yield the titles and texts that single outlets get in place of the item's own."""
+    for override in overrides.values():
+        if isinstance(override, dict):
+            yield from (override[name] for name in ("title", "body") if isinstance(override.get(name), str))
 
 
-def _cut(sentence: str) -> str:
-    # It is shown in quotation marks itself.
-    words = " ".join(sentence.split()).translate(_INNER_MARKS)
-    return words if len(words) <= _LONGEST_SHOWN else f"{words[: _LONGEST_SHOWN - 1].rstrip()}\u2026"
+def _shorten_quote(sentence: str) -> str:
+    # It is quoted itself, so quotation marks inside become single ones.
+    text = " ".join(sentence.split()).translate(_INNER_MARKS)
+    return (
+        text
+        if len(text) <= _MAX_SENTENCE_CHARACTERS
+        else f"{text[: _MAX_SENTENCE_CHARACTERS - 1].rstrip()}\u2026"
+    )
 
 
-def _standing_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: SourceText) -> Iterator[Claim]:
-    """The claims whose words stand in the draft still, each at the place of its quote."""
-    said = "\n".join((draft.title, *words_of(draft)))
-    for kept in item.claims:
-        one = multi_source.join_claim(kept, brief) if "raw_item" in kept else kept
-        if one is None or place_in(said, one["text"]) is None:
+def _remaining_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: SourceText) -> Iterator[Claim]:
+    """Yield the claims whose words still stand in the draft, each with the current place of its quote."""
+    draft_text = "\n".join((draft.title, *words_of(draft)))
+    for stored in item.claims:
+        claim_fields = multi_source.join_claim(stored, brief) if "raw_item" in stored else stored
+        if claim_fields is None or place_in(draft_text, claim_fields["text"]) is None:
             continue
-        claim = Claim(**one)
-        place = source.text.find(claim.quote)
-        if claim.quote and place != -1 and source.text[claim.start : claim.end] != claim.quote:
-            # A topic was written anew since, and still says it.
-            claim = replace(claim, start=place, end=place + len(claim.quote))
+        claim = Claim(**claim_fields)
+        start = source.text.find(claim.quote)
+        if claim.quote and start != -1 and source.text[claim.start : claim.end] != claim.quote:
+            # A topic was rewritten since, and still contains the quote elsewhere.
+            claim = replace(claim, start=start, end=start + len(claim.quote))
         yield claim
 
 
 # --- What the words rest on ------------------------------------------------------------------------------------------
 
 
-def _basis_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
-    """As they were when the words were written. Raises `Refused` where what they rest on was deleted."""
+def _load_basis(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
+    """Return brief and source as they were when the words were written.
+
+    Raises `Refused` if they were deleted.
+    """
     if item.raw_item_id is not None:
         source = text_of(item.raw_item_id, item.raw_version)
         if item.raw_item is not None and "video" in engine.made_from:
             source = replace(source, material=source_media.material_of(item.raw_item))
         return engine.told(_brief_of(item, source, item.raw_item_id), source), source
     if item.raw_items:
-        return combine(_parts_of(item))
-    return _topic_of(item, persona)
+        return combine(_load_parts(item))
+    return _load_topic(item, persona)
 
 
 def _is_offline(item: GeneratedItem) -> bool:
@@ -175,16 +211,19 @@ def _is_offline(item: GeneratedItem) -> bool:
 
 
 def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Brief:
-    """What was read in the source: by the model, where one was asked and its answer is kept; else without one."""
-    kept = briefing.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
-    # One that was made without a model may have been, because the model's reading couldn't be used.
-    if kept is not None and (not _is_offline(item) or kept.get("without_model")):
-        return brief_from(kept)
+    """Return the model's brief of the source if one was asked and its answer is kept, else one made without a
+    model.
+    """
+    stored = briefing.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
+    # A draft without a model may still stem from a model's brief that couldn't be used: `without_model` says
+    # so.
+    if stored is not None and (not _is_offline(item) or stored.get("without_model")):
+        return brief_from(stored)
     return plugins.get("writers", "extractive", Writer).brief(source).brief
 
 
-def _parts_of(item: GeneratedItem) -> list[SourcePart]:
-    """The raw items that a digest tells, in order."""
+def _load_parts(item: GeneratedItem) -> list[SourcePart]:
+    """Return the raw items of a digest, in the order in which they are told."""
     inputs = GenerationInput.everywhere.filter(generation=item.generation_id)
     versions = dict(inputs.values_list("raw_item_id", "raw_version"))
     parts: list[SourcePart] = []
@@ -194,7 +233,7 @@ def _parts_of(item: GeneratedItem) -> list[SourcePart]:
     return parts
 
 
-def _topic_of(item: GeneratedItem, persona: PersonaCard) -> tuple[Brief, SourceText]:
+def _load_topic(item: GeneratedItem, persona: PersonaCard) -> tuple[Brief, SourceText]:
     topic = item.topic
     if topic is None or topic.deleted_at is not None:
         message = "The topic that it speaks of was deleted."

@@ -1,7 +1,7 @@
-"""Pictures and films of what was written, and of what a person has written anew.
+"""Draws pictures and films for drafts, and again for words that a person has edited.
 
-What is said in a film is spoken before it is filmed, and what it shows of a video is looked at: once, and kept with the
-run before anything else is done.
+A film's script is spoken before it is filmed, and its video is searched for shots: once each, and stored with
+the run before anything else is done.
 """
 
 from __future__ import annotations
@@ -41,38 +41,39 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 SHOTS: Final = "shots"
-"""Where a run keeps what was seen, by video and span."""
+"""Key in `answers`: the shots that were detected, by video and span."""
 SPEECH: Final = "speech"
-"""Where a run keeps what was spoken, by variant."""
+"""Key in `answers`: the spoken scripts, by variant."""
 UNSPOKEN: Final = "unspoken"
-"""Where it keeps how often no voice had the time."""
+"""Key in `answers`: how often every voice was too slow."""
 SPEAK_AGAIN: Final = timedelta(seconds=30)
-"""After a voice was too slow for the first time; twice that after the second, and so on."""
+"""Wait after a voice was too slow for the first time; twice that after the second, and so on."""
 RENDER_AGAIN: Final = timedelta(seconds=30)
-"""After a film broke for the first time; twice that after the second, and so on."""
+"""Wait after a film failed for the first time; twice that after the second, and so on."""
 TELL_SECONDS: Final = 2.0
-"""Between two writes of how far a film is."""
+"""Seconds between two writes of a film's progress."""
 BROKEN: Final = "broken_films"
-"""Where a run keeps how often a film of it broke that may go well another time."""
+"""Key in `answers`: how often a film of the run failed for a passing reason."""
 PASSING: Final = frozenset({"render_died", "render_slow"})
-"""What the next try may not meet: the system killed it for its memory, or the machine was overloaded."""
+"""Failures that may pass: the system killed the process for its memory, or the machine was overloaded."""
 
 
+# The hour over which each workspace's films are counted for fair turns.
 LATELY: Final = timedelta(hours=1)
 
 
 class BrokenFilm(TryLater):
-    """A film broke that may go well another time; the words are kept meanwhile."""
+    """Raised when a film failed for a passing reason; the words are kept meanwhile."""
 
 
 def draw_variants(run: Run) -> Run:
-    """Draw every variant that is written next; no transaction is open meanwhile."""
+    """Draw every variant that will be saved; no transaction is open meanwhile."""
     generation, material = run.generation, run.rests_on
-    drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
+    drafts = [draft_from(stored) if stored else None for stored in generation.answers["drafts"]]
     waiting = GeneratedItem.everywhere.filter(
         generation=generation, status=GeneratedItemStatus.GENERATING, deleted_at=None
     )
-    # What a killed hand has drawn is there still.
+    # Pictures that a killed task has drawn are still stored.
     drawn = dict(generation.answers.get("pictures", {}))
     items = list(waiting.order_by("variant_index"))
     for place, item in enumerate(items):
@@ -82,7 +83,7 @@ def draw_variants(run: Run) -> Run:
         if draft is None or any(check.outcome == "failed" for check in material.judge(draft)):
             continue
         published_at = material.source.published_at
-        drawn[str(item.variant_index)] = _draw_one(
+        drawn[str(item.variant_index)] = _draw_item(
             run,
             item,
             draft,
@@ -91,13 +92,13 @@ def draw_variants(run: Run) -> Run:
         )
         if run.engine.bucket == "video":
             crash_point("generate.filmed")
-            # A film takes long enough to be worth a write of its own.
+            # A film takes long enough to be stored on its own.
             store_answer(generation, generation.stage, pictures=drawn)
     store_answer(generation, run.then, pictures=drawn)
     return run
 
 
-def _draw_one(
+def _draw_item(
     run: Run,
     item: GeneratedItem,
     draft: Draft,
@@ -106,46 +107,53 @@ def _draw_one(
     share: tuple[int, int],
     board: Storyboard | None = None,
 ) -> dict[str, Any]:
-    """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
+    """Return the drawn files of one item, as they are stored.
+
+    `share` is (index, count) for the progress of the whole run; `board` is the storyboard if a person changed
+    it.
+    """
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
         return drawn_pictures.draw_pictures(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
-        voiced = speak_script(generation, item, engine, draft, persona)
+        voiced_script = speak_script(generation, item, engine, draft, persona)
     else:
-        voiced = text_to_speech.recall_script(item, board.audio.voice)
-    tell = Teller(generation, item, *share)
+        voiced_script = text_to_speech.recall_script(item, board.audio.voice)
+    report_progress = Teller(generation, item, *share)
     try:
         return made_films.make_film(
             item,
             engine,
             draft,
             persona,
-            voiced=voiced,
+            voiced=voiced_script,
             board=board,
-            look=Looker(generation, tell.hold),
-            on_progress=tell,
+            look=Looker(generation, report_progress.hold),
+            on_progress=report_progress,
         )
     except RenderFailed as failed:
         if failed.code == "render_stopped":
-            # Nobody else stops one: the lease is another task's, or the item was deleted.
+            # Only a lost lease or a deleted item stops a film.
             raise LostLease from failed
-        times = generation.answers.get(BROKEN, 0) + 1
-        if failed.code not in PASSING or times >= limits.GENERATION_TRIES:
+        failures = generation.answers.get(BROKEN, 0) + 1
+        if failed.code not in PASSING or failures >= limits.GENERATION_TRIES:
             return made_films.failed_film(failed.code, failed.message)
-        store_answer(generation, generation.stage, **{BROKEN: times})
-        raise BrokenFilm(failed.message, code=failed.code, after=times * RENDER_AGAIN) from failed
+        store_answer(generation, generation.stage, **{BROKEN: failures})
+        raise BrokenFilm(failed.message, code=failed.code, after=failures * RENDER_AGAIN) from failed
 
 
 class Teller:
-    """Keeps how far a film is, and the lease, every few seconds; False where the lease is lost or the item deleted."""
+    """Stores a film's progress and renews the lease every few seconds.
+
+    A call returns False if the lease is lost or the item deleted.
+    """
 
     def __init__(self, generation: Generation, item: GeneratedItem, place: int, of: int) -> None:
         self._generation, self._item = generation, item
         self._place, self._of = place, max(of, 1)
         self._next = 0.0
-        left = generation.wake_at - utc_now() if generation.wake_at else timedelta(0)
-        self._held_until = monotonic() + left.total_seconds()
+        remaining = generation.wake_at - utc_now() if generation.wake_at else timedelta(0)
+        self._held_until = monotonic() + remaining.total_seconds()
 
     def __call__(self, share: float) -> bool:
         now = monotonic()
@@ -158,14 +166,14 @@ class Teller:
             is_ours = self._generation.sleep_until(work_queue.database_now() + lease, progress=percent)
             is_wanted = GeneratedItem.everywhere.filter(pk=self._item.pk, deleted_at=None).exists()
         except (OperationalError, InterfaceError):
-            # A busy database is no reason to throw the film away while nobody else can have the lease.
+            # A busy database is no reason to throw the film away while no other task can have the lease.
             work_queue.release_connections()
             return now < self._held_until
         self._held_until = now + lease.total_seconds()
         return is_ours and is_wanted
 
     def hold(self, lease: timedelta) -> bool:
-        """Keep the lease for that long, while nothing is told; False where it is lost."""
+        """Renew the lease for that long without storing progress; return False if it is lost."""
         now = monotonic()
         if not self._generation.renew_lease(lease):
             return False
@@ -174,7 +182,7 @@ class Teller:
 
 
 def redraw(run: Run) -> Run:
-    """Draw an item's newest words, which a person has edited; neither a writer is asked nor a credit spent."""
+    """Draw the newest words of an item that a person has edited; no writer is asked and no credit is spent."""
     generation, drawn = run.generation, {}
     item = (
         GeneratedItem.everywhere.select_related("raw_item")
@@ -183,21 +191,24 @@ def redraw(run: Run) -> Run:
     )
     if item is not None:
         raw = item.raw_item
-        said = generation.answers[REDRAW].get("storyboard")
-        drawn[str(item.variant_index)] = _draw_one(
+        board_json = generation.answers[REDRAW].get("storyboard")
+        drawn[str(item.variant_index)] = _draw_item(
             run,
             item,
             draft_of(item),
             shown_on=raw.published_at.date() if raw is not None and raw.published_at else None,
             share=(0, 1),
-            board=None if said is None else storyboard_json.from_json(said),
+            board=None if board_json is None else storyboard_json.from_json(board_json),
         )
     store_answer(generation, run.then, pictures=drawn)
     return run
 
 
 def write_redrawn(run: Run) -> Run:
-    """`generating → ready` again: the words stand already, and that it was made was told when it was made."""
+    """Move the item from `generating` back to `ready`.
+
+    The words stand already, and the event was recorded when it was first made, so none is recorded again.
+    """
     generation, answers = run.generation, run.generation.answers
     now = utc_now()
     is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
@@ -215,52 +226,52 @@ def write_redrawn(run: Run) -> Run:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            others = [check for check in item.checks if check["code"] not in drawn_pictures.OF_FILES]
-            states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
+            other_checks = [check for check in item.checks if check["code"] not in drawn_pictures.OF_FILES]
+            states.move(item, "ready", checks=[*other_checks, *drawn["checks"]], error=None, updated_at=now)
             drawn_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
     return run
 
 
 class NotSpokenYet(TryLater):
-    """The voices were too slow; the words are kept meanwhile."""
+    """Raised when the voices were too slow; the words are kept meanwhile."""
 
 
 def speak_script(
     generation: Generation, item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard
 ) -> VoicedScript:
-    """What the engine's script sounds like; no transaction is open meanwhile.
+    """Return the engine's script as speech; no transaction is open meanwhile.
 
-    Raises `NotSpokenYet` where the voices were too slow and may do better another time, and `LostLease`.
+    Raises `NotSpokenYet` if the voices were too slow and may be faster another time, and `LostLease`.
     """
     script = engine.script(draft, persona)
     if script is None:
         return text_to_speech.UNVOICED
-    place = str(item.variant_index)
+    variant_key = str(item.variant_index)
     spoken = dict(generation.answers.get(SPEECH, {}))
-    kept = spoken.get(place)
-    if kept is None or not text_to_speech.is_stored(kept, script):
+    stored = spoken.get(variant_key)
+    if stored is None or not text_to_speech.is_stored(stored, script):
         if not generation.renew_lease(
             text_to_speech.longest_call() + timedelta(seconds=settings.LEASE_SECONDS)
         ):
             raise LostLease
         try:
-            kept = text_to_speech.speak_to_file(item, script)
-        except TryLater as late:
-            times = generation.answers.get(UNSPOKEN, 0) + 1
-            if times < limits.GENERATION_TRIES:
-                store_answer(generation, generation.stage, **{UNSPOKEN: times})
-                raise NotSpokenYet(late.message, code=late.code, after=times * SPEAK_AGAIN) from late
-            kept = text_to_speech.silent_script(script, late.message)
-        store_answer(generation, generation.stage, **{SPEECH: {**spoken, place: kept}})
+            stored = text_to_speech.speak_to_file(item, script)
+        except TryLater as error:
+            failures = generation.answers.get(UNSPOKEN, 0) + 1
+            if failures < limits.GENERATION_TRIES:
+                store_answer(generation, generation.stage, **{UNSPOKEN: failures})
+                raise NotSpokenYet(error.message, code=error.code, after=failures * SPEAK_AGAIN) from error
+            stored = text_to_speech.silent_script(script, error.message)
+        store_answer(generation, generation.stage, **{SPEECH: {**spoken, variant_key: stored}})
         crash_point("generate.spoken")
-    return text_to_speech.read_script(kept)
+    return text_to_speech.read_script(stored)
 
 
 class Looker:
-    """The shots of a span; no transaction is open meanwhile.
+    """Detects the shots of a video span, or reads them from the run; no transaction is open meanwhile.
 
-    `hold` keeps the lease for so long, and answers False where it is lost. Raises `LostLease`, and what
+    `hold` renews the lease for a duration, and returns False if it is lost. Raises `LostLease`, and what
     `shot_process.detect_shots` raises.
     """
 
@@ -268,34 +279,38 @@ class Looker:
         self._generation, self._hold = generation, hold
 
     def __call__(self, path: Path, span: VideoSpan) -> tuple[Shot, ...]:
-        seen = dict(self._generation.answers.get(SHOTS, {}))
-        place = f"{span.name} {span.start} {span.end}"
-        if place not in seen:
+        shots_by_span = dict(self._generation.answers.get(SHOTS, {}))
+        span_key = f"{span.name} {span.start} {span.end}"
+        if span_key not in shots_by_span:
             if not self._hold(timedelta(seconds=shot_process.longest(span) + settings.LEASE_SECONDS)):
                 raise LostLease
-            seen[place] = [asdict(shot) for shot in shot_process.detect_shots(path, span)]
-            store_answer(self._generation, self._generation.stage, **{SHOTS: seen})
+            shots_by_span[span_key] = [asdict(shot) for shot in shot_process.detect_shots(path, span)]
+            store_answer(self._generation, self._generation.stage, **{SHOTS: shots_by_span})
             crash_point("generate.looked")
-        return shot_process.shots_from(seen[place])
+        return shot_process.shots_from(shots_by_span[span_key])
 
 
 # --- Whose film is made next -----------------------------------------------------------------------------------------
 
 
 def queue_of_rendering(engine: Engine) -> GenerationQueue:
+    """Return the queue of the rendering step: films have one of their own."""
     return GenerationQueue.RENDER if engine.bucket == "video" else GenerationQueue.COMPUTE
 
 
 def turns_of_films(workspace_ids: Collection[UUID]) -> dict[UUID, tuple[int, datetime]]:
-    """Of workspaces whose films wait: how many each had within the last hour, and since when its oldest one waits."""
+    """Return how many films each workspace with waiting ones had in the last hour.
+
+    With it comes since when its oldest film waits.
+    """
     films = Generation.everywhere.filter(queue=GenerationQueue.RENDER, workspace__in=workspace_ids)
-    lately = Q(finished_at__gt=utc_now() - LATELY)
-    waits = Q(wake_at__isnull=False)
-    counted = (
-        # The model's own ordering would be a part of the groups.
-        films.filter(lately | waits)
+    is_recent = Q(finished_at__gt=utc_now() - LATELY)
+    is_waiting = Q(wake_at__isnull=False)
+    rows = (
+        # Without `order_by()` the model's default ordering would become part of the groups.
+        films.filter(is_recent | is_waiting)
         .order_by()
         .values_list("workspace_id")
-        .annotate(count=Count("pk", filter=lately), since=Min("created_at", filter=waits))
+        .annotate(count=Count("pk", filter=is_recent), since=Min("created_at", filter=is_waiting))
     )
-    return {workspace: (count, since) for workspace, count, since in counted}
+    return {workspace: (count, since) for workspace, count, since in rows}

@@ -1,4 +1,4 @@
-"""Whether a draft says again what the workspace has said of late, or copies its source instead of telling of it."""
+"""Checks whether a draft repeats the workspace's recent items, or copies its source instead of retelling it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.models import GeneratedItem
-from pipeline.text.similarity import grams, jaccard, may_be_like, opening, plain_words
+from pipeline.text.similarity import character_runs, jaccard, may_be_like, opening_words, plain_words
 from pipeline.writers.approved_line_drafts import REPETITION
 
 if TYPE_CHECKING:
@@ -24,33 +24,35 @@ if TYPE_CHECKING:
     from pipeline.models import Generation
 
 COPYING: Final = "copying"
-_TIMES_AS_LONG: Final = 10
+_MAX_LENGTH_RATIO: Final = 10
 
 
 def _newest(
     workspace: UUID, run: UUID | None, group: UUID | None, raw_item: UUID | None, *, test: bool
 ) -> QuerySet[Any, Any]:
+    """Return the workspace's newest items with the beginning of their text, without those excluded by id."""
     rows = (
         GeneratedItem.objects.of(workspace).filter(test=test, revision__gt=0, deleted_at=None).order_by("-id")
     )
     if run is not None:
-        of_run = GeneratedItem.everywhere.filter(generation_id=run).values("variant_group")
-        rows = rows.exclude(variant_group__in=of_run)
+        groups_of_run = GeneratedItem.everywhere.filter(generation_id=run).values("variant_group")
+        rows = rows.exclude(variant_group__in=groups_of_run)
     if group is not None:
         rows = rows.exclude(variant_group=group)
     if raw_item is not None:
         rows = rows.exclude(raw_item_id=raw_item)
-    words: QuerySet[Any, Any] = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
-    return words.values("id", "words")[: limits.REPETITION_ITEMS]
+    rows_with_text: QuerySet[Any, Any] = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
+    return rows_with_text.values("id", "words")[: limits.REPETITION_ITEMS]
 
 
 _NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest, keeps_plan=False)
 
 
 class OwnWords:
-    """The newest items of the workspace, read once for all drafts of a run, when they are first needed.
+    """The newest items of the workspace, read once for all drafts of a run, when first needed.
 
-    What was made of the same raw item, or belongs to the same group of variants, tells of the same thing by design.
+    Items made of the same raw item, or of the same group of variants, are left out: they tell of the same
+    thing by design.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class OwnWords:
         group: UUID | None = None,
         is_verbatim: bool,
     ) -> None:
-        self._beside: dict[str, Any] = {
+        self._lookup: dict[str, Any] = {
             "workspace": workspace_id,
             "test": test,
             "run": run_id,
@@ -71,11 +73,11 @@ class OwnWords:
             "raw_item": raw_item_id,
         }
         self._is_verbatim = is_verbatim
-        self._said: list[tuple[UUID, str]] | None = None
+        self._recent_texts: list[tuple[UUID, str]] | None = None
 
     @classmethod
     def beside_run(cls, run: Generation, *, is_verbatim: bool) -> OwnWords:
-        """What the drafts of a run are compared with."""
+        """Return what the drafts of a run are compared with."""
         return cls(
             run.workspace_id,
             test=run.test,
@@ -86,7 +88,7 @@ class OwnWords:
 
     @classmethod
     def beside_item(cls, item: GeneratedItem, *, is_verbatim: bool) -> OwnWords:
-        """What the words of an item are compared with that was made already."""
+        """Return what the words of an existing item are compared with."""
         return cls(
             item.workspace_id,
             test=item.test,
@@ -96,13 +98,14 @@ class OwnWords:
         )
 
     def check(self, draft: Draft, source: SourceText, *, is_verbatim: bool = False) -> tuple[Check, ...]:
-        """`repetition`, and `copying` for words that a model found.
+        """Return the check `repetition`, and `copying` for words that a model wrote.
 
-        Words that were taken from a source say what it says: where two sources are alike a person decides, so that
-        repetition is a warning for them. `is_verbatim` tells that of a draft whose writer could have asked a model.
+        Words taken verbatim from a source say what it says: where two sources are alike a person decides, so
+        repetition is only a warning for them. `is_verbatim` says that of one draft of a writer that could
+        have asked a model.
         """
         is_verbatim = is_verbatim or self._is_verbatim
-        fault = self._fault(remove_added_words(draft.body, draft))
+        fault = self._find_repetition(remove_added_words(draft.body, draft))
         outcome = "warning" if is_verbatim else "failed"
         checks = [
             Check(REPETITION, "passed", "It repeats nothing of the newest items.")
@@ -113,33 +116,38 @@ class OwnWords:
             checks.append(_check_copying(draft, source))
         return tuple(checks)
 
-    def _fault(self, body: str) -> str | None:
-        said = self._read()
-        begins = opening(body)
-        for key, other in said[: limits.REPETITION_OPENINGS]:
-            if begins and opening(other) == begins:
-                return f"It begins like {encode('gen', key)}: \u201c{' '.join(begins)}\u201d."
-        words, own = plain_words(body), None
-        for key, other in said:
-            theirs = plain_words(other)
-            if not may_be_like(words, theirs):
+    def _find_repetition(self, body: str) -> str | None:
+        """Return the sentence that says which item the text repeats, or None."""
+        recent_texts = self._load_recent_texts()
+        first_words = opening_words(body)
+        for key, other in recent_texts[: limits.REPETITION_OPENINGS]:
+            if first_words and opening_words(other) == first_words:
+                return f"It begins like {encode('gen', key)}: \u201c{' '.join(first_words)}\u201d."
+        own_words, own_grams = plain_words(body), None
+        for key, other in recent_texts:
+            other_words = plain_words(other)
+            if not may_be_like(own_words, other_words):
                 continue
-            own = own or grams(body)
-            likeness = jaccard(own, grams(other))
+            own_grams = own_grams or character_runs(body)
+            likeness = jaccard(own_grams, character_runs(other))
             if likeness > limits.REPETITION_LIKENESS:
                 return f"It repeats {encode('gen', key)}: {likeness:.0%} of what both say is the same."
         return None
 
-    def _read(self) -> list[tuple[UUID, str]]:
-        if self._said is None:
-            self._said = [(row["id"], row["words"]) for row in _NEWEST.ask(**self._beside)]
-        return self._said
+    def _load_recent_texts(self) -> list[tuple[UUID, str]]:
+        if self._recent_texts is None:
+            self._recent_texts = [(row["id"], row["words"]) for row in _NEWEST.ask(**self._lookup)]
+        return self._recent_texts
 
 
 def _check_copying(draft: Draft, source: SourceText) -> Check:
-    # A source that is ten times as long can't be copied whole.
-    whole = source.text[: _TIMES_AS_LONG * max(len(draft.body), 1)]
-    nearest = jaccard(grams(draft.body), grams(whole)) if len(source.text) == len(whole) else 0.0
+    # A much longer source can't be copied as a whole, so it isn't compared.
+    compared_source = source.text[: _MAX_LENGTH_RATIO * max(len(draft.body), 1)]
+    nearest = (
+        jaccard(character_runs(draft.body), character_runs(compared_source))
+        if len(source.text) == len(compared_source)
+        else 0.0
+    )
     if nearest > limits.COPYING_LIKENESS:
         return Check(COPYING, "warning", f"It copies its source: {nearest:.0%} of what both say is the same.")
     return Check(COPYING, "passed", "It tells of its source in words of its own.")

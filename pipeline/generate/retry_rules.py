@@ -1,4 +1,4 @@
-"""Which failures of a run another try can mend, and what helps where none can."""
+"""Says which failures of a run another try can mend, and what helps where none can."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 TRY_AGAIN: Final = "Try it again."
 ERASED: Final = "It was deleted with the content."
-"""In the place of a message that may quote what was erased."""
-_OTHER_WORDS: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
-_OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
-_OUR_FAULT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
+"""Replaces a message that may quote erased content."""
+_PUSH_MORE_TEXT: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
+_UPLOAD_OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
+_MAKE_OTHER_VARIANT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a person can do about a failure. `retryable` says whether another try by the same writer can end otherwise;
-    `with_model` the same for a model, whose words differ each time.
+    """The rule for one kind of failure: what a person can do about it.
+
+    `retryable` says whether another try by the same writer can end differently; `with_model` says the same of
+    a model, whose words differ each time.
     """
 
     action: str
@@ -37,10 +39,10 @@ class Rule:
 
 
 RULES: Final[Mapping[str, Rule]] = {
-    # Of the words: without a model they are the same each time.
-    "nothing_to_say": Rule(_OTHER_WORDS, with_model=True),
-    "no_more_variants": Rule(_OTHER_WORDS, with_model=True),
-    "checks_failed": Rule(_OUR_FAULT, with_model=True),
+    # About the words: without a model they are the same each time.
+    "nothing_to_say": Rule(_PUSH_MORE_TEXT, with_model=True),
+    "no_more_variants": Rule(_PUSH_MORE_TEXT, with_model=True),
+    "checks_failed": Rule(_MAKE_OTHER_VARIANT, with_model=True),
     "too_few_stories": Rule("Have the series make it again when there are more stories.", with_model=True),
     "too_near": Rule("Add topics or angles to the lane, or give them more notes.", with_model=True),
     "needs_ai": Rule("Give the workspace a key for a model, or the persona approved lines.", with_model=True),
@@ -56,9 +58,9 @@ RULES: Final[Mapping[str, Rule]] = {
             "words_out_of_order",
             "words_too_fast",
         ),
-        Rule(_OUR_FAULT, with_model=True),
+        Rule(_MAKE_OTHER_VARIANT, with_model=True),
     ),
-    # Of what it is made of.
+    # About what it is made of.
     "source_deleted": Rule("Push the content again: it was deleted."),
     "no_source": Rule("Push the content again: what it was to be made of was deleted."),
     "topic_deleted": Rule("Choose another topic: this one was deleted."),
@@ -73,9 +75,9 @@ RULES: Final[Mapping[str, Rule]] = {
             "unusable_asset",
             "unusable_picture",
         ),
-        Rule(_OTHER_FILES),
+        Rule(_UPLOAD_OTHER_FILES),
     ),
-    # Of the instance: it may be set right at any time, and nothing here would learn of it.
+    # About the instance: it may be fixed at any time, and nothing here would notice.
     "missing_glyphs": Rule(
         "Ask the operator to install a font for this script, then try again.", retryable=True
     ),
@@ -93,13 +95,15 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "no_space": Rule("Ask the operator to free disk space, then try again.", retryable=True),
 }
-"""By error code; what isn't here may go well another time."""
-_PASSING: Final = Rule(TRY_AGAIN, retryable=True, with_model=True)
+"""Rules by error code; a failure that isn't here may pass."""
+_RETRYABLE: Final = Rule(TRY_AGAIN, retryable=True, with_model=True)
 
 
 def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[str, Any]:
-    """A failure as it is kept and shown: what happened, at which stage, and what a person can do about it."""
-    rule = RULES.get(code, _PASSING)
+    """Return a failure as it is stored and shown: what happened, at which stage, and what a person can do
+    about it.
+    """
+    rule = RULES.get(code, _RETRYABLE)
     is_retryable = is_mendable(code, has_model=has_model)
     return {
         "code": code,
@@ -111,26 +115,29 @@ def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[st
 
 
 def without_words(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A failure as it is kept once the content is erased that its message may quote."""
+    """Return the failure as it is stored after the content that its message may quote was erased."""
     return None if error is None else {**error, "message": ERASED}
 
 
 def is_mendable(code: str, *, has_model: bool) -> bool:
-    """True where another try can end otherwise."""
-    rule = RULES.get(code, _PASSING)
+    """Return whether another try can end differently."""
+    rule = RULES.get(code, _RETRYABLE)
     return rule.retryable or (has_model and rule.with_model)
 
 
 def is_final(error: Mapping[str, Any] | None) -> bool:
-    """True of a failure that says that no try helps; one of an earlier release says nothing, and may be tried."""
+    """Return whether the failure says that no try helps.
+
+    One stored by an early release doesn't say, and may be retried.
+    """
     return error is not None and error.get("retryable") is False
 
 
 def current_errors(workspace: Workspace, failed: Mapping[UUID, Any]) -> dict[UUID, Any]:
-    """The errors of failed items, by id, as they hold now: what has changed since may have taken the reason away.
+    """Return the errors of failed items, by id, as they hold now: the reason may be gone since.
 
-    That is a revised source, a changed persona, a newer engine, or a model where there was none. Asks nothing where no
-    error is final.
+    That is so after a revised source, a changed persona, a newer engine, or a model where there was none.
+    Nothing is queried if no error is final.
     """
     final = {key: error for key, error in failed.items() if is_final(error)}
     if not final:
@@ -145,6 +152,7 @@ def current_errors(workspace: Workspace, failed: Mapping[UUID, Any]) -> dict[UUI
 
 
 def _changed_since(keys: Iterable[UUID]) -> list[UUID]:
+    """Return the items whose source, persona or engine has changed since they failed."""
     versions = {engine.name: engine.version for engine in plugins.every("engines", Engine)}
     rows = GeneratedItem.everywhere.filter(pk__in=list(keys)).values_list(
         "pk",
@@ -163,7 +171,7 @@ def _changed_since(keys: Iterable[UUID]) -> list[UUID]:
 
 
 def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows of generated items with their errors as `current_errors` has them."""
+    """Return rows of generated items with their errors as `current_errors` gives them."""
     current = current_errors(
         workspace, {row["id"]: row["error"] for row in rows if row["status"] == GeneratedItemStatus.FAILED}
     )
@@ -171,7 +179,7 @@ def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]])
 
 
 def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] | None:
-    """The error of one item as `current_errors` has it; None where it hasn't failed."""
+    """Return the error of one item as `current_errors` gives it; None if it hasn't failed."""
     return (
         current_errors(workspace, {item.pk: item.error})[item.pk]
         if item.status == GeneratedItemStatus.FAILED
@@ -180,12 +188,18 @@ def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] |
 
 
 def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
-    """True of a final failure of the words alone: another variant says other things of the same source."""
-    return error is not None and is_final(error) and RULES.get(error["code"], _PASSING).action == _OUR_FAULT
+    """Return whether a final failure is of the words alone: another variant says other things of the same
+    source.
+    """
+    return (
+        error is not None
+        and is_final(error)
+        and RULES.get(error["code"], _RETRYABLE).action == _MAKE_OTHER_VARIANT
+    )
 
 
 def refuse_final(error: Mapping[str, Any] | None) -> None:
-    """Raises `Conflict` with what would help, for an error that says that no try does."""
+    """Raise `Conflict` with what would help if the error says that no try does."""
     if error is not None and is_final(error):
         message = f"Trying again would end the same: {error['message']} {error.get('action', '')}".strip()
         raise Conflict.because(code="not_retryable", message=message)

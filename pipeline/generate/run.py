@@ -1,4 +1,4 @@
-"""A run as a list of steps: what each does, where it is worked, and what the row says when it is done."""
+"""Runs a generation as a list of steps: what each does, which queue works it, and which stage follows it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class MaterialSource:
-    """What a run is made of: how its material is asked for, and how it is read back from what was stored.
+    """The kind of material a run is made of: how it is found, and how it is read back from what was stored.
 
-    `find` returns it where it has it in memory, to spare the reading.
+    `find` returns it if it has it in memory, which saves reading it again.
     """
 
     find: Callable[[Run], RunMaterial | None]
@@ -65,27 +65,31 @@ def _source_of(generation: Generation) -> MaterialSource:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStep:
-    """What is done while the row is at one stage. A task that is killed in it does it again from its start."""
+    """One step of a run: what is done while its row is at one stage.
+
+    If its task is killed, the step starts again from its beginning.
+    """
 
     work: Callable[[Run], Run]
-    """Stores what came of it together with `Run.then`, the stage that follows."""
+    """Does the work and stores the result together with `Run.then`, the stage that follows."""
     checkpoint: str
-    """The crash point behind it."""
+    """Name of the crash point after the step, which tests use."""
     leads_to: GenerationStage | None
-    """None: the run is over."""
+    """The stage that follows; None ends the run."""
     queue: Callable[[Generation], GenerationQueue] | None = None
-    """Where it is worked; None: wherever the step before it was."""
+    """The queue that works it; None: the same queue as the step before."""
     needs_material: bool = True
     is_needed: Callable[[Engine], bool] = lambda _: True
 
 
-def _find(run: Run) -> Run:
+def _find_material(run: Run) -> Run:
     return replace(run, material=_source_of(run.generation).find(run))
 
 
-def _draft(run: Run) -> Run:
+def _write_drafts(run: Run) -> Run:
+    """Let the writer draft the variants, and store them with what they cost."""
     variants, hint = wanted_variants(run.generation)
-    drafted = run.writer.draft(
+    answer = run.writer.draft(
         run.engine,
         run.rests_on.brief,
         run.persona,
@@ -95,9 +99,9 @@ def _draft(run: Run) -> Run:
         judge=run.rests_on.judge,
         hint=hint,
     )
-    drafts = [asdict(one) for one in drafted.drafts]
-    store_answer(run.generation, run.then, drafts=drafts, draft_usage=asdict(drafted.usage))
-    # A topic's drafts are compared with what was said before when they are read back.
+    drafts = [asdict(draft) for draft in answer.drafts]
+    store_answer(run.generation, run.then, drafts=drafts, draft_usage=asdict(answer.usage))
+    # Reading a topic's material back compares its drafts with what the persona said before.
     return replace(run, material=None) if _source_of(run.generation) is TOPIC else run
 
 
@@ -115,14 +119,14 @@ def _engine(generation: Generation) -> Engine:
 
 STEPS: Final[Mapping[str, RunStep]] = {
     GenerationStage.BRIEF: RunStep(
-        work=_find,
+        work=_find_material,
         checkpoint="generate.briefed",
         leads_to=GenerationStage.DRAFT,
         queue=_queue_of_writer,
         needs_material=False,
     ),
     GenerationStage.DRAFT: RunStep(
-        work=_draft,
+        work=_write_drafts,
         checkpoint="generate.drafted",
         leads_to=GenerationStage.RENDER,
         queue=_queue_of_writer,
@@ -148,53 +152,57 @@ REDRAWING: Final[Mapping[str, RunStep]] = {
         work=write_redrawn, checkpoint="generate.committed", leads_to=None, needs_material=False
     ),
 }
-"""Of a run that asks no writer, because a person has changed the words."""
+"""Steps of a run that only draws, because a person has changed the words."""
 
 
 def _steps_of(generation: Generation) -> Mapping[str, RunStep]:
     return REDRAWING if REDRAW in generation.answers else STEPS
 
 
-def _then(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> GenerationStage:
-    """The next stage whose step is needed for what the engine makes; the last one's own, which ends the run."""
+def _next_stage(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> GenerationStage:
+    """Return the next stage that the engine needs.
+
+    After the last step, that step's own stage, which ends the run.
+    """
     stage = step.leads_to or GenerationStage.WRITE
-    return stage if steps[stage].is_needed(engine) else _then(steps, steps[stage], engine)
+    return stage if steps[stage].is_needed(engine) else _next_stage(steps, steps[stage], engine)
 
 
 # --- The loop --------------------------------------------------------------------------------------------------------
 
 
 def run_generation(generation: Generation, queue: GenerationQueue | None = None) -> None:
-    """Work one claimed generation, step by step, up to one that belongs to another queue; None: to its end, here."""
+    """Work one claimed generation step by step, until a step belongs to another queue; with None, to its end."""
     crash_point("generate.claimed")
     try:
-        _work(generation, queue)
+        _run_steps(generation, queue)
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
     except TryLater as error:
-        _wait(generation, error)
+        _sleep_or_fail(generation, error)
     except (Refused, NeedsReconnect) as error:
         brief.refuse_brief(generation, error)
         fail_run(generation, error.code, error.message)
 
 
-def _work(generation: Generation, queue: GenerationQueue | None) -> None:
+def _run_steps(generation: Generation, queue: GenerationQueue | None) -> None:
+    """Work the run's steps from its stage on, until the last one or until another queue takes it."""
     if _is_sourceless(generation):
         fail_run(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
         return
-    if _is_handed_on(generation, queue):
+    if _hand_on_if_other_queue(generation, queue):
         return
     start_run(generation)
-    with _client(generation) as client:
-        run = _run(generation, client)
+    with _open_run_client(generation) as client:
+        run = _build_run(generation, client)
         steps = _steps_of(generation)
-        while not _is_handed_on(generation, queue):
+        while not _hand_on_if_other_queue(generation, queue):
             step = steps[generation.stage]
             if step.needs_material and run.material is None:
                 run = replace(run, material=_source_of(generation).read(run))
-                # A topic's run may have turned to another topic, and is at its first step again.
+                # A topic's run may have changed to another topic, and is at its first stage again.
                 continue
-            run = step.work(replace(run, then=_then(steps, step, run.engine)))
+            run = step.work(replace(run, then=_next_stage(steps, step, run.engine)))
             crash_point(step.checkpoint)
             if step.leads_to is None:
                 return
@@ -203,11 +211,11 @@ def _work(generation: Generation, queue: GenerationQueue | None) -> None:
 def _is_sourceless(generation: Generation) -> bool:
     if REDRAW in generation.answers:
         return False
-    has_one = generation.raw_item_id is not None or generation.topic_id is not None
-    return not has_one and not multi_source.inputs_of(generation)
+    has_source = generation.raw_item_id is not None or generation.topic_id is not None
+    return not has_source and not multi_source.inputs_of(generation)
 
 
-def _run(generation: Generation, client: ModelClient | None) -> Run:
+def _build_run(generation: Generation, client: ModelClient | None) -> Run:
     writer = writer_for(generation)
     own_words = None
     if generation.raw_item_id is not None:
@@ -217,14 +225,18 @@ def _run(generation: Generation, client: ModelClient | None) -> Run:
 
 
 @contextmanager
-def _client(generation: Generation) -> Iterator[ModelClient | None]:
-    with open_client(generation) as live:
+def _open_run_client(generation: Generation) -> Iterator[ModelClient | None]:
+    """Yield the run's model client, which asks through a batch if the run may wait; None without a key."""
+    with open_client(generation) as live_client:
         is_own_key = uses_own_key(generation)
-        yield batches.client_for(generation, live, is_own_key=is_own_key)
+        yield batches.client_for(generation, live_client, is_own_key=is_own_key)
 
 
-def _is_handed_on(generation: Generation, queue: GenerationQueue | None) -> bool:
-    """Given back as due at once, where its next step is of another queue than the one that is worked."""
+def _hand_on_if_other_queue(generation: Generation, queue: GenerationQueue | None) -> bool:
+    """Return whether the next step belongs to another queue than the one that is worked.
+
+    The row is made due for it then. Raises `LostLease`.
+    """
     step = _steps_of(generation)[generation.stage]
     if queue is None or step.queue is None or step.queue(generation) == queue:
         return False
@@ -234,54 +246,60 @@ def _is_handed_on(generation: Generation, queue: GenerationQueue | None) -> bool
     return True
 
 
-def _wait(generation: Generation, error: TryLater) -> None:
-    """Sleep until it may be tried again. Waiting is no failed try, but an outage is not waited for for ever."""
+def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
+    """Sleep until the next try.
+
+    Waiting counts as no failed try, but after a day of outage (`MODEL_PATIENCE`) the run fails.
+    """
     now = utc_now()
-    kept = {"code": error.code, "message": error.message, "stage": generation.stage}
+    stored_error = {"code": error.code, "message": error.message, "stage": generation.stage}
     if error.code == batches.AWAITED:
-        _await_batch(generation, kept)
+        _await_batch(generation, stored_error)
         return
     if error.code in WAITING_CODES:
         wait = error.after or limits.MODEL_RETRIES[0]
-        if generation.sleep_until(now + wait, error=kept, attempts=0):
-            # Nobody was asked: another run finds out for itself what holds it.
+        if generation.sleep_until(now + wait, error=stored_error, attempts=0):
+            # No model was asked: another run finds out for itself what holds it back.
             brief.release_brief(generation)
         return
-    waited = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
-    if now - datetime.fromisoformat(waited["since"]) >= limits.MODEL_PATIENCE:
-        told = f"{error.message} It was tried for a day without success; retry it."
-        brief.refuse_brief(generation, Refused(told, code=error.code))
-        fail_run(generation, error.code, told)
+    wait_state = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
+    if now - datetime.fromisoformat(wait_state["since"]) >= limits.MODEL_PATIENCE:
+        failure_message = f"{error.message} It was tried for a day without success; retry it."
+        brief.refuse_brief(generation, Refused(failure_message, code=error.code))
+        fail_run(generation, error.code, failure_message)
         return
-    wait = error.after or limits.MODEL_RETRIES[min(waited["times"], len(limits.MODEL_RETRIES) - 1)]
-    answers = {**generation.answers, WAITS: {**waited, "times": waited["times"] + 1}}
-    if generation.sleep_until(now + wait, error=kept, attempts=0, answers=as_json(answers)):
+    wait = error.after or limits.MODEL_RETRIES[min(wait_state["times"], len(limits.MODEL_RETRIES) - 1)]
+    answers = {**generation.answers, WAITS: {**wait_state, "times": wait_state["times"] + 1}}
+    if generation.sleep_until(now + wait, error=stored_error, attempts=0, answers=as_json(answers)):
         brief.release_brief(generation, wait)
 
 
 def _await_batch(generation: Generation, error: dict[str, str]) -> None:
-    """Sleep until the batch is answered, which wakes it, or until its time is up."""
+    """Sleep until the batch's answer wakes the run, or until its time for waiting is up."""
     until = generation.batch_until
     if not generation.sleep_until(until, error=error, attempts=0):
         return
     if until is not None:
         brief.hold_for_batch(generation, until)
     if batches.is_decided(generation):
-        # It was answered before this run slept, and woke nobody.
+        # It was answered before this run slept, so nothing would wake it.
         generation.sleep_until(utc_now())
 
 
 def give_up(generation: Generation) -> None:
-    """A run that broke again and again ends as failed, with its credits returned."""
-    kept = generation.error or {}
-    message = kept.get("message") or "Making it broke several times; the operator's log has the reason."
+    """End a run whose task kept crashing as failed, with its credits returned."""
+    last_error = generation.error or {}
+    message = last_error.get("message") or "Making it broke several times; the operator's log has the reason."
     try:
-        fail_run(generation, kept.get("code") or "gave_up", f"{message} Retry it.")
+        fail_run(generation, last_error.get("code") or "gave_up", f"{message} Retry it.")
     except states.Overtaken as error:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
 
 
 def writer_for(generation: Generation) -> Writer:
-    """Claude where somebody has a key for it; else the offline one, which takes its sentences from the source."""
+    """Return the Claude writer if the row has a key for it, else the offline one.
+
+    The offline writer takes sentences from the source.
+    """
     kind = "claude" if has_key(generation) else "extractive"
     return plugins.get("writers", kind, Writer)

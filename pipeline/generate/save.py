@@ -1,4 +1,4 @@
-"""The words become items: revision, checks, cost and event in one transaction."""
+"""Saves a finished run: revisions, checks, credits and events in one transaction."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ EXCERPT_CHARACTERS: Final = 300
 
 
 def save_run(run: Run) -> Run:
-    """Write every variant's words, settle the credits and end the run, in one transaction."""
+    """Save every variant's words, settle the credits and end the run, in one transaction."""
     generation, engine, persona = run.generation, run.engine, run.persona
     brief, source = run.rests_on.brief, run.rests_on.source
-    drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
-    usage = _total(Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"]))
+    drafts = [draft_from(stored) if stored else None for stored in generation.answers["drafts"]]
+    total_usage = _add_usage(
+        Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"])
+    )
     checked = [
         (
             draft,
@@ -71,42 +73,56 @@ def save_run(run: Run) -> Run:
         for item in items:
             if item.status != GeneratedItemStatus.GENERATING:
                 continue
-            drawn = drawn_by_index.get(str(item.variant_index))
+            drawing = drawn_by_index.get(str(item.variant_index))
             draft, checks = checked[item.variant_index] if item.variant_index < len(checked) else (None, ())
             if draft is None:
                 fail_item(
                     generation,
                     item,
                     "no_more_variants",
-                    _no_more(raw, brief),
+                    _no_more_variants_message(raw, brief),
                     now,
                 )
             elif any(check.outcome == "failed" for check in checks):
-                stopped = _stopped(checks, is_offline=usage.offline)
-                fail_item(generation, item, "checks_failed", stopped, now, checks=[asdict(c) for c in checks])
-            elif drawn is not None and drawn["error"]:
-                error = drawn["error"]
-                shown = [asdict(check) for check in checks]
+                failure_message = _stopped_message(checks, is_offline=total_usage.offline)
+                fail_item(
+                    generation,
+                    item,
+                    "checks_failed",
+                    failure_message,
+                    now,
+                    checks=[asdict(check) for check in checks],
+                )
+            elif drawing is not None and drawing["error"]:
+                error = drawing["error"]
+                check_rows = [asdict(check) for check in checks]
                 fail_item(
                     generation,
                     item,
                     error["code"],
                     error["message"],
                     now,
-                    checks=shown,
+                    checks=check_rows,
                     stage=error.get("stage", ""),
                 )
             else:
-                made_by = _generator(generation, engine, usage)
-                shown = [asdict(check) for check in checks]
-                if drawn is not None:
-                    shown += drawn["checks"]
-                    drawn_pictures.replace_files(item, drawn, now=now)
+                generator = _generator(generation, engine, total_usage)
+                check_rows = [asdict(check) for check in checks]
+                if drawing is not None:
+                    check_rows += drawing["checks"]
+                    drawn_pictures.replace_files(item, drawing, now=now)
                 if is_automatic:
-                    gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
-                    shown += [asdict(gate) for gate in gates]
-                _ready(
-                    generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now, brief=brief
+                    gate_checks = gates_of(draft, persona, check_rows, is_suspect=brief.is_suspect)
+                    check_rows += [asdict(gate) for gate in gate_checks]
+                _save_ready_item(
+                    generation,
+                    item,
+                    draft,
+                    checks=check_rows,
+                    generator=generator,
+                    raw=raw,
+                    now=now,
+                    brief=brief,
                 )
                 made.append(item)
         if raw is None:
@@ -115,13 +131,13 @@ def save_run(run: Run) -> Run:
             finish_raw_item(raw, now)
         if is_automatic:
             publish_automatically(generation, made, now)
-        # Credits are locked last, everywhere.
+        # Credits are locked last, everywhere, so that no two transactions deadlock.
         settle_credits(generation, engine, len(made), now)
         crash_point("generate.written")
     return run
 
 
-def _ready(
+def _save_ready_item(
     generation: Generation,
     item: GeneratedItem,
     draft: Draft,
@@ -132,8 +148,10 @@ def _ready(
     now: datetime,
     brief: Brief,
 ) -> None:
-    """`generating → ready`, once; the first revision and the event stand in the same transaction."""
-    first = Revision(
+    """Move an item from `generating` to `ready`, with its first revision and its event, in the caller's
+    transaction.
+    """
+    revision = Revision(
         workspace_id=item.workspace_id,
         item=item,
         number=item.revision + 1,
@@ -145,7 +163,7 @@ def _ready(
         made_by=generator["model"],
         created_at=now,
     )
-    insert([first])
+    insert([revision])
     states.move(
         item,
         "ready",
@@ -166,7 +184,7 @@ def _ready(
         raw_version=generation.raw_version,
         persona_version=generation.persona_version,
         engine_version=plugins.get("engines", generation.engine, Engine).version,
-        held=_held(generation, raw, brief),
+        held=_hold_reason(generation, raw, brief),
         raw_items=[key.hex for key in multi_source.raw_items_of(brief)],
         generator=dict(generator),
         ready_at=now,
@@ -176,6 +194,7 @@ def _ready(
 
 
 def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
+    """Return whether the items' source publishes on autopilot."""
     source_id = items[0].source_id if items else None
     return source_id is not None and bool(_ON_AUTOPILOT.ask(pk=source_id))
 
@@ -185,19 +204,22 @@ _ON_AUTOPILOT: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
-    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives orders."""
-    found = ""
+def _hold_reason(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
+    """Return the code of why nothing may be published yet, "" if it may.
+
+    A source was withdrawn or changed meanwhile, or reads like orders to a model.
+    """
+    reason = ""
     if brief.stories:
-        found = standing_of(generation.pk, multi_source.raw_items_of(brief))
+        reason = standing_of(generation.pk, multi_source.raw_items_of(brief))
     elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
-        found = "source_withdrawn"
+        reason = "source_withdrawn"
     elif raw is not None and raw.content_version != generation.raw_version:
-        found = "source_changed"
-    return found or ("instructions_in_source" if brief.is_suspect else "")
+        reason = "source_changed"
+    return reason or ("instructions_in_source" if brief.is_suspect else "")
 
 
-def _no_more(raw: RawItem | None, brief: Brief) -> str:
+def _no_more_variants_message(raw: RawItem | None, brief: Brief) -> str:
     if brief.stories:
         return "The stories hold no further sentences of their own."
     if raw is not None:
@@ -205,15 +227,15 @@ def _no_more(raw: RawItem | None, brief: Brief) -> str:
     return "There was nothing more to say about the topic that the persona hasn't said in the last 90 days."
 
 
-def _stopped(checks: Sequence[Check], *, is_offline: bool) -> str:
-    """Whose words they are that fail: a check compares with the source, which must not read as if it were at fault."""
+def _stopped_message(checks: Sequence[Check], *, is_offline: bool) -> str:
+    """Return the failure message. It names who wrote the words, as the source must not seem at fault."""
     faults = " ".join(check.message for check in checks if check.outcome == "failed")
-    by = "What was put together here" if is_offline else "What the model wrote"
-    return f"{by} was stopped: {faults}"
+    author = "What was put together here" if is_offline else "What the model wrote"
+    return f"{author} was stopped: {faults}"
 
 
-def _total(brief: Usage, draft: Usage) -> Usage:
-    """What both answers cost; who gave them is the drafter."""
+def _add_usage(brief: Usage, draft: Usage) -> Usage:
+    """Return the usage of both answers together; provider and model are those of the drafter."""
     return replace(
         draft,
         input_tokens=brief.input_tokens + draft.input_tokens,
@@ -223,7 +245,7 @@ def _total(brief: Usage, draft: Usage) -> Usage:
 
 
 def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str, Any]:
-    """Who made it and for how much, the tries before included; the run's cost is shared by its variants."""
+    """Return who wrote it and at what cost, earlier tries included; the variants of a run share its cost."""
     earlier = generation.answers.get(EARLIER, {})
     cost = usage.cost_micro_usd // max(generation.variants, 1) + earlier.get("cost_micro_usd", 0)
     return {
@@ -239,6 +261,6 @@ def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str
 
 
 def excerpt_of(body: str, body_format: str) -> str:
-    """The first words in plain text, for lists."""
+    """Return the first `EXCERPT_CHARACTERS` characters in plain text, for lists."""
     words = " ".join(plain_text(body, body_format).split())
     return words if len(words) <= EXCERPT_CHARACTERS else words[: EXCERPT_CHARACTERS - 1].rstrip() + "…"

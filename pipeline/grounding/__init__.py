@@ -1,36 +1,38 @@
-"""Mechanical proof that what a draft says stands in its source: numbers, quotations, names, statements, sums.
+"""Proves mechanically that a draft's statements stand in its source: numbers, quotations, names, statements,
+sums.
 
-Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.checks.grounded` makes checks of them.
+These functions take texts and return findings, and know neither drafts nor briefs;
+`pipeline.engines.checks.grounded` turns the findings into checks.
 """
 
 from pipeline.grounding.claim_support import Support, passage_around, place_in, support
 from pipeline.grounding.derived_numbers import DerivedResult, recompute
-from pipeline.grounding.names import strange_names
-from pipeline.grounding.numbers import Strange, strange_numbers, ungrounded_numbers
+from pipeline.grounding.names import unsupported_names
+from pipeline.grounding.numbers import UnsupportedNumber, ungrounded_numbers, unsupported_numbers
 from pipeline.grounding.quotations import (
-    PAIRED,
-    QUOTATION_LEAST,
-    Misquoted,
+    MIN_QUOTATION_WIDTH,
+    PAIRED_QUOTES,
+    Misquotation,
+    find_misquotations,
     fold,
-    misquoted,
     quotations,
 )
 
 __all__ = [
-    "PAIRED",
-    "QUOTATION_LEAST",
+    "MIN_QUOTATION_WIDTH",
+    "PAIRED_QUOTES",
     "DerivedResult",
-    "Misquoted",
-    "Strange",
+    "Misquotation",
     "Support",
+    "UnsupportedNumber",
+    "find_misquotations",
     "fold",
-    "misquoted",
     "passage_around",
     "place_in",
     "quotations",
     "recompute",
-    "strange_names",
-    "strange_numbers",
     "support",
     "ungrounded_numbers",
+    "unsupported_names",
+    "unsupported_numbers",
 ]

@@ -1,4 +1,4 @@
-"""Whether a statement of a draft says what its passage of the source says: direction, negation, the same words."""
+"""Measures whether a statement says the same as its passage of the source: direction, negation, shared words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.number_lexicon import atoms_of, is_common, language_of, units
+from pipeline.grounding.number_lexicon import is_common, language_of, number_words_of, units
 from pipeline.grounding.quotations import fold
 from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LEAST_COVERED: Final = 0.6
-"""Of a statement's words that mean something, so many stand in its passage."""
-_ALIKE: Final = 0.75
-"""From here on two sentences are one with other words in it, so that a "not" more or less turns it round."""
-_STEM: Final = 5
+MIN_COVERAGE: Final = 0.6
+"""The least share of a statement's content words that must stand in its passage."""
+_SAME_SENTENCE_SIMILARITY: Final = 0.75
+"""From this similarity on two sentences are the same but for some words, so that an added "not" reverses one
+of them.
+"""
+_STEM_CHARACTERS: Final = 5
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _NEGATIONS: Final = frozenset(
     [
@@ -112,31 +114,38 @@ _OPPOSITES: Final[tuple[tuple[str, str], ...]] = (
 )  # fmt: skip
 
 
-def _sides() -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Each word with the pairs that it belongs to, and on which side."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for place, sides in enumerate(_OPPOSITES):
+def _build_sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Return for each word the opposite pairs that it belongs to, as (index of the pair, side)."""
+    sides_by_word: dict[str, list[tuple[int, int]]] = {}
+    for pair_index, sides in enumerate(_OPPOSITES):
         for side, words in enumerate(sides):
             for word in words.split():
-                found.setdefault(word, []).append((place, side))
-    return {word: tuple(places) for word, places in found.items()}
+                sides_by_word.setdefault(word, []).append((pair_index, side))
+    return {word: tuple(pairs) for word, pairs in sides_by_word.items()}
 
 
 @dataclass(frozen=True)
 class Support:
-    """How a passage bears a statement out. `turned` is a pair of opposite words, or the negation that is missing."""
+    """How far a passage supports a statement.
+
+    `turned` is a pair of opposite words, or the negation that one of the two lacks; None if nothing is
+    reversed.
+    """
 
     turned: tuple[str, str] | None
     is_sure: bool
-    """Whether the two are otherwise the same, so that what is turned round can't be a matter of wording."""
+    """Whether both are otherwise the same, so that the reversal isn't just another wording."""
     covered: float
-    """From 0 to 1; 1 where nothing can be compared, as between two languages."""
+    """Share of the statement's content words in the passage, 0 to 1.
+
+    1 if the two can't be compared (two languages).
+    """
 
 
 def passage_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """From the beginning of the sentence before a quote to the end of the one after."""
+    """Return the span from the start of the sentence before a quote to the end of the sentence after it."""
     spans = _spans(text)
-    touching = [place for place, (first, last) in enumerate(spans) if first < end and start < last]
+    touching = [index for index, (first, last) in enumerate(spans) if first < end and start < last]
     if not touching:
         return start, end
     before, after = max(0, touching[0] - 1), min(len(spans) - 1, touching[-1] + 1)
@@ -145,42 +154,55 @@ def passage_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the spans of the text's sentences.
+
+    Cached, because every claim of a draft asks for the same source.
+    """
     return split_sentences(text)
 
 
 def support(
     statement: str, quote: str, passage: str, *, language: str = "", source_language: str = ""
 ) -> Support:
-    """Whether the passage, the `quote` with its neighbours, bears the statement out."""
-    told = language_of(statement, language)
-    theirs = language_of(passage, source_language)
-    words, quoted, around = (_words(one) for one in (statement, quote, passage))
-    if told and theirs and told != theirs:
+    """Return how far the passage, which is the `quote` with its neighbours, supports the statement."""
+    statement_language = language_of(statement, language)
+    passage_language = language_of(passage, source_language)
+    words, quote_words, passage_words = (_words(text) for text in (statement, quote, passage))
+    if statement_language and passage_language and statement_language != passage_language:
         return Support(None, is_sure=False, covered=1.0)
-    content = [word for word in words if _says_something(word, told or "en")]
-    stems = {word[:_STEM] for word in around}
-    met = sum(word[:_STEM] in stems for word in content)
-    covered = met / len(content) if content else 1.0
-    turned = _turned(words, quoted, around)
-    others = {word[:_STEM] for word in quoted}
-    shared = sum(word[:_STEM] in others for word in content) / len(content) if content else 0.0
+    content = [word for word in words if _is_content_word(word, statement_language or "en")]
+    stems = {word[:_STEM_CHARACTERS] for word in passage_words}
+    matches = sum(word[:_STEM_CHARACTERS] in stems for word in content)
+    covered = matches / len(content) if content else 1.0
+    turned = _find_opposite(words, quote_words, passage_words)
+    quote_stems = {word[:_STEM_CHARACTERS] for word in quote_words}
+    shared = (
+        sum(word[:_STEM_CHARACTERS] in quote_stems for word in content) / len(content) if content else 0.0
+    )
     if turned is None:
-        turned = _negated(words, quoted, around)
-        said = [word for word in quoted if _says_something(word, told or "en")]
-        if turned is not None and not turned[0] and len(content) < _ALIKE * len(said):
-            # A part of the sentence, in which nothing was denied.
+        turned = _find_negation(words, quote_words, passage_words)
+        quote_content = [word for word in quote_words if _is_content_word(word, statement_language or "en")]
+        if (
+            turned is not None
+            and not turned[0]
+            and len(content) < _SAME_SENTENCE_SIMILARITY * len(quote_content)
+        ):
+            # The statement is only a part of the sentence, in which nothing was denied.
             turned = None
-        return Support(turned, is_sure=shared >= _ALIKE, covered=covered)
-    return Support(turned, is_sure=shared >= 1 - LEAST_COVERED, covered=covered)
+        return Support(turned, is_sure=shared >= _SAME_SENTENCE_SIMILARITY, covered=covered)
+    return Support(turned, is_sure=shared >= 1 - MIN_COVERAGE, covered=covered)
 
 
-def _says_something(word: str, language: str) -> bool:
-    """Numbers and units are compared by their value, elsewhere."""
+def _is_content_word(word: str, language: str) -> bool:
+    """Return whether the word carries content.
+
+    Numbers and units don't count: they are compared by value elsewhere.
+    """
     return (
         len(word) > 2
         and not is_common(word, language)
         and word not in units()
-        and word not in atoms_of(language)
+        and word not in number_words_of(language)
     )
 
 
@@ -188,54 +210,60 @@ def _words(text: str) -> list[str]:
     return [word.replace("\u2019", "'") for word in _WORD.findall(text.lower())]
 
 
-def _turned(words: list[str], quoted: list[str], around: list[str]) -> tuple[str, str] | None:
-    sides = _sides_of()
-    in_quote = {place: word for word in quoted for place in sides.get(word, ())}
-    nearby = {place for word in around for place in sides.get(word, ())}
-    own = {place for word in words for place in sides.get(word, ())}
+def _find_opposite(
+    words: list[str], quote_words: list[str], passage_words: list[str]
+) -> tuple[str, str] | None:
+    """Return a word of the statement and its opposite in the quote; None if there is no such pair."""
+    sides_by_word = _sides_by_word()
+    quote_word_by_side = {place: word for word in quote_words for place in sides_by_word.get(word, ())}
+    passage_sides = {place for word in passage_words for place in sides_by_word.get(word, ())}
+    own_sides = {place for word in words for place in sides_by_word.get(word, ())}
     for word in words:
-        for pair, side in sides.get(word, ()):
+        for pair, side in sides_by_word.get(word, ()):
             other = (pair, 1 - side)
-            if (pair, side) not in nearby and other in in_quote and other not in own:
-                return word, in_quote[other]
+            if (pair, side) not in passage_sides and other in quote_word_by_side and other not in own_sides:
+                return word, quote_word_by_side[other]
     return None
 
 
 @lru_cache(maxsize=1)
-def _sides_of() -> Mapping[str, tuple[tuple[int, int], ...]]:
-    return _sides()
+def _sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
+    return _build_sides_by_word()
 
 
-def _negated(words: list[str], quoted: list[str], around: list[str]) -> tuple[str, str] | None:
-    own = [word for word in words if word in _NEGATIONS]
-    theirs = [word for word in quoted if word in _NEGATIONS]
-    if own and not any(word in _NEGATIONS for word in around):
-        return own[0], ""
-    if theirs and not own:
-        return "", theirs[0]
+def _find_negation(
+    words: list[str], quote_words: list[str], passage_words: list[str]
+) -> tuple[str, str] | None:
+    """Return (negation, "") if only the statement is negated, ("", negation) if only the quote is; else None."""
+    own_negations = [word for word in words if word in _NEGATIONS]
+    quote_negations = [word for word in quote_words if word in _NEGATIONS]
+    if own_negations and not any(word in _NEGATIONS for word in passage_words):
+        return own_negations[0], ""
+    if quote_negations and not own_negations:
+        return "", quote_negations[0]
     return None
 
 
 def place_in(draft: str, statement: str) -> tuple[int, int] | None:
-    """Where the draft says the statement, in code points; None where it doesn't in these words."""
-    place = draft.find(statement)
-    if place != -1 and statement:
-        return place, place + len(statement)
+    """Return the span of the draft, in code points, that says the statement in these words; else None."""
+    start = draft.find(statement)
+    if start != -1 and statement:
+        return start, start + len(statement)
     words = fold(statement).rstrip(" .,;:!?\u2026").split(" ")
     if not words or not words[0]:
         return None
-    pattern = r"\s+".join(_loose(word) for word in words)
+    pattern = r"\s+".join(_tolerant_pattern(word) for word in words)
     match = re.search(pattern, draft, re.IGNORECASE)
     return match.span() if match else None
 
 
-def _loose(word: str) -> str:
-    """The word with any kind of quotation marks and apostrophes."""
+def _tolerant_pattern(word: str) -> str:
+    """Return a pattern of the word that accepts any kind of quotation mark and apostrophe."""
     return "".join(
         "['\u2018\u2019`]"
-        if sign == "'"
+        if character == "'"
         else '["\u201c\u201d\u201e\u00ab\u00bb]'
-        if sign == '"'
-        else re.escape(sign)
-        for sign in word
+        if character == '"'
+        else re.escape(character)
+        for character in word
     )

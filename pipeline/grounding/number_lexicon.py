@@ -1,4 +1,8 @@
-"""The words of numbers, scales, units and months in four languages, and which language a text is in."""
+"""Words of numbers, scales, units and months in English, German, French and Spanish, some also in Arabic and
+Japanese.
+
+Also detects which of the four languages a text is in.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,21 @@ if TYPE_CHECKING:
 
 LANGUAGES: Final = ("en", "de", "fr", "es")
 
-_LOOKED_AT: Final = 1_200
-_LEAST_HITS: Final = 2
-"""A statement is short, and two words of a language are enough for it."""
+_DETECTION_CHARACTERS: Final = 1_200
+_MIN_DETECTION_WORDS: Final = 2
+"""A statement is short, so two words of a language are enough evidence."""
 
 
-def language_of(text: str, told: str = "") -> str:
-    """`en`, `de`, `fr` or `es`; empty for any other, and where a short text doesn't show it."""
-    base = told.partition("-")[0].partition("_")[0].lower()
-    if base:
-        return base if base in LANGUAGES else ""
-    found = guess_language(text[:_LOOKED_AT], least_hits=_LEAST_HITS)
-    return found if found in LANGUAGES else ""
+def language_of(text: str, declared: str = "") -> str:
+    """Return `en`, `de`, `fr` or `es`; empty for any other language, or if a short text doesn't show it.
+
+    `declared` is the declared language, which is believed.
+    """
+    base_language = declared.partition("-")[0].partition("_")[0].lower()
+    if base_language:
+        return base_language if base_language in LANGUAGES else ""
+    detected = guess_language(text[:_DETECTION_CHARACTERS], least_hits=_MIN_DETECTION_WORDS)
+    return detected if detected in LANGUAGES else ""
 
 
 # --- Number words ----------------------------------------------------------------------------------------------------
@@ -140,8 +147,9 @@ _ES_HUNDREDS: Final = [
     "novecientos",
 ]
 
-_AMBIGUOUS: Final = frozenset(
+_AMBIGUOUS_WORDS: Final = frozenset(
     [
+        # "Eleven" in Spanish, an adverb in English.
         "once",
         # Polish, Czech and Slovak for "this".
         "ten",
@@ -164,13 +172,13 @@ _AMBIGUOUS: Final = frozenset(
         "acht",
     ]
 )
-"""Words that are something else in another language."""
+"""Number words that are other words in another language; they don't count where the language is unknown."""
 ARTICLES: Final = frozenset(
     ["one", "a", "an", "ein", "eine", "einen", "einem", "einer", "eines", "eins", "un", "une", "una", "uno"]
 )
-"""Words for one that are mostly no number: they count only before a scale, a unit or a fraction."""
+"""Words for one that are mostly articles: they count as numbers only before a scale, a unit or a fraction."""
 
-_AFTER_A_PART: Final = {
+_WORDS_AFTER_FRACTION: Final = {
     "en": (
         "of from to in at by on over between more less than and or was were is are had have has during since after "
         "before while when where because but as for with without within through throughout across among against under "
@@ -191,52 +199,70 @@ _AFTER_A_PART: Final = {
         "más menos"
     ),
 }
-AFTER_A_PART: Final = frozenset(word for words in _AFTER_A_PART.values() for word in words.split())
-"""What follows a part of something, where a noun would follow a place: "a third during May", not "a third runner"."""
+WORDS_AFTER_FRACTION: Final = frozenset(
+    word for words in _WORDS_AFTER_FRACTION.values() for word in words.split()
+)
+"""Words that follow a fraction ("a third of"), while a noun follows an ordinal ("a third runner")."""
 
 
 @cache
-def words_of(language: str) -> dict[str, tuple[str, int]]:
-    """Each word with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`) and its value."""
-    found: dict[str, tuple[str, int]] = {}
+def cardinals_of(language: str) -> dict[str, tuple[str, int]]:
+    """Return each cardinal with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`, `dozen`) and its
+    value.
+    """
+    cardinals: dict[str, tuple[str, int]] = {}
     if language == "":
-        every = {word: one for name in reversed(LANGUAGES) for word, one in words_of(name).items()}
-        return {word: one for word, one in every.items() if word not in _AMBIGUOUS}
+        # English last, so that its meaning of a word wins.
+        all_words = {
+            word: role_and_value
+            for name in reversed(LANGUAGES)
+            for word, role_and_value in cardinals_of(name).items()
+        }
+        return {
+            word: role_and_value for word, role_and_value in all_words.items() if word not in _AMBIGUOUS_WORDS
+        }
     if language == "en":
-        found |= {word: ("unit", value) for value, word in enumerate(_EN_UNITS)}
-        found |= {word: ("ten", 20 + 10 * place) for place, word in enumerate(_EN_TENS)}
-        found |= {"hundred": ("hundred", 100), "fourty": ("ten", 40)}
-        found |= {"dozen": ("dozen", 12)}
+        cardinals |= {word: ("unit", value) for value, word in enumerate(_EN_UNITS)}
+        cardinals |= {word: ("ten", 20 + 10 * index) for index, word in enumerate(_EN_TENS)}
+        # "Fourty" is a common misspelling.
+        cardinals |= {"hundred": ("hundred", 100), "fourty": ("ten", 40)}
+        cardinals |= {"dozen": ("dozen", 12)}
     elif language == "de":
-        found |= _german()
+        cardinals |= _german_cardinals()
     elif language == "fr":
-        found |= {word: ("unit", value) for value, word in enumerate(_FR_UNITS)} | {"une": ("unit", 1)}
-        found |= {word: ("ten", value) for word, value in _FR_TENS.items()}
-        found |= {
+        cardinals |= {word: ("unit", value) for value, word in enumerate(_FR_UNITS)} | {"une": ("unit", 1)}
+        cardinals |= {word: ("ten", value) for word, value in _FR_TENS.items()}
+        cardinals |= {
             "septante": ("ten", 70),
             "huitante": ("ten", 80),
             "octante": ("ten", 80),
             "nonante": ("ten", 90),
         }
-        found |= {"cent": ("hundred", 100), "cents": ("hundred", 100), "douzaine": ("dozen", 12)}
+        cardinals |= {"cent": ("hundred", 100), "cents": ("hundred", 100), "douzaine": ("dozen", 12)}
     elif language == "es":
-        found |= {word: ("unit", value) for value, word in enumerate(_ES_UNITS)}
-        found |= {"uno": ("unit", 1), "una": ("unit", 1), "veintiún": ("unit", 21), "veintiuna": ("unit", 21)}
-        found |= {word: ("ten", 30 + 10 * place) for place, word in enumerate(_ES_TENS)}
-        found |= {word: ("hundreds", 100 * place) for place, word in enumerate(_ES_HUNDREDS, start=1)}
-        found |= {word[:-1] + "as": found[word] for word in _ES_HUNDREDS[1:]}
-        found |= {"ciento": ("hundreds", 100), "docena": ("dozen", 12)}
+        cardinals |= {word: ("unit", value) for value, word in enumerate(_ES_UNITS)}
+        cardinals |= {
+            "uno": ("unit", 1),
+            "una": ("unit", 1),
+            "veintiún": ("unit", 21),
+            "veintiuna": ("unit", 21),
+        }
+        cardinals |= {word: ("ten", 30 + 10 * index) for index, word in enumerate(_ES_TENS)}
+        cardinals |= {word: ("hundreds", 100 * index) for index, word in enumerate(_ES_HUNDREDS, start=1)}
+        cardinals |= {word[:-1] + "as": cardinals[word] for word in _ES_HUNDREDS[1:]}
+        cardinals |= {"ciento": ("hundreds", 100), "docena": ("dozen", 12)}
     for word, value in SCALES[language].items():
+        # Shorter ones, such as "k" and "mio", only scale a number in digits.
         if word.isalpha() and len(word) > 3:
-            found.setdefault(word, ("scale", value))
-    return found
+            cardinals.setdefault(word, ("scale", value))
+    return cardinals
 
 
-def _german() -> dict[str, tuple[str, int]]:
-    """Every word below a thousand, and round thousands, each written as one word."""
+def _german_cardinals() -> dict[str, tuple[str, int]]:
+    """Return every word below a thousand, and round thousands, each of which German writes as one word."""
     below: dict[str, int] = dict(zip(_DE_UNITS, range(20), strict=True))
-    for place, ten in enumerate(_DE_TENS):
-        value = 20 + 10 * place
+    for index, ten in enumerate(_DE_TENS):
+        value = 20 + 10 * index
         below[ten] = value
         for unit in range(1, 10):
             below[f"{_DE_UNITS[unit]}und{ten}"] = value + unit
@@ -248,14 +274,16 @@ def _german() -> dict[str, tuple[str, int]]:
                 if value:
                     hundreds[f"{head}{word}"] = 100 * count + value
                     hundreds[f"{head}und{word}"] = 100 * count + value
-    every = (
+    below_thousand = (
         below | {"eins": 1, "eine": 1, "einen": 1, "einer": 1, "einem": 1, "eines": 1, "zwo": 2} | hundreds
     )
-    every |= {word.replace("ß", "ss"): value for word, value in every.items() if "ß" in word}
-    thousands = {f"{word}tausend": 1000 * value for word, value in every.items() if value}
-    found = {word: ("unit", value) for word, value in every.items()}
-    found |= {word: ("unit", value) for word, value in thousands.items()}
-    return found | {"tausend": ("unit", 1000), "dutzend": ("dozen", 12)}
+    below_thousand |= {
+        word.replace("ß", "ss"): value for word, value in below_thousand.items() if "ß" in word
+    }
+    thousands = {f"{word}tausend": 1000 * value for word, value in below_thousand.items() if value}
+    cardinals = {word: ("unit", value) for word, value in below_thousand.items()}
+    cardinals |= {word: ("unit", value) for word, value in thousands.items()}
+    return cardinals | {"tausend": ("unit", 1000), "dutzend": ("dozen", 12)}
 
 
 _LARGE_EN: Final = {
@@ -281,7 +309,7 @@ _SCALES: Final[Mapping[str, Mapping[str, int]]] = {
         "mm": 10**6, "m": 10**6, "k": 10**3, "docena": 12,
     },
 }  # fmt: skip
-_EVERYWHERE: Final = {
+_ARABIC_SCALES: Final = {
     "مليون": 10**6,
     "ملايين": 10**6,
     "مليار": 10**9,
@@ -290,46 +318,53 @@ _EVERYWHERE: Final = {
     "آلاف": 10**3,
 }
 SCALES: Final[Mapping[str, Mapping[str, int]]] = {
-    **{name: {**table, **_EVERYWHERE} for name, table in _SCALES.items()},
-    "": _EVERYWHERE | {word: value for name in reversed(LANGUAGES) for word, value in _SCALES[name].items()},
+    **{name: {**table, **_ARABIC_SCALES} for name, table in _SCALES.items()},
+    "": _ARABIC_SCALES
+    | {word: value for name in reversed(LANGUAGES) for word, value in _SCALES[name].items()},
 }
-"""What multiplies the number before it. A billion has nine zeros in English and twelve in the three others."""
+"""Words that multiply the number before them.
+
+A billion has nine zeros in English and twelve in the other three.
+"""
 
 
 def _by_language(*rows: tuple[str, int | Fraction, str]) -> Mapping[str, Mapping[str, Fraction]]:
-    """Rows of language, value and words; a text of another language is read with the English ones."""
-    found: dict[str, dict[str, Fraction]] = {name: {} for name in LANGUAGES}
+    """Return rows of (language, value, words) by language; "" is for texts of another or an unknown language."""
+    values_by_language: dict[str, dict[str, Fraction]] = {name: {} for name in LANGUAGES}
     for language, value, words in rows:
-        found[language] |= dict.fromkeys(words.replace("/", " ").split(), Fraction(value))
-    # English last, so that its meaning of a word holds where nobody knows the language.
-    return {**found, "": {word: value for name in reversed(LANGUAGES) for word, value in found[name].items()}}
+        values_by_language[language] |= dict.fromkeys(words.replace("/", " ").split(), Fraction(value))
+    # English last, so that its meaning of a word wins where the language is unknown.
+    return {
+        **values_by_language,
+        "": {word: value for name in reversed(LANGUAGES) for word, value in values_by_language[name].items()},
+    }
 
 
-def _counted(language: str, words: str) -> Iterator[tuple[str, int, str]]:
-    """Ordinals from the first on; forms of one are joined by a slash."""
+def _ordinal_rows(language: str, words: str) -> Iterator[tuple[str, int, str]]:
+    """Yield ordinals from the first on; forms of one ordinal are joined by a slash."""
     for value, forms in enumerate(words.split(), start=1):
         yield language, value, forms
 
 
-MANY: Final = _by_language(
+INDEFINITE_NUMBERS: Final = _by_language(
     ("en", 12, "dozens"), ("en", 100, "hundreds"), ("en", 10**3, "thousands"), ("en", 10**6, "millions"),
     ("en", 10**9, "billions"), ("en", 10**12, "trillions"),
     ("de", 12, "dutzende dutzenden"), ("de", 100, "hunderte hunderten"), ("de", 10**3, "tausende tausenden"),
     ("fr", 12, "douzaines"), ("fr", 100, "centaines"), ("fr", 10**3, "milliers"),
     ("es", 12, "docenas"), ("es", 100, "cientos centenares"), ("es", 10**3, "miles"),
 )  # fmt: skip
-"""So many that nobody counted."""
+"""Words for an indefinite number, with its scale."""
 ORDINALS: Final = _by_language(
-    *_counted("en", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    *_ordinal_rows("en", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
         "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"),
     ("en", 30, "thirtieth"), ("en", 40, "fortieth"), ("en", 50, "fiftieth"), ("en", 100, "hundredth"),
     *((language, value, " ".join(f"{stem}{ending}" for ending in ["e", "en", "er", "es", "em"]))
-      for language, value, stem in _counted("de", "erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft")
+      for language, value, stem in _ordinal_rows("de", "erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft")
       if stem != "acht"),
     ("de", 8, "achte achter achtes"), ("de", 2, "zweitgrößte zweitgrößten"), ("de", 3, "drittgrößte drittgrößten"),
-    *_counted("fr", "premier/première deuxième/seconde/second troisième quatrième cinquième sixième septième "
+    *_ordinal_rows("fr", "premier/première deuxième/seconde/second troisième quatrième cinquième sixième septième "
         "huitième neuvième dixième onzième douzième"),
-    *_counted("es", "primer/primero/primera segundo/segunda tercer/tercero/tercera cuarto/cuarta quinto/quinta "
+    *_ordinal_rows("es", "primer/primero/primera segundo/segunda tercer/tercero/tercera cuarto/cuarta quinto/quinta "
         "sexto/sexta séptimo/séptima octavo/octava noveno/novena décimo/décima"),
 )  # fmt: skip
 FRACTIONS: Final = _by_language(
@@ -341,8 +376,8 @@ FRACTIONS: Final = _by_language(
     ("fr", 10, "dixième dixièmes"),
     ("es", 2, "mitad"), ("es", 3, "tercio tercios terceras"), ("es", 4, "cuarto cuartos cuartas"), ("es", 5, "quinto quintos quintas"),
 )  # fmt: skip
-"""The part that each word names: 3 for a third."""
-TIMES: Final = _by_language(
+"""Words of fractions, with their denominator: 3 for a third."""
+MULTIPLIERS: Final = _by_language(
     ("en", 2, "twice double doubled doubles doubling twofold"),
     ("en", 3, "triple tripled triples tripling trebled threefold thrice"),
     ("en", 4, "quadruple quadrupled quadruples fourfold"), ("en", 5, "quintupled fivefold"), ("en", 10, "tenfold"),
@@ -361,27 +396,31 @@ FRACTION_SIGNS: Final = {
 
 
 @cache
-def atoms_of(language: str) -> dict[str, tuple[str, Fraction]]:
-    """Every word that has to do with a number, lower case, with its role and value."""
-    found: dict[str, tuple[str, Fraction]] = {}
+def number_words_of(language: str) -> dict[str, tuple[str, Fraction]]:
+    """Return every word that belongs to a number, in lower case, with its role and value.
+
+    Roles are those of `cardinals_of` and `ordinal`, `part` (a fraction), `ordinal_or_part`, `times`, `many`
+    and `point`.
+    """
+    number_words: dict[str, tuple[str, Fraction]] = {}
     for word, value in ORDINALS[language].items():
-        found[word] = ("ordinal", value)
+        number_words[word] = ("ordinal", value)
     for word, value in FRACTIONS[language].items():
-        # A third is a part and a place; which one is decided where it stands.
-        found[word] = ("ordinal_or_part" if word in found else "part", value)
-    for role, table in (("times", TIMES), ("many", MANY)):
-        found |= {word: (role, value) for word, value in table[language].items()}
-    found |= {word: (role, Fraction(value)) for word, (role, value) in words_of(language).items()}
-    found |= {word: ("part", Fraction(part)) for word, part in _ARABIC_PARTS.items()}
-    for name, words in _POINTS.items():
+        # "Third" is a fraction and an ordinal; its context decides which.
+        number_words[word] = ("ordinal_or_part" if word in number_words else "part", value)
+    for role, table in (("times", MULTIPLIERS), ("many", INDEFINITE_NUMBERS)):
+        number_words |= {word: (role, value) for word, value in table[language].items()}
+    number_words |= {word: (role, Fraction(value)) for word, (role, value) in cardinals_of(language).items()}
+    number_words |= {word: ("part", Fraction(part)) for word, part in _ARABIC_FRACTIONS.items()}
+    for name, words in _DECIMAL_WORDS.items():
         if language in {name, ""}:
-            found |= dict.fromkeys(words.split(), ("point", Fraction(0)))
-    return found
+            number_words |= dict.fromkeys(words.split(), ("point", Fraction(0)))
+    return number_words
 
 
-_POINTS: Final[Mapping[str, str]] = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma"}
-"""What stands between the whole and the digits of a number that is spoken."""
-_ARABIC_PARTS: Final[Mapping[str, int]] = {"نصف": 2, "ثلث": 3, "ربع": 4, "خمس": 5}
+_DECIMAL_WORDS: Final[Mapping[str, str]] = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma"}
+"""The word between the whole number and the decimals when a number is spoken."""
+_ARABIC_FRACTIONS: Final[Mapping[str, int]] = {"نصف": 2, "ثلث": 3, "ربع": 4, "خمس": 5}
 
 
 # --- Units -----------------------------------------------------------------------------------------------------------
@@ -448,7 +487,7 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
 
 
 class UnitMeaning(NamedTuple):
-    """What a word of a unit can measure: `unit` is the base, `factor` how many of the base one of it is."""
+    """One meaning of a unit's word: `unit` is the base unit, `factor` how many base units it is."""
 
     unit: str
     factor: Fraction
@@ -456,21 +495,22 @@ class UnitMeaning(NamedTuple):
 
 @cache
 def units() -> dict[str, tuple[UnitMeaning, ...]]:
-    """Each word of a unit, several joined by a space, with what it can mean."""
-    found: dict[str, tuple[UnitMeaning, ...]] = {}
+    """Return each unit's word, or its words joined by a space, with what it can mean."""
+    meanings_by_word: dict[str, tuple[UnitMeaning, ...]] = {}
     for words, codes, factor in _UNITS:
         meanings = tuple(
+            # "Pound" is one pound sterling or 453.59 g: the factor in its row is that of the mass.
             UnitMeaning(code, Fraction(1 if code.startswith("cur:GBP") and "|" in codes else factor))
             for code in codes.split("|")
         )
         for word in words.split():
-            found[word.replace("+", " ")] = meanings
-    return found
+            meanings_by_word[word.replace("+", " ")] = meanings
+    return meanings_by_word
 
 
-LONGEST_UNIT: Final = 3
-"""Words."""
-STRETCHING: Final = frozenset(
+MAX_UNIT_WORDS: Final = 3
+"""In words, such as "square metres" or "kilometres per hour"."""
+UNIT_MODIFIERS: Final = frozenset(
     [
         "more",
         "full",
@@ -498,7 +538,7 @@ STRETCHING: Final = frozenset(
         "metric",
     ]
 )
-"""Words that may stand between a number and its unit."""
+"""Words that may stand between a number and its unit: "three full days"."""
 MONTHS: Final[Mapping[str, int]] = {
     name: place
     for names in (
@@ -519,9 +559,9 @@ BOUNDS: Final[tuple[tuple[int, str], ...]] = (
     (-1, ("less than|fewer than|under|below|at most|up to|nearly|almost|no more than|just under|weniger als|unter|"
          "höchstens|bis zu|fast|knapp|moins de|au plus|jusqu'à|presque|menos de|hasta|casi|como máximo|close to")),
 )  # fmt: skip
-"""What limits the number after it: from below, from above."""
+"""Words that limit the number after them: 1 from below, -1 from above."""
 
-_MORE_COMMON: Final[Mapping[str, str]] = {
+_MORE_FUNCTION_WORDS: Final[Mapping[str, str]] = {
     "en": "a an this these those or but as at into after before since until while when where which who whom whose what "
     "how than then also only just about over under between during through against out up down off its their his her our "
     "your my they them he she we you i were been being had did does do will would can could should may might must "
@@ -534,9 +574,11 @@ _MORE_COMMON: Final[Mapping[str, str]] = {
     "es": "o pero como después antes desde hasta mientras cuando donde quien entonces también solo entre contra sus "
     "ellos él ella nosotros era eran son será ser ha han había de a un e ni sin sobre tras este esta estos según",
 }
-_ALL_COMMON: Final = {name: FREQUENT[name] | frozenset(_MORE_COMMON[name].split()) for name in LANGUAGES}
+_FUNCTION_WORDS: Final = {
+    name: FREQUENT[name] | frozenset(_MORE_FUNCTION_WORDS[name].split()) for name in LANGUAGES
+}
 
 
 def is_common(word: str, language: str) -> bool:
-    """Whether a word, lower case, names nothing by itself."""
-    return word in _ALL_COMMON.get(language, _ALL_COMMON["en"])
+    """Return whether the lower-case word is a function word, which names nothing by itself."""
+    return word in _FUNCTION_WORDS.get(language, _FUNCTION_WORDS["en"])

@@ -1,4 +1,4 @@
-"""Whether each number of a draft stands in its source with the same unit, for the same things."""
+"""Checks whether each number of a draft stands in its source with the same unit, and counts the same things."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.grounding.number_lexicon import BOUNDS, is_common, language_of
-from pipeline.grounding.quantities import parse
+from pipeline.grounding.quantities import parse_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -21,28 +21,37 @@ _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
 _BOUND: Final = re.compile(
     r"\b(?:" + "|".join(f"({words})" for _, words in BOUNDS) + r")\s+(?:about\s|the\s)?$", re.IGNORECASE
 )
-_LONGEST_BOUND: Final = 24
-_MOST_COUNTED: Final = 3
-_LEAST_NOUN: Final = 3
-_SAME_STEM: Final = 5
-_MANY_MOST: Final = {12: 120, 100: 1_000, 1_000: 1_000_000, 10**6: 10**9, 10**9: 10**12, 10**12: 10**15}
-_AGE: Final = 1_560
-"""130 years in months: "Anna, 42," says how old she is without a unit."""
-_AT: Final = re.compile(r"\b(?:at|from|until|till|by|um|ab|bis|à|las?)\s$", re.IGNORECASE)
+_MAX_BOUND_CHARACTERS: Final = 24
+_MAX_COUNTED_WORDS: Final = 3
+_MIN_NOUN_CHARACTERS: Final = 3
+_STEM_CHARACTERS: Final = 5
+_MAX_OF_INDEFINITE: Final = {
+    12: 120,
+    100: 1_000,
+    1_000: 1_000_000,
+    10**6: 10**9,
+    10**9: 10**12,
+    10**12: 10**15,
+}
+_MAX_AGE_MONTHS: Final = 1_560
+"""130 years: "Anna, 42," states an age without a unit."""
+_TIME_PREPOSITION: Final = re.compile(r"\b(?:at|from|until|till|by|um|ab|bis|à|las?)\s$", re.IGNORECASE)
 _SCORE: Final = re.compile(r"\s?[-\u2013:]\s?|\s(?:to|zu|à|a)\s")
 _LIST: Final = re.compile(r"[\d\s,.\u2013-]*(?:(?:or|and|und|oder|et|ou|y|o)\s*)?(?:\d+\s*)?")
-_LONGEST_LIST: Final = 6
-_LONGEST_BETWEEN: Final = 120
-"""Characters between two numbers of one list."""
-_OFTEN: Final = 20
-"""Said with "times", more than this counts occasions."""
-_LARGEST_SCORE: Final = 200
+_MAX_LIST_NUMBERS: Final = 6
+_MAX_LIST_GAP: Final = 120
+"""Most characters between two numbers of one list."""
+_MIN_OCCASIONS: Final = 20
+"""From here on a number with "times" counts occasions, not a factor."""
+_MAX_SCORE: Final = 200
 _VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
 
 
 @dataclass(frozen=True)
-class Strange:
-    """A number of the draft, as written, that the source doesn't say so: `draft[start:end]`."""
+class UnsupportedNumber:
+    """A number of the draft, as written, that the source doesn't state: `draft[start:end]`, and why it was
+    rejected.
+    """
 
     text: str
     start: int
@@ -50,259 +59,295 @@ class Strange:
     reason: Reason
 
 
-def strange_numbers(
+def unsupported_numbers(
     draft: str,
     source: str,
     *,
     language: str = "",
     source_language: str = "",
     declared: Collection[tuple[Fraction, str]] = (),
-) -> tuple[Strange, ...]:
-    """The numbers of the draft that the source doesn't hold with the same unit.
+) -> tuple[UnsupportedNumber, ...]:
+    """Return the numbers of the draft that the source doesn't contain with the same unit.
 
-    `declared` are the values and units of declared sums, which were computed again by `derived_numbers`. The languages decide what `1.000`
-    and "billion" are; they are guessed where they aren't told. What stands in a web address isn't looked at.
+    `declared` are the values and units of declared sums, which `derived_numbers` has recomputed. The
+    languages decide what `1.000` and "billion" mean; they are guessed if they aren't given. Web addresses are
+    skipped.
     """
-    # A short draft doesn't show the language that its source, which is longer, shows. Where neither does, one reading
-    # holds for both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in another.
-    seen = language_of(source, source_language) or language_of(draft, language)
-    said = parse(draft, language or seen)
-    if not said.quantities:
+    # A short draft may not show its language while its longer source does. Where neither does, one reading
+    # holds for both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in
+    # another.
+    guessed_language = language_of(source, source_language) or language_of(draft, language)
+    draft_numbers = parse_numbers(draft, language or guessed_language)
+    if not draft_numbers.quantities:
         return ()
-    known = parse(source, source_language or seen)
-    judge = _Judge(said, known)
-    found: list[Strange] = []
-    for quantity in said.quantities:
-        reason = judge.reason(quantity)
+    source_numbers = parse_numbers(source, source_language or guessed_language)
+    checker = _NumberChecker(draft_numbers, source_numbers)
+    unsupported: list[UnsupportedNumber] = []
+    for quantity in draft_numbers.quantities:
+        reason = checker.reason(quantity)
         if reason and not any((reading.value, reading.unit) in declared for reading in quantity.readings):
             text = draft[quantity.start : quantity.end]
-            found.append(Strange(text, quantity.start, quantity.end, reason))
-    return tuple(found)
+            unsupported.append(UnsupportedNumber(text, quantity.start, quantity.end, reason))
+    return tuple(unsupported)
 
 
 def ungrounded_numbers(draft: str, source: str) -> tuple[str, ...]:
-    """The same, as written, each once."""
-    return tuple(dict.fromkeys(one.text for one in strange_numbers(draft, source)))
+    """Return the unsupported numbers as written, each once."""
+    return tuple(dict.fromkeys(number.text for number in unsupported_numbers(draft, source)))
 
 
-class _Judge:
-    def __init__(self, said: ParsedText, known: ParsedText) -> None:
-        self.said = said
-        self.known = known
+class _NumberChecker:
+    """Compares the numbers of one draft with those of its source."""
+
+    def __init__(self, draft: ParsedText, source: ParsedText) -> None:
+        self.draft = draft
+        self.source = source
 
     def reason(self, quantity: Quantity) -> Reason | None:
+        """Return why the source doesn't support the number; None if it does."""
         if quantity.is_article:
             return None
-        reason = self._reason(quantity)
+        reason = self._find_reason(quantity)
         if reason in {"absent", "unit"} and self._is_written_in_rest(quantity):
             return None
         return reason
 
     def _is_written_in_rest(self, quantity: Quantity) -> bool:
-        """Whether the part of a very long source that isn't read has it word for word, its unit included."""
-        if not self.known.unread_text:
+        """Return whether the part of a very long source whose numbers aren't parsed has it word for word,
+        with its unit.
+        """
+        if not self.source.unread_text:
             return False
-        written = self.said.text[quantity.start : quantity.end].split()
-        words = r"\s".join(re.escape(word) for word in written)
+        number_words = self.draft.text[quantity.start : quantity.end].split()
+        pattern = r"\s".join(re.escape(word) for word in number_words)
         return (
-            re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", self.known.unread_text, re.IGNORECASE) is not None
+            re.search(rf"(?<![\w.,]){pattern}(?!\w|[.,]\d)", self.source.unread_text, re.IGNORECASE)
+            is not None
         )
 
-    def _reason(self, quantity: Quantity) -> Reason | None:
+    def _find_reason(self, quantity: Quantity) -> Reason | None:
+        """Return why the source doesn't support the number; None if it does."""
         if quantity.label:
-            return None if self._holds_label(quantity.label) else "absent"
+            return None if self._source_has_label(quantity.label) else "absent"
         if any(reading.unit == "many" for reading in quantity.readings):
-            return None if self._holds_many(quantity) else "absent"
+            return None if self._source_has_indefinite(quantity) else "absent"
         matches = self._matches(quantity)
         if matches is None:
             return "absent"
         if not matches:
             return "unit"
-        if self._is_other_score(quantity):
+        if self._is_unknown_score(quantity):
             return "absent"
-        if self._is_swapped(quantity, matches):
+        if self._counts_other_things(quantity, matches):
             return "counted"
-        return "bound" if self._is_bound_otherwise(quantity, matches) else None
+        return "bound" if self._has_opposite_bound(quantity, matches) else None
 
     # --- Value and unit ----------------------------------------------------------------------------------------------
 
     def _matches(self, quantity: Quantity) -> list[Quantity] | None:
-        """The source's numbers that say the same; None where not even the value is there."""
-        found: list[Quantity] = []
+        """Return the source's numbers that say the same; None if not even the value is there."""
+        matches: list[Quantity] = []
         has_value = False
         for reading in quantity.readings:
-            for other, its in self.known.by_value.get(reading.value, ()):
+            for other, other_meaning in self.source.by_value.get(reading.value, ()):
                 has_value = True
-                if _is_same_unit(reading.unit, its.unit) and (reading.unit or reading.plain == its.plain):
-                    found.append(other)
-            for other, its in self.known.by_plain.get(reading.plain, ()):
+                if _is_same_unit(reading.unit, other_meaning.unit) and (
+                    reading.unit or reading.plain == other_meaning.plain
+                ):
+                    matches.append(other)
+            for other, other_meaning in self.source.by_plain.get(reading.plain, ()):
                 has_value = True
-                if reading.unit != its.unit and self._goes_with(quantity, reading, other, its):
-                    found.append(other)
-        if not found and self._is_elliptic(quantity):
+                if reading.unit != other_meaning.unit and self._can_mean_same(
+                    quantity, reading, other, other_meaning
+                ):
+                    matches.append(other)
+        if not matches and self._is_elliptic(quantity):
             return [quantity]
-        if not found and self._is_one_unit(quantity):
+        if not matches and self._is_said_by_article(quantity):
             return [quantity]
-        if not found and self._is_first(quantity):
+        if not matches and self._is_unnumbered_first(quantity):
             return [quantity]
-        return found if found or has_value else None
+        return matches if matches or has_value else None
 
-    def _goes_with(
-        self, quantity: Quantity, said: NumberMeaning, other: Quantity, its: NumberMeaning
+    def _can_mean_same(
+        self, quantity: Quantity, meaning: NumberMeaning, other: Quantity, other_meaning: NumberMeaning
     ) -> bool:
-        """Whether numbers of the same figures but of other units can say the same."""
-        if said.unit == "":
-            if its.unit == "times" and its.plain >= _OFTEN:
+        """Return whether numbers with the same figures but different units can say the same."""
+        if meaning.unit == "":
+            if other_meaning.unit == "times" and other_meaning.plain >= _MIN_OCCASIONS:
                 return True
-            if _counted(self.said, quantity):
+            if _counted_nouns(self.draft, quantity):
                 return False
-            if its.unit in {"ratio", "pp"} or its.unit.startswith("cur"):
-                return _says_unit_nearby(self.said, quantity, its.unit)
+            if other_meaning.unit in {"ratio", "pp"} or other_meaning.unit.startswith("cur"):
+                return _says_unit_nearby(self.draft, quantity, other_meaning.unit)
             return True
-        if its.unit != "":
-            return said.unit == "ord" and its.unit.startswith("date:")
-        if said.unit == "month":
-            return said.value <= _AGE and not _counted(self.known, other)
-        if said.unit == "clock":
-            before = self.known.text[max(0, other.start - 8) : other.start]
-            return said.value % 60 == 0 and _AT.search(before) is not None and not _counted(self.known, other)
-        if said.unit.startswith("cur:"):
-            # "14.8 million euros, 1.2 million more than planned".
+        if other_meaning.unit != "":
+            return meaning.unit == "ord" and other_meaning.unit.startswith("date:")
+        if meaning.unit == "month":
+            return meaning.value <= _MAX_AGE_MONTHS and not _counted_nouns(self.source, other)
+        if meaning.unit == "clock":
+            text_before = self.source.text[max(0, other.start - 8) : other.start]
             return (
-                said.plain not in other.bare_values
-                and not _counted(self.known, other)
-                and _says_unit_nearby(self.known, other, said.unit)
+                meaning.value % 60 == 0
+                and _TIME_PREPOSITION.search(text_before) is not None
+                and not _counted_nouns(self.source, other)
             )
-        if said.unit.startswith("date:"):
-            return said.unit in self.known.months and not _counted(self.known, other)
+        if meaning.unit.startswith("cur:"):
+            # "14.8 million euros, 1.2 million more than planned" states the currency once.
+            return (
+                meaning.plain not in other.bare_values
+                and not _counted_nouns(self.source, other)
+                and _says_unit_nearby(self.source, other, meaning.unit)
+            )
+        if meaning.unit.startswith("date:"):
+            return meaning.unit in self.source.months and not _counted_nouns(self.source, other)
         return False
 
     def _is_elliptic(self, quantity: Quantity) -> bool:
-        """In "13.6 million euros were planned and 14.8 spent" unit and scale are said once for both."""
-        if any(reading.unit for reading in quantity.readings) or _counted(self.said, quantity):
+        """Return whether unit and scale are stated once for two numbers: "13.6 million euros were planned and
+        14.8 spent".
+        """
+        if any(reading.unit for reading in quantity.readings) or _counted_nouns(self.draft, quantity):
             return False
         scaled = {
-            (reading.unit, reading.plain / said)
-            for one in self.said.others_in_sentence(quantity)
-            for reading in one.readings
-            for said in one.bare_values
-            if said and reading.plain != said
+            (reading.unit, reading.plain / bare_value)
+            for neighbour in self.draft.others_in_sentence(quantity)
+            for reading in neighbour.readings
+            for bare_value in neighbour.bare_values
+            if bare_value and reading.plain != bare_value
         }
         return any(
-            (its.unit, its.plain / said) in scaled
+            (other_meaning.unit, other_meaning.plain / bare_value) in scaled
             for reading in quantity.readings
-            for other in self.known.by_bare_value.get(reading.plain, ())
-            for its in other.readings
-            for said in (reading.plain,)
-            if said
+            for other in self.source.by_bare_value.get(reading.plain, ())
+            for other_meaning in other.readings
+            for bare_value in (reading.plain,)
+            if bare_value
         )
 
-    def _is_one_unit(self, quantity: Quantity) -> bool:
-        """One day is said by "a day" too."""
+    def _is_said_by_article(self, quantity: Quantity) -> bool:
+        """Return whether the source says one of a unit with an article: one day is "a day"."""
         if not any(reading.plain == 1 and reading.unit in {"s", "month"} for reading in quantity.readings):
             return False
-        word = re.search(r"[^\W\d_]+$", self.said.text[quantity.start : quantity.end])
+        word = re.search(r"[^\W\d_]+$", self.draft.text[quantity.start : quantity.end])
         return (
             word is not None
-            and re.search(rf"\ban?\s{re.escape(word.group())}\b", self.known.text) is not None
+            and re.search(rf"\ban?\s{re.escape(word.group())}\b", self.source.text) is not None
         )
 
-    def _is_first(self, quantity: Quantity) -> bool:
-        """A first is mostly no number; it is one where the source has another place for the same thing."""
+    def _is_unnumbered_first(self, quantity: Quantity) -> bool:
+        """Return whether "first" is no number here: the source has no other ordinal for the same thing."""
         if not any(reading.unit == "ord" and reading.value == 1 for reading in quantity.readings):
             return False
-        nouns = _counted(self.said, quantity)
-        others = [
-            one for one in self.known.quantities if any(reading.unit == "ord" for reading in one.readings)
+        nouns = _counted_nouns(self.draft, quantity)
+        other_ordinals = [
+            ordinal
+            for ordinal in self.source.quantities
+            if any(reading.unit == "ord" for reading in ordinal.readings)
         ]
-        return not any(_share(nouns, _counted(self.known, one)) for one in others)
+        return not any(_share_word(nouns, _counted_nouns(self.source, ordinal)) for ordinal in other_ordinals)
 
-    def _is_other_score(self, quantity: Quantity) -> bool:
-        """Whether a result such as 4-1 has both its numbers in the source, but nowhere together."""
-        for one, other in pairwise(self.said.quantities):
-            if quantity not in (one, other) or not _SCORE.fullmatch(self.said.text, one.end, other.start):
+    def _is_unknown_score(self, quantity: Quantity) -> bool:
+        """Return whether a result such as 4-1 has both its numbers in the source, but nowhere together."""
+        for first, second in pairwise(self.draft.quantities):
+            if quantity not in (first, second) or not _SCORE.fullmatch(
+                self.draft.text, first.end, second.start
+            ):
                 continue
-            pair = [_plain_score(part) for part in (one, other)]
-            if None in pair or _counted(self.said, other):
+            pair = [_plain_score(part) for part in (first, second)]
+            if None in pair or _counted_nouns(self.draft, second):
                 continue
-            if not all(self._matches(part) for part in (one, other)):
-                # The one that isn't there is told by itself.
+            if not all(self._matches(part) for part in (first, second)):
+                # The number that the source lacks is reported by itself.
                 continue
-            if not any(set(pair) == known for known in self._neighbours()):
+            if not any(set(pair) == known for known in self._number_pairs()):
                 return True
         return False
 
-    def _neighbours(self) -> Iterator[set[Fraction | None]]:
-        """The source's small numbers by twos: next to each other, or in one list."""
-        known = self.known.quantities
-        for place, one in enumerate(known):
-            for other in known[place + 1 : place + _LONGEST_LIST]:
-                is_close = other.start - one.end <= _LONGEST_BETWEEN
-                if other is known[place + 1] or (
-                    is_close and _LIST.fullmatch(self.known.text, one.end, other.start)
+    def _number_pairs(self) -> Iterator[set[Fraction | None]]:
+        """Yield the source's small numbers in pairs: next to each other, or in one list."""
+        quantities = self.source.quantities
+        for index, first in enumerate(quantities):
+            for second in quantities[index + 1 : index + _MAX_LIST_NUMBERS]:
+                is_close = second.start - first.end <= _MAX_LIST_GAP
+                if second is quantities[index + 1] or (
+                    is_close and _LIST.fullmatch(self.source.text, first.end, second.start)
                 ):
-                    yield {_plain_score(one), _plain_score(other)}
+                    yield {_plain_score(first), _plain_score(second)}
 
     # --- What is counted, and what bounds it -------------------------------------------------------------------------
 
-    def _is_swapped(self, quantity: Quantity, matches: list[Quantity]) -> bool:
-        """Whether the source counts other things with this number, and these things with another one."""
+    def _counts_other_things(self, quantity: Quantity, matches: list[Quantity]) -> bool:
+        """Return whether the source counts other things with this number, and these things with another
+        number.
+        """
         if any(reading.unit not in {"", "ord"} for reading in quantity.readings):
             return False
-        nouns = _counted(self.said, quantity)
+        nouns = _counted_nouns(self.draft, quantity)
         if not nouns:
             return False
-        theirs = [_counted(self.known, one) for one in matches]
-        if any(not words or _share(nouns, words) or _VERBAL.search(words[0]) for words in theirs):
+        source_nouns = [_counted_nouns(self.source, candidate) for candidate in matches]
+        if any(not words or _share_word(nouns, words) or _VERBAL.search(words[0]) for words in source_nouns):
             return False
         values = {reading.value for reading in quantity.readings}
         return any(
-            _share(nouns, _counted(self.known, one))
-            for one in self.known.quantities
-            if one.readings and not any(reading.value in values for reading in one.readings)
+            _share_word(nouns, _counted_nouns(self.source, candidate))
+            for candidate in self.source.quantities
+            if candidate.readings and not any(reading.value in values for reading in candidate.readings)
         )
 
-    def _is_bound_otherwise(self, quantity: Quantity, matches: list[Quantity]) -> bool:
-        bound = _bound(self.said, quantity)
-        return bound != 0 and all(_bound(self.known, one) == -bound for one in matches)
+    def _has_opposite_bound(self, quantity: Quantity, matches: list[Quantity]) -> bool:
+        """Return whether the source limits all these numbers in the opposite direction ("at least", "at
+        most").
+        """
+        draft_bound = _bound_before(self.draft, quantity)
+        return draft_bound != 0 and all(
+            _bound_before(self.source, match) == -draft_bound for match in matches
+        )
 
     # --- Numbers without a value -------------------------------------------------------------------------------------
 
-    def _holds_label(self, label: str) -> bool:
-        if label in self.known.labels:
+    def _source_has_label(self, label: str) -> bool:
+        """Return whether the source has a name with digits such as "A380", with or without a hyphen or a
+        space.
+        """
+        if label in self.source.labels:
             return True
         spaced = re.escape(label).replace(r"\-", r"[\s\-]?")
-        return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.known.lowered) is not None
+        return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.source.lowered) is not None
 
-    def _holds_many(self, quantity: Quantity) -> bool:
+    def _source_has_indefinite(self, quantity: Quantity) -> bool:
+        """Return whether the source has this indefinite number ("thousands"), or a number that it can stand
+        for.
+        """
         for reading in quantity.readings:
-            most = _MANY_MOST.get(int(reading.value), reading.value * 1000)
-            for other in self.known.quantities:
-                for its in other.readings:
-                    if its.unit == "many" and its.value == reading.value:
+            maximum = _MAX_OF_INDEFINITE.get(int(reading.value), reading.value * 1000)
+            for other in self.source.quantities:
+                for meaning in other.readings:
+                    if meaning.unit == "many" and meaning.value == reading.value:
                         return True
-                    if its.unit != "many" and 2 * reading.value <= its.plain < most:
+                    if meaning.unit != "many" and 2 * reading.value <= meaning.plain < maximum:
                         return True
         return False
 
 
 def _plain_score(quantity: Quantity) -> Fraction | None:
-    """A small number without a unit; None for any other."""
-    found = [reading for reading in quantity.readings if reading.unit == ""]
-    is_small = bool(found) and len(found) == len(quantity.readings) and found[0].plain < _LARGEST_SCORE
-    return found[0].plain if is_small and found[0].plain.denominator == 1 else None
+    """Return the value of a small whole number without a unit; None for any other."""
+    meanings = [reading for reading in quantity.readings if reading.unit == ""]
+    is_small = bool(meanings) and len(meanings) == len(quantity.readings) and meanings[0].plain < _MAX_SCORE
+    return meanings[0].plain if is_small and meanings[0].plain.denominator == 1 else None
 
 
 def _says_unit_nearby(parsed: ParsedText, quantity: Quantity, unit: str) -> bool:
-    """In "from 38 percent to 48" the unit is said once for both."""
-    return any(_is_same_unit(one, unit) for one in parsed.units_beside(quantity))
+    """Return whether a number nearby has the unit: "from 38 percent to 48" states it once for both."""
+    return any(_is_same_unit(nearby_unit, unit) for nearby_unit in parsed.units_beside(quantity))
 
 
-def _is_same_unit(one: str, other: str) -> bool:
-    if one == other:
+def _is_same_unit(unit: str, other: str) -> bool:
+    if unit == other:
         return True
-    if one.startswith("cur:") and other.startswith("cur:"):
-        pair = {one, other}
+    if unit.startswith("cur:") and other.startswith("cur:"):
+        pair = {unit, other}
         return "cur:*" in pair or ("cur:$" in pair and bool(pair & _DOLLARS))
     return False
 
@@ -310,28 +355,32 @@ def _is_same_unit(one: str, other: str) -> bool:
 _DOLLARS: Final = frozenset({"cur:USD", "cur:AUD", "cur:CAD", "cur:HKD", "cur:NZD"})
 
 
-def _counted(parsed: ParsedText, quantity: Quantity) -> tuple[str, ...]:
-    """The words after a number that say what it counts, up to the next common word or mark."""
+def _counted_nouns(parsed: ParsedText, quantity: Quantity) -> tuple[str, ...]:
+    """Return the words after a number that say what it counts, up to the next function word or mark."""
     words: list[str] = []
     position = quantity.end
-    while len(words) < _MOST_COUNTED and (match := _WORDS_AFTER.match(parsed.text, position)):
+    while len(words) < _MAX_COUNTED_WORDS and (match := _WORDS_AFTER.match(parsed.text, position)):
         word = match.group(1).lower()
         if is_common(word, parsed.language):
             break
-        if len(word) >= _LEAST_NOUN:
+        if len(word) >= _MIN_NOUN_CHARACTERS:
             words.append(word)
         position = match.end()
     return tuple(words)
 
 
-def _share(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _share_word(words: tuple[str, ...], other_words: tuple[str, ...]) -> bool:
+    """Return whether two words have the same stem, or one begins with the other."""
     return any(
-        word[:_SAME_STEM] == its[:_SAME_STEM] or word.startswith(its) or its.startswith(word)
-        for word in one
-        for its in other
+        word[:_STEM_CHARACTERS] == other_word[:_STEM_CHARACTERS]
+        or word.startswith(other_word)
+        or other_word.startswith(word)
+        for word in words
+        for other_word in other_words
     )
 
 
-def _bound(parsed: ParsedText, quantity: Quantity) -> int:
-    match = _BOUND.search(parsed.text[max(0, quantity.start - _LONGEST_BOUND) : quantity.start])
+def _bound_before(parsed: ParsedText, quantity: Quantity) -> int:
+    """Return whether the number is limited from below (1) or above (-1) by the words before it; 0 if by none."""
+    match = _BOUND.search(parsed.text[max(0, quantity.start - _MAX_BOUND_CHARACTERS) : quantity.start])
     return 0 if match is None else BOUNDS[(match.lastindex or 1) - 1][0]

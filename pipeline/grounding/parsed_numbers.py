@@ -1,4 +1,4 @@
-"""A number of a text with what it can mean, and a text with its numbers."""
+"""Data of parsed texts: a number with what it can mean, and a text with its numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORD: Final = re.compile(r"\b[^\W\d_]{3,}")
 
 
 class NumberMeaning(NamedTuple):
-    """One meaning of a number: `value` in the base of `unit`, `plain` as it is said without the unit."""
+    """One meaning of a number: `value` in the base unit `unit`, `plain` as it is stated, without the unit."""
 
     value: Fraction
     unit: str
@@ -30,21 +30,23 @@ class NumberMeaning(NamedTuple):
 
 @dataclass
 class Quantity:
-    """One number of a text: `text[start:end]`, its unit included. `digits` are as written, for what has no value."""
+    """One number of a text: `text[start:end]`, including its unit."""
 
     start: int
     end: int
     readings: list[NumberMeaning]
     label: str = ""
-    """What it is the number of, where letters stand at it: `a380`, `covid-19`."""
+    """The name that its digits belong to, such as `a380` or `covid-19`; it has no value then."""
     is_article: bool = False
-    """A word for one, which is mostly no number."""
+    """Whether it is a word for one that is mostly an article."""
     bare_values: frozenset[Fraction] = frozenset()
-    """The number without scale and unit, for who computes with it."""
+    """The number without scale and unit, for computing with it."""
 
 
 @dataclass
 class ParsedText:
+    """A text with its numbers, indexed by what they can mean."""
+
     text: str
     language: str
     quantities: list[Quantity]
@@ -53,22 +55,23 @@ class ParsedText:
     by_bare_value: dict[Fraction, list[Quantity]] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     unread_text: str = ""
-    """What of a very long text wasn't read: its numbers are looked for as they are written."""
+    """The end of a very long text, which isn't parsed: its numbers are searched for as they are written."""
 
     def index(self) -> None:
+        """Fill the indexes; call it once `quantities` are complete."""
         for quantity in self.quantities:
             for value in quantity.bare_values:
                 self.by_bare_value.setdefault(value, []).append(quantity)
             for reading in quantity.readings:
                 self.by_plain.setdefault(reading.plain, []).append((quantity, reading))
                 self.by_value.setdefault(reading.value, []).append((quantity, reading))
-        self.labels = frozenset(one.label for one in self.quantities if one.label)
+        self.labels = frozenset(quantity.label for quantity in self.quantities if quantity.label)
 
-    # Each of these looks at the whole text, so it does so once, whatever number asks.
+    # Each property reads the whole text, so it is cached for all numbers that ask.
 
     @cached_property
     def months(self) -> frozenset[str]:
-        """The units of days in the months that are named anywhere."""
+        """Return the units of dates (`date:5`) in the months that are named anywhere."""
         words = {word.lower() for word in _WORD.findall(self.text)}
         return frozenset(f"date:{MONTHS[word]}" for word in words & MONTHS.keys())
 
@@ -77,40 +80,47 @@ class ParsedText:
         return self.text.lower()
 
     def others_in_sentence(self, quantity: Quantity) -> list[Quantity]:
+        """Return the other numbers in the number's sentence."""
         first, last = self._sentences_of(quantity)
-        inside = chain.from_iterable(self._by_sentence.get(place, ()) for place in range(first, last + 1))
-        return [one for one in inside if one is not quantity]
+        quantities = chain.from_iterable(
+            self._by_sentence.get(sentence, ()) for sentence in range(first, last + 1)
+        )
+        return [other for other in quantities if other is not quantity]
 
     def units_beside(self, quantity: Quantity) -> Collection[str]:
-        """The units of the other numbers in its sentence."""
+        """Return the units of the other numbers in the number's sentence."""
         first, last = self._sentences_of(quantity)
-        beside: Counter[str] = Counter()
-        for place in range(first, last + 1):
-            beside.update(self._units_by_sentence.get(place, {}))
-        beside.subtract(_units_of(quantity))
-        return [unit for unit, times in beside.items() if times > 0]
+        counts: Counter[str] = Counter()
+        for sentence in range(first, last + 1):
+            counts.update(self._units_by_sentence.get(sentence, {}))
+        counts.subtract(_units_of(quantity))
+        return [unit for unit, count in counts.items() if count > 0]
 
     def _sentences_of(self, quantity: Quantity) -> tuple[int, int]:
-        """The first and the last that it stands in: a number such as "5 p.m." may hold the end of one."""
-        return bisect_right(self._ends, quantity.start), bisect_left(self._ends, quantity.end)
+        """Return the indexes of the first and the last sentence of a number: "5 p.m." may hold the end of
+        one.
+        """
+        return bisect_right(self._sentence_ends, quantity.start), bisect_left(
+            self._sentence_ends, quantity.end
+        )
 
     @cached_property
-    def _ends(self) -> list[int]:
+    def _sentence_ends(self) -> list[int]:
         return [match.end() for match in _SENTENCE.finditer(self.text)]
 
     @cached_property
     def _by_sentence(self) -> dict[int, list[Quantity]]:
-        found: dict[int, list[Quantity]] = {}
-        for one in self.quantities:
-            found.setdefault(bisect_right(self._ends, one.start), []).append(one)
-        return found
+        quantities: dict[int, list[Quantity]] = {}
+        for quantity in self.quantities:
+            quantities.setdefault(bisect_right(self._sentence_ends, quantity.start), []).append(quantity)
+        return quantities
 
     @cached_property
     def _units_by_sentence(self) -> dict[int, Counter[str]]:
-        """How many numbers of each sentence can have a unit; a sentence can be a table of thousands."""
+        """Return the counts of the units in each sentence, which can be a table of thousands of numbers."""
         return {
-            place: Counter(chain.from_iterable(_units_of(one) for one in inside))
-            for place, inside in self._by_sentence.items()
+            sentence: Counter(chain.from_iterable(_units_of(quantity) for quantity in quantities))
+            for sentence, quantities in self._by_sentence.items()
         }
 
 

@@ -1,4 +1,6 @@
-"""Every number of a text with its unit: digits and words, shares, money, measures, dates, times, ordinals."""
+"""Parses the numbers of a text with their units: digits and words, shares, money, measures, dates, times,
+ordinals.
+"""
 
 from __future__ import annotations
 
@@ -11,51 +13,67 @@ from pipeline.grounding.parse_quantities import QuantityReader
 from pipeline.grounding.parsed_numbers import ParsedText
 from pipeline.text.links import find_links
 
-_LINKISH: Final = re.compile(r"://|\w\.\w")
-_READ_MOST: Final = 500_000
-"""Characters of a text whose numbers are read: a long book. Further on they are only found as they are written."""
-_LONGEST_WORD: Final = 100
-_KEPT_MOST: Final = 50_000
-"""Characters of a text that is kept read with others; of longer ones, tens of megabytes when read, only the last."""
+_MAYBE_LINK: Final = re.compile(r"://|\w\.\w")
+_MAX_PARSED_CHARACTERS: Final = 500_000
+"""As long as a long book. Numbers beyond are only found as they are written."""
+_MAX_WORD_CHARACTERS: Final = 100
+_MAX_CACHED_CHARACTERS: Final = 50_000
+"""Parsed texts up to this length share a cache.
+
+Of longer ones only the last is kept: parsed, it takes tens of megabytes.
+"""
 
 
-def parse(text: str, language: str = "") -> ParsedText:
-    """The numbers of a text in order. What stands in a web address is no number of the text."""
-    tongue = language_of(text[:_READ_MOST], language)
-    return _parse(text, tongue) if len(text) <= _KEPT_MOST else _parse_long(text, tongue)
+def parse_numbers(text: str, language: str = "") -> ParsedText:
+    """Return the text with its numbers, in order; web addresses are skipped."""
+    text_language = language_of(text[:_MAX_PARSED_CHARACTERS], language)
+    return (
+        _parse_cached(text, text_language)
+        if len(text) <= _MAX_CACHED_CHARACTERS
+        else _parse_long(text, text_language)
+    )
 
 
 @lru_cache(maxsize=32)
-def _parse(text: str, language: str) -> ParsedText:
-    return _read(text, language)
+def _parse_cached(text: str, language: str) -> ParsedText:
+    return _parse_uncached(text, language)
 
 
 @lru_cache(maxsize=1)
 def _parse_long(text: str, language: str) -> ParsedText:
-    return _read(text, language)
+    return _parse_uncached(text, language)
 
 
-def _read(text: str, language: str) -> ParsedText:
+def _parse_uncached(text: str, language: str) -> ParsedText:
+    """Parse the beginning of the text, as far as texts are parsed, and index its numbers."""
     end = len(text)
-    if end > _READ_MOST:
-        # It ends at a space, so that no number is cut in two.
-        end = max(text.rfind(space, _READ_MOST - _LONGEST_WORD, _READ_MOST) for space in " \n")
-        end = end if end >= 0 else _READ_MOST
-    said = _without_addresses(text[:end])
-    parsed = ParsedText(said, language, QuantityReader(said, language).read(), unread_text=text[end:])
+    if end > _MAX_PARSED_CHARACTERS:
+        # Parsing ends at a space, so that no number is cut in two.
+        end = max(
+            text.rfind(space, _MAX_PARSED_CHARACTERS - _MAX_WORD_CHARACTERS, _MAX_PARSED_CHARACTERS)
+            for space in " \n"
+        )
+        end = end if end >= 0 else _MAX_PARSED_CHARACTERS
+    readable_text = _without_addresses(text[:end])
+    parsed = ParsedText(
+        readable_text, language, QuantityReader(readable_text, language).read(), unread_text=text[end:]
+    )
     parsed.index()
     return parsed
 
 
-def forget() -> None:
-    """Texts that were read are kept for the next draft of the same source; a measurement doesn't want that."""
-    _parse.cache_clear()
+def clear_cache() -> None:
+    """Forget the cached texts.
+
+    A benchmark doesn't want that texts stay parsed for the next draft of the same source.
+    """
+    _parse_cached.cache_clear()
     _parse_long.cache_clear()
 
 
 def _without_addresses(text: str) -> str:
-    """The same length, so that every place stays the same."""
-    if not _LINKISH.search(text):
+    """Return the text with spaces in place of web addresses, so that every position stays the same."""
+    if not _MAYBE_LINK.search(text):
         return text
     parts: list[str] = []
     position = 0

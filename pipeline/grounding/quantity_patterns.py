@@ -1,4 +1,4 @@
-"""What stands around a number and belongs to it: patterns, each with an example, and how far they are looked for."""
+"""Patterns of what belongs to a number and stands around it, with examples, and how far to look for it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NEXT: Final = re.compile(
 MINUS: Final = re.compile(r"(?:(?:^|[\s(])[-\u2212]|\b(?:minus|moins|menos)\s)$")
 # The second half of "3/4".
 FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
-# Between the two numbers of a share: "one in five", "3 out of 4", "2 de cada 3". By the last part "to" counts only where
-# no space follows it, and a colon never does: "3 to 4" and "3:4" are no shares.
-IN_EVERY: Final = re.compile(
+# Between the two numbers of a share: "one in five", "3 out of 4", "2 de cada 3". By the last part "to" counts
+# only if no space follows it, and a colon never does: "3 to 4" and "3:4" are no shares.
+SHARE_JOIN: Final = re.compile(
     r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
 )
-ABBREVIATION_GOES_ON: Final = re.compile(r"\.[^\W\d_]")
-"""An abbreviation of several letters goes on."""
+ABBREVIATION_CONTINUES: Final = re.compile(r"\.[^\W\d_]")
+"""A full stop inside an abbreviation, followed by its next letter."""
 # Between the two numbers of a list or a range: " to ", "–", " bis ", " to $".
 RANGE: Final = re.compile(
     r"\s*(?:[-\u2013\u2014]|to|and|or|through|bis|und|oder|à|et|ou|a|y|o|,|, and|, or)\s*(?:(?:US|A|C)?[$€£¥₹]\s?)?"
@@ -33,27 +33,27 @@ EASTERN_UNITS: Final = {
     "パーセント": "ratio",
     "平方メートル": "m2",
 }
-EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in EASTERN_UNITS)
-# Ages are counted in months, as durations of years are.
+EASTERN_FIRST_CHARACTERS: Final = frozenset(word[0] for word in EASTERN_UNITS)
+# Ages are in months, as durations of years are.
 EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
-# Before a place in an order: "no. ", "Platz ", "#".
+# Before an ordinal position: "no. ", "Platz ", "#".
 PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
 WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
-WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
+WORD_AFTER_FULL_STOP: Final = re.compile(r"\.\s+[^\W\d_]")
 # "Two and a half", "dos y media".
-HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
-# What stands before the "half" of "a year and a half".
-AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
-LARGEST_PART: Final = 100
-"""The largest number that a share is of: "one in a hundred"."""
-READINGS_MOST: Final = 8
-"""Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
-SCALES_MOST: Final = 4
-"""Scales that follow one number: "a million million"."""
+NUMBER_AND_A_HALF: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
+# Before the "half" of "a year and a half".
+UNIT_AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
+MAX_SHARE_OF: Final = 100
+"""The largest number that a share can be of: "one in a hundred"."""
+MAX_READINGS: Final = 8
+"""Each number of a list takes on its neighbour's meanings; real numbers have two or three."""
+MAX_SCALES: Final = 4
+"""Scales after one number: "a million million"."""
 LAST_DAY_OF_MONTH: Final = 31
-LARGEST_GERMAN_ORDINAL: Final = 100
-"""A German number with a point and a word behind it ("3. Platz") may be an ordinal up to here."""
-# Characters that are looked at around a number.
+MAX_GERMAN_ORDINAL: Final = 100
+"""A German number with a full stop and a word after it ("3. Platz") may be an ordinal up to here."""
+# How many characters around a number are searched.
 WINDOW_OF_WORD: Final = 14
 WINDOW_OF_AND_A_HALF: Final = 24
 WINDOW_BEFORE: Final = 8

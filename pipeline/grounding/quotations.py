@@ -1,4 +1,4 @@
-"""Whether what a draft quotes stands in its source word for word."""
+"""Checks whether what a draft quotes stands in its source word for word."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.text.prose.sentences import split_sentences
-from pipeline.text.prose.verbatim_edits import count_words, drawn_length, without_gershayim
+from pipeline.text.prose.verbatim_edits import count_words, display_width, without_gershayim
 
-QUOTATION_LEAST: Final = 12
-"""Of usual width; a sign of Chinese, Japanese or Korean has twice as much. Shorter quoted stretches are names and single
-words, which no source need hold, unless they are set as something that was said."""
-_NEAREST_LONGEST: Final = 200
-_LEAST_SHARED: Final = 0.3
+MIN_QUOTATION_WIDTH: Final = 12
+"""In widths of a Latin letter; a Chinese, Japanese or Korean character has two.
 
-PAIRED: Final = re.compile(
+Shorter quoted passages are names and single words, which the source need not contain, unless they are set as
+something that was said.
+"""
+_MAX_NEAREST_CHARACTERS: Final = 200
+_MIN_SHARED_FRACTION: Final = 0.3
+
+PAIRED_QUOTES: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]|\u201e([^\u201e\"\n]*)\""
     r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a|\u203a([^\u2039\u203a]*)\u2039"
     r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\"|\u05f4([^\u05f4\n]*)\u05f4"
@@ -41,30 +44,36 @@ _FOLDED: Final = str.maketrans(
 _SPACE: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"\w+")
 _BARE_WORD: Final = re.compile(r"\w+(?:[.,']\w+)*")
-_ENDS: Final = re.compile(r"[.!?,;:](?=\s|$)")
-# What stands before the opening mark of something that was said, at its end inside the marks, or behind the closing one.
+_SENTENCE_MARKS: Final = re.compile(r"[.!?,;:](?=\s|$)")
+# Signs that something was said: before the opening mark, at the end inside the marks, or after the closing
+# one.
 _SAID_BEFORE: Final = re.compile(r":\s*$")
 _SAID_INSIDE: Final = re.compile(r"\w[.!?,\u2026]$")
 _SAID_BEHIND: Final = re.compile(
     r"\s*,?\s*[\u2014\u2013-]\s|\s*,\s+[a-z\u00e0-\u00ff\u0430-\u045f\u05d0-\u05ea]|と(?:話|語|述|言|説|コメ|強調|振|訴|明)"
 )
-_LEAST_TRANSCRIPT: Final = 40
-_WORDS_A_MARK: Final = 60
-_LEAST_SAID_WORDS: Final = 2
-_BESIDE: Final = 4
-"""Characters looked at on each side of a quotation."""
+_MIN_TRANSCRIPT_WORDS: Final = 40
+_MIN_WORDS_PER_MARK: Final = 60
+_MIN_SPOKEN_WORDS: Final = 2
+_LOOK_AROUND: Final = 4
+"""Characters searched on each side of a quotation."""
 
 
 @dataclass(frozen=True)
-class Misquoted:
-    """A quotation of the draft that the source doesn't hold, and what it says instead; empty where nothing is near."""
+class Misquotation:
+    """A quotation of the draft that isn't in the source.
+
+    `nearest` is what the source says instead, empty if nothing fits.
+    """
 
     text: str
     nearest: str
 
 
 def fold(text: str) -> str:
-    """For comparing quotations: compatibility forms, quotation marks and white space made alike."""
+    """Return the text for comparing quotations: compatibility forms, quotation marks and white space made
+    equal.
+    """
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).translate(_FOLDED)).strip()
 
 
@@ -75,119 +84,128 @@ def _folded_source(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def _is_unpunctuated(text: str) -> bool:
-    """Whether it is a transcript that has hardly any marks: whoever quotes it has to set them."""
+    """Return whether it is a transcript with hardly any marks, so that whoever quotes it has to add them."""
     words = len(_WORD.findall(text))
-    return words >= _LEAST_TRANSCRIPT and len(_ENDS.findall(text)) * _WORDS_A_MARK < words
+    return words >= _MIN_TRANSCRIPT_WORDS and len(_SENTENCE_MARKS.findall(text)) * _MIN_WORDS_PER_MARK < words
 
 
-def _bare(text: str) -> str:
-    """The words alone, small, as they follow each other."""
+def _words_only(text: str) -> str:
+    """Return only the words, in lower case, separated and enclosed by single spaces."""
     return f" {' '.join(_BARE_WORD.findall(fold(text).casefold()))} "
 
 
 def quotations(text: str) -> tuple[str, ...]:
-    """What is quoted: between marks, after an open one, as a block; what is too short by `QUOTATION_LEAST` is left out.
+    """Return what is quoted: between marks, after an unclosed one, as a block.
 
-    None reaches from one part of a draft into the next (a title, a section): those are handed over with a line "|" between.
+    Shorter than `MIN_QUOTATION_WIDTH` is dropped. No quotation continues from one part of a draft into the
+    next (a title, a section): a line "|" separates the parts.
     """
-    return tuple(words for part in text.split("\n|\n") for words in _quotations_of(part))
+    return tuple(quoted for part in text.split("\n|\n") for quoted in _quotations_of(part))
 
 
 def _quotations_of(text: str) -> tuple[str, ...]:
+    """Return what stands between quotation marks, after one that isn't closed, or in a block quotation."""
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
         (match.start(group), text[match.start(group) : match.end(group)])
-        for match in PAIRED.finditer(without_gershayim(text))
+        for match in PAIRED_QUOTES.finditer(without_gershayim(text))
         for group in (match.lastindex,)
         if group is not None
     ]
     if any(mark in text for mark in "\u201c\u201e\u00ab\u300c"):
-        closed = [(start, start + len(words)) for start, words in spans]
+        closed = [(start, start + len(quoted)) for start, quoted in spans]
         spans += [
             (match.start(1), match.group(1))
             for match in _UNCLOSED.finditer(text)
             if not any(start <= match.start() <= end for start, end in closed)
         ]
     spans += [(match.start(1), match.group(1).strip(f"{_MARKS} ")) for match in _BLOCK.finditer(text)]
-    return tuple(words for start, words in sorted(spans) if _is_one(text, start, words))
+    return tuple(quoted for start, quoted in sorted(spans) if _is_quotation(text, start, quoted))
 
 
-def _is_one(text: str, start: int, words: str) -> bool:
-    """Whether it is long enough, or has two words and is set as something that was said."""
-    if drawn_length(words) >= QUOTATION_LEAST:
+def _is_quotation(text: str, start: int, quoted: str) -> bool:
+    """Return whether it is long enough, or has two words and is set as something that was said."""
+    if display_width(quoted) >= MIN_QUOTATION_WIDTH:
         return True
-    if count_words(words) < _LEAST_SAID_WORDS:
+    if count_words(quoted) < _MIN_SPOKEN_WORDS:
         return False
-    end = start + len(words) + 1
+    end = start + len(quoted) + 1
     return bool(
-        _SAID_INSIDE.search(words)
-        or _SAID_BEFORE.search(text[max(start - _BESIDE, 0) : start - 1])
-        or _SAID_BEHIND.match(text[end : end + _BESIDE])
+        _SAID_INSIDE.search(quoted)
+        or _SAID_BEFORE.search(text[max(start - _LOOK_AROUND, 0) : start - 1])
+        or _SAID_BEHIND.match(text[end : end + _LOOK_AROUND])
     )
 
 
-def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
-    """The quotations of the draft that don't stand in the source word for word, with the nearest passage.
+def find_misquotations(draft: str, source: str) -> tuple[Misquotation, ...]:
+    """Return the quotations of the draft that aren't in the source word for word, with the nearest passage.
 
-    A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a first
-    letter may have become a capital or a small one. Nothing else may differ: what is left out, with dots or without,
-    makes another quotation. A source without marks, as transcripts are, is compared by its words alone.
+    A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a
+    first letter may change its case. Nothing else may differ: an omission, with dots or without, makes
+    another quotation. A source without marks, such as a transcript, is compared by its words alone.
     """
-    quoted = quotations(draft)
-    if not quoted:
+    quoted_passages = quotations(draft)
+    if not quoted_passages:
         return ()
     folded = _folded_source(source)
-    bare = _bare(source) if _is_unpunctuated(source) else None
+    source_words = _words_only(source) if _is_unpunctuated(source) else None
     return tuple(
-        Misquoted(words, nearest_passage(words, source))
-        for words in quoted
-        if not _stands_in(words, folded) and not (bare is not None and _bare(words) in bare)
+        Misquotation(quoted, nearest_passage(quoted, source))
+        for quoted in quoted_passages
+        if not _stands_in(quoted, folded)
+        and not (source_words is not None and _words_only(quoted) in source_words)
     )
 
 
 def nearest_passage(words: str, source: str) -> str:
-    """The source's sentence that shares most words with these; empty where none shares enough to be meant."""
-    wanted = set(_WORD.findall(words.lower()))
-    best, most = "", 0.0
+    """Return the source's sentence that shares most words with these, or "" if none shares enough."""
+    own_words = set(_WORD.findall(words.lower()))
+    best, best_share = "", 0.0
     for start, end in split_sentences(source):
         sentence = source[start:end]
-        theirs = set(_WORD.findall(sentence.lower()))
-        share = len(wanted & theirs) / len(wanted) if wanted else 0.0
-        if share > most:
-            best, most = sentence, share
-    if most < _LEAST_SHARED:
+        sentence_words = set(_WORD.findall(sentence.lower()))
+        share = len(own_words & sentence_words) / len(own_words) if own_words else 0.0
+        if share > best_share:
+            best, best_share = sentence, share
+    if best_share < _MIN_SHARED_FRACTION:
         return ""
     collapsed = _SPACE.sub(" ", best).strip()
-    return collapsed if len(collapsed) <= _NEAREST_LONGEST else f"{collapsed[: _NEAREST_LONGEST - 1]}\u2026"
+    return (
+        collapsed
+        if len(collapsed) <= _MAX_NEAREST_CHARACTERS
+        else f"{collapsed[: _MAX_NEAREST_CHARACTERS - 1]}\u2026"
+    )
 
 
-def _stands_in(words: str, folded: str) -> bool:
-    wanted = fold(words).rstrip(" .,\u2026").lstrip(" ")
+def _stands_in(quoted: str, folded: str) -> bool:
+    """Return whether the folded source has the quotation as whole words."""
+    wanted = fold(quoted).rstrip(" .,\u2026").lstrip(" ")
     if not wanted:
         return True
     first = wanted[0]
     for form in dict.fromkeys((wanted, first.upper() + wanted[1:], first.lower() + wanted[1:])):
-        place = folded.find(form)
-        while place != -1:
-            if _is_whole(folded, place, place + len(form)):
+        start = folded.find(form)
+        while start != -1:
+            if _is_whole(folded, start, start + len(form)):
                 return True
-            place = folded.find(form, place + 1)
+            start = folded.find(form, start + 1)
     return False
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether neither a word nor a number is cut at either end."""
+    """Return whether the span cuts neither a word nor a number at its ends."""
     return not (_is_cut(text, start) or _is_cut(text, end))
 
 
-def _is_cut(text: str, place: int) -> bool:
-    if not 0 < place < len(text):
+def _is_cut(text: str, position: int) -> bool:
+    """Return whether a word or a number goes on across the position."""
+    if not 0 < position < len(text):
         return False
-    before, after = text[place - 1], text[place]
+    before, after = text[position - 1], text[position]
     if before.isalnum() and after.isalnum():
-        # Scripts that write without spaces have no such ends.
+        # Scripts without spaces have no visible word ends.
         return before < "\u2e80" and after < "\u2e80"
-    if before.isdigit() and after in ".,'" and text[place + 1 : place + 2].isdigit():
+    if before.isdigit() and after in ".,'" and text[position + 1 : position + 2].isdigit():
         return True
-    return after.isdigit() and before in ".,'" and place > 1 and text[place - 2].isdigit()
+    return after.isdigit() and before in ".,'" and position > 1 and text[position - 2].isdigit()

@@ -1,4 +1,6 @@
-"""Numbers that aren't amounts: dates, times of day, telephone numbers, versions, names with digits, marks of lists."""
+"""Recognises numbers that aren't amounts: dates, times, telephone numbers, versions, names with digits, list
+marks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from pipeline.grounding.number_finder import Core, NumberWords, ascii_digits
+from pipeline.grounding.number_finder import BareNumber, NumberFinder, ascii_digits
 from pipeline.grounding.number_lexicon import MONTHS, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import LAST_DAY_OF_MONTH
@@ -19,36 +21,43 @@ _CLOCK: Final = re.compile(
 _ISO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _DATE: Final = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d\d)(?!\d|[./]\d)")
 _SHORT_DATE: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?!\d)")
-_MARKER: Final = re.compile(r"\ufe0f?\u20e3")
-_COUNTER: Final = re.compile(r"\d{1,2}/\d{1,2}(?=[ \t]*(?:\n|$))")
+_KEYCAP: Final = re.compile(r"\ufe0f?\u20e3")
+_THREAD_COUNTER: Final = re.compile(r"\d{1,2}/\d{1,2}(?=[ \t]*(?:\n|$))")
 _PHONE: Final = re.compile(r"\d[\d \t\u00a0\u2009\u202f().\-/\u2011\u2013]{5,22}\d(?!\d)")
-"""Fifteen digits at most (ITU-T E.164), and what stands between them, on one line."""
-_LEAST_PHONE: Final = 7
-_SPACES_MOST: Final = 40
-"""Spaces between the end of a post and its counter."""
+"""A candidate telephone number on one line: digits (fifteen at most by ITU-T E.164) with what may separate
+them.
+"""
+_MIN_PHONE_DIGITS: Final = 7
+_MAX_COUNTER_SPACES: Final = 40
+"""Between the end of a post and its counter."""
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
-_LEAST_WHOLE_YEAR: Final = 100
-"""In "the 90s" a smaller number is of the twentieth century."""
+_MIN_FULL_YEAR: Final = 100
+"""In "the 90s" a smaller number belongs to the twentieth century."""
 _MONEY_BEFORE: Final = re.compile(
     r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)\Z"
 )
 
 
-class SpecialNumbers(NumberWords):
-    read_to = 0
-    """Where the last quantity that was read ends."""
+class SpecialNumbers(NumberFinder):
+    """Sorts out the numbers that a text has besides amounts."""
 
-    def money_before(self, core: Core) -> re.Match[str] | None:
-        """The currency that opens this amount; one that closes the amount before it is that one's alone."""
-        # From where the last quantity ends: "1.20 \u20ac 7" has one price.
+    read_to = 0
+    """Where the last parsed quantity ends."""
+
+    def money_before(self, core: BareNumber) -> re.Match[str] | None:
+        """Return the currency that opens this amount.
+
+        One that closes the amount before it belongs to that one alone.
+        """
+        # Searched only from where the last quantity ends: "1.20 € 7" has one price.
         return _MONEY_BEFORE.search(self.text, max(0, self.read_to, core.start - 8), core.start)
 
-    def is_mark(self, core: Core) -> bool:
-        """Whether it numbers a list or a thread, and says nothing."""
-        return _MARKER.match(self.text, core.end) is not None or self._is_counter(core)
+    def is_mark(self, core: BareNumber) -> bool:
+        """Return whether the number only marks an item of a list or a post of a thread, and so says nothing."""
+        return _KEYCAP.match(self.text, core.end) is not None or self._is_counter(core)
 
-    def _is_counter(self, core: Core) -> bool:
-        """The `2/5` at the end of a post of a thread."""
+    def _is_counter(self, core: BareNumber) -> bool:
+        """Return whether it is the `2/5` at the end of a post of a thread."""
         start = core.start
         if self.text[start - 1 : start] == "/":
             start -= (
@@ -57,34 +66,43 @@ class SpecialNumbers(NumberWords):
                 and not self.text[start - 3 : start - 2].isdigit()
                 else 3
             )
-        counter = _COUNTER.match(self.text, max(0, start))
+        counter = _THREAD_COUNTER.match(self.text, max(0, start))
         if counter is None:
             return False
-        begin = max(0, start - _SPACES_MOST)
+        begin = max(0, start - _MAX_COUNTER_SPACES)
         before = self.text[begin : max(0, start)].rstrip(" ")
         return before[-1] in '\n.!?\u2026"\u201d)' if before else begin == 0
 
-    def date_or_clock(self, core: Core) -> Quantity | None:
+    def date_or_clock(self, core: BareNumber) -> Quantity | None:
+        """Return a date, a time or a telephone number; None if the number is none of them."""
         text, start = self.text, core.start
         iso = _ISO.match(text, start)
         if iso:
-            year, month, day = (Fraction(int(ascii_digits(one))) for one in iso.groups())
+            year, month, day = (Fraction(int(ascii_digits(part))) for part in iso.groups())
             return Quantity(
                 start, iso.end(), [NumberMeaning(day, f"date:{month}", day), NumberMeaning(year, "", year)]
             )
         numeric = _DATE.match(text, start)
         if numeric:
-            first, second, of = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
-            days = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
-            if any(day <= LAST_DAY_OF_MONTH and month <= 12 for day, month in days):
-                found = [
+            first, second, date_year = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
+            day_months = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
+            if any(day <= LAST_DAY_OF_MONTH and month <= 12 for day, month in day_months):
+                readings = [
                     NumberMeaning(Fraction(day), f"date:{month}", Fraction(day))
-                    for day, month in days
+                    for day, month in day_months
                     if month <= 12
                 ]
-                return Quantity(start, numeric.end(), [*found, NumberMeaning(Fraction(of), "", Fraction(of))])
+                return Quantity(
+                    start,
+                    numeric.end(),
+                    [*readings, NumberMeaning(Fraction(date_year), "", Fraction(date_year))],
+                )
         phone = _PHONE.match(text, start)
-        if phone and len(re.findall(r"\d", phone.group())) >= _LEAST_PHONE and self._opens_phone(start):
+        if (
+            phone
+            and len(re.findall(r"\d", phone.group())) >= _MIN_PHONE_DIGITS
+            and self._begins_phone_number(start)
+        ):
             first = start - 1 if text[start - 1 : start] in {"+", "("} else start
             return Quantity(
                 first, phone.end(), [], label="".join(re.findall(r"\d", ascii_digits(phone.group())))
@@ -104,15 +122,19 @@ class SpecialNumbers(NumberWords):
             ((clock["sep"] or "").strip() in {":", "h"} and clock["m"]) or clock["half"] or clock["uhr"]
         ):
             hours, minutes = int(clock["h"]), int(clock["m"] or clock["m2"] or 0)
-            half = (clock["half"] or "").lower()[:1]
-            options = [hours % 12 + (12 if half == "p" else 0)] if half else [hours]
-            if not half and not clock["uhr"] and hours < 12:
-                options.append(hours + 12)
-            found = [NumberMeaning(Fraction(one * 60 + minutes), "clock", Fraction(hours)) for one in options]
-            return Quantity(start, clock.end(), found)
+            half_of_day = (clock["half"] or "").lower()[:1]
+            possible_hours = [hours % 12 + (12 if half_of_day == "p" else 0)] if half_of_day else [hours]
+            if not half_of_day and not clock["uhr"] and hours < 12:
+                possible_hours.append(hours + 12)
+            readings = [
+                NumberMeaning(Fraction(part * 60 + minutes), "clock", Fraction(hours))
+                for part in possible_hours
+            ]
+            return Quantity(start, clock.end(), readings)
         return None
 
-    def _opens_phone(self, start: int) -> bool:
+    def _begins_phone_number(self, start: int) -> bool:
+        """Return whether the number begins a telephone number, by the mark before it or its form."""
         before = self.text[max(0, start - 1) : start]
         return (
             before in {"+", "("}
@@ -120,11 +142,15 @@ class SpecialNumbers(NumberWords):
             or re.match(r"\d{3}-\d{3}-\d{4}", self.text[start : start + 12]) is not None
         )
 
-    def label(self, core: Core) -> Quantity | None:
+    def label(self, core: BareNumber) -> Quantity | None:
+        """Return the label that the digits belong to (`a380`, `3d`), an ordinal, a decade or a quarter.
+
+        It is None for an amount.
+        """
         text = self.text
         before = text[max(0, core.start - 12) : core.start]
         attached = _LABEL_BEFORE.search(before)
-        written = text[core.start : core.end]
+        digits = text[core.start : core.end]
         if attached and not self.money_before(core):
             name = attached.group().lower()
             name = name if name[:-1] not in {"mid", "pre", "post"} else name[:-1]
@@ -138,27 +164,27 @@ class SpecialNumbers(NumberWords):
                 label = f"{name.rstrip('-')}-{text[core.start : end]}".lower()
                 return Quantity(core.start - len(attached.group()), end, [], label=label)
         if not core.values:
-            return Quantity(core.start, core.end, [], label=ascii_digits(written))
+            return Quantity(core.start, core.end, [], label=ascii_digits(digits))
         tail = re.compile(r"[A-Za-z\u00b2\u00b3\u00b5\u00ba\u00bc-\u058f][^\W_]*").match(text, core.end)
         if tail is None:
             return None
         letters = tail.group().lower()
         if letters in {"s", "er"} and core.values[0] >= 10 and core.values[0] % 10 == 0:
-            year = core.values[0] if core.values[0] >= _LEAST_WHOLE_YEAR else 1900 + core.values[0]
+            year = core.values[0] if core.values[0] >= _MIN_FULL_YEAR else 1900 + core.values[0]
             return Quantity(core.start, tail.end(), [NumberMeaning(year, "era", year)])
         if _ORDINAL_END.fullmatch(letters):
             value = core.values[0]
             month = self.month_at(core.start, tail.end())
-            found = [NumberMeaning(value, "ord", value)]
+            readings = [NumberMeaning(value, "ord", value)]
             return Quantity(
-                core.start, tail.end(), [NumberMeaning(value, f"date:{month}", value)] if month else found
+                core.start, tail.end(), [NumberMeaning(value, f"date:{month}", value)] if month else readings
             )
         if letters in self.scales or letters in units() or letters.rstrip("²") in units():
             return None
-        return Quantity(core.start, tail.end(), [], label=f"{written}{letters}".lower())
+        return Quantity(core.start, tail.end(), [], label=f"{digits}{letters}".lower())
 
     def month_at(self, start: int, end: int) -> int:
-        """The month that a day stands beside; 0 where none does."""
+        """Return the month that stands beside a day; 0 if there is none."""
         after = _DATE_JOIN.match(self.text, end)
         word = re.compile(r"[^\W\d_]+").match(self.text, after.end() if after else end)
         if word and after and (not word.group()[:1].islower() or self.language in {"fr", "es"}):

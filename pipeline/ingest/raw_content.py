@@ -18,7 +18,7 @@ from pipeline.models import (
     RawItem,
     WorkspaceDefaults,
 )
-from pipeline.text.language_detection import LOOKED_AT, guess_language
+from pipeline.text.language_detection import MAX_DETECTION_CHARACTERS, guess_language
 from pipeline.text.plain_text import bare_title, content_hash, seen_text, title_in
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def rows_of(
 
 def _guessed(content: RawContent, body_format: str) -> str:
     """Of the words at its beginning; markup that is cut there does no harm."""
-    beginning = seen_text(content.body[: 4 * LOOKED_AT], body_format)
+    beginning = seen_text(content.body[: 4 * MAX_DETECTION_CHARACTERS], body_format)
     return guess_language(f"{content.title}\n{beginning}")
 
 

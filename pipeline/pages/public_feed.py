@@ -204,5 +204,5 @@ def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> Feed
         summary=str(sent.content.get("meta_description") or "") if is_article else "",
         image=image,
         tags=[str(tag) for tag in sent.content.get("tags") or ()] if is_article else (),
-        json_ld=article.as_published(sent.content, title=title, image=image, published_at=published_at),
+        json_ld=article.published_json_ld(sent.content, title=title, image=image, published_at=published_at),
     )

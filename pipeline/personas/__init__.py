@@ -1,4 +1,4 @@
-"""The Brand Prompt Lane: personas, their topics, and what is made of both without a source document."""
+"""Personas, their topics, and brand lanes, which make posts of both without a source document."""
 
 from pipeline.generate.topics.lane_eligibility import why_unavailable
 from pipeline.personas.lane_runs import give_up, run_slot

@@ -1,4 +1,6 @@
-"""A persona's brand kit, its two colours and its portrait; and what it would make of some words."""
+"""Stores a persona's brand kit, its two colours and its portrait, and makes samples of what engines draw with
+it.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,16 @@ if TYPE_CHECKING:
     from pipeline.models import Persona
 
 SIDE: Final = 800
-"""Pixels of a portrait's side as it is kept: more than any picture draws it with."""
+"""A stored portrait's side in pixels: more than any picture draws it with."""
 _BEHIND: Final = "#ffffff"
 
 
 @dataclass(frozen=True)
 class BrandChoices:
-    """What a person chose. Without colours they go with the name; `portrait` is a picture in any form that is taken."""
+    """The brand settings that a person chose.
+
+    Without colours they follow from the name; `portrait` is a picture in any accepted format.
+    """
 
     primary: str = ""
     accent: str = ""
@@ -46,7 +51,7 @@ class BrandChoices:
     without_portrait: bool = False
     voice_rate: int | None = None
     voice_pitch: int | None = None
-    """How films speak; None for the usual."""
+    """How films speak; None for the default."""
 
 
 def change_brand(
@@ -60,49 +65,52 @@ def change_brand(
 ) -> Persona:
     """Write the brand kit as the persona's next version.
 
-    The portrait is kept as a picture of its own: square, upright, without where and when it was taken. Earlier
-    portraits stay for the versions that name them. Raises what `uploads.store_upload` and `crud.change` raise.
+    The portrait is stored as a new picture: square, upright, without where and when it was taken. Earlier
+    portraits stay for the versions that name them. Raises what `uploads.store_upload` and `crud.change`
+    raise.
     """
     kit = {
         **persona.brand,
         "primary": looks.primary,
         "accent": looks.accent,
-        "voice_rate": _said(looks.voice_rate),
-        "voice_pitch": _said(looks.voice_pitch),
+        "voice_rate": _kit_value(looks.voice_rate),
+        "voice_pitch": _kit_value(looks.voice_pitch),
     }
     if looks.without_portrait:
         kit.pop("portrait", None)
-    kept = None
+    stored_portrait = None
     if looks.portrait is not None:
-        kept = uploads.store_upload(workspace, _square(looks.portrait), test=False, actor=by, now=now)
-        kit["portrait"] = encode("upl", kept.pk)
+        stored_portrait = uploads.store_upload(
+            workspace, _to_square_png(looks.portrait), test=False, actor=by, now=now
+        )
+        kit["portrait"] = encode("upl", stored_portrait.pk)
     with transaction.atomic():
         row = crud.change(persona, {"brand": kit}, by=by, now=now, expected_version=expected_version)
-        if kept is not None:
-            uploads.use(workspace.pk, [kept.pk], persona=row, now=now)
+        if stored_portrait is not None:
+            uploads.use(workspace.pk, [stored_portrait.pk], persona=row, now=now)
     return row
 
 
-def _said(number: int | None) -> str:
-    """As the kit keeps it; empty takes it out."""
+def _kit_value(number: int | None) -> str:
+    """Return the number as the kit stores it; empty, which removes it, for None."""
     return "" if number is None else str(number)
 
 
-def _square(given: uploads.ReceivedFile) -> uploads.ReceivedFile:
-    if uploads.kind_of(given) != "image":
+def _to_square_png(upload: uploads.ReceivedFile) -> uploads.ReceivedFile:
+    if uploads.kind_of(upload) != "image":
         message = "A portrait is a picture: JPEG, PNG or WebP."
         raise Invalid.one("portrait", "not_a_picture", message)
-    given.file.seek(0)
+    upload.file.seek(0)
     try:
-        data = square_png(given.file.read(), SIDE, behind=_BEHIND)
+        data = square_png(upload.file.read(), SIDE, behind=_BEHIND)
     except UnusablePicture as unusable:
         raise Invalid.one("portrait", unusable.code, unusable.message) from unusable
-    return uploads.ReceivedFile(BytesIO(data), len(data), given.name)
+    return uploads.ReceivedFile(BytesIO(data), len(data), upload.name)
 
 
 @dataclass(frozen=True)
 class EngineSample:
-    """One engine's sample: the words, the PNG where it draws them, and what stands against it, in sentences."""
+    """One engine's sample: the words, the PNG if it draws them, and its faults as sentences."""
 
     engine: str
     words: str = ""
@@ -111,7 +119,7 @@ class EngineSample:
 
 
 def make_samples(persona: Persona, text: str) -> list[EngineSample]:
-    """A sample of every engine that makes something of text alone."""
+    """Return a sample of every engine that makes something of text alone."""
     card = persona_card(persona.pk, persona.version)
     source = SourceText(
         title="",
@@ -123,27 +131,28 @@ def make_samples(persona: Persona, text: str) -> list[EngineSample]:
     )
     portrait, warnings = drawn_pictures.portrait_of(persona.workspace_id, card)
     return [
-        _try(engine, source, card, portrait, tuple(check.message for check in warnings))
+        _make_sample(engine, source, card, portrait, tuple(check.message for check in warnings))
         for engine in plugins.every("engines", Engine)
         if "text" in engine.made_from
     ]
 
 
-def _try(
+def _make_sample(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> EngineSample:
     reason = engine.why_not(source) or engine.unshown(source)
     if reason is not None:
         return EngineSample(engine.name, faults=(reason,))
     try:
-        return _write(engine, source, card, portrait, warnings)
+        return _write_sample(engine, source, card, portrait, warnings)
     except Refused as refused:
         return EngineSample(engine.name, faults=(refused.message,))
 
 
-def _write(
+def _write_sample(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> EngineSample:
+    """Write a sample without a model, check it, and draw it if the engine draws; faults say why not."""
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
     drafts = draft_without_model(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:
@@ -157,13 +166,15 @@ def _write(
     if faults or not engine.sizes:
         return EngineSample(engine.name, draft.body, faults=faults)
     try:
-        return EngineSample(engine.name, draft.body, _draw(engine, draft, card, portrait), warnings)
+        return EngineSample(engine.name, draft.body, _draw_sample(engine, draft, card, portrait), warnings)
     except UnusablePicture as unusable:
-        return EngineSample(engine.name, draft.body, _draw(engine, draft, card, None), (unusable.message,))
+        return EngineSample(
+            engine.name, draft.body, _draw_sample(engine, draft, card, None), (unusable.message,)
+        )
 
 
-def _draw(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | None) -> bytes | None:
-    """The last of the engine's sizes, which is the squarest."""
+def _draw_sample(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | None) -> bytes | None:
+    """Return the PNG in the last of the engine's sizes, which is the squarest; None if it draws nothing."""
     layout = engine.plan(
         draft, card, AvailableMedia(has_portrait=portrait is not None, size=engine.sizes[-1])
     )

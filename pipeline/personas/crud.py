@@ -1,4 +1,4 @@
-"""Personas: made, changed as versions, taken back to an earlier one, deleted and restored."""
+"""Creates personas, changes them as versions, restores earlier versions, deletes and restores personas."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _READERS: Final[Mapping[str, Any]] = {
 }
 
 
-def create(workspace: Workspace, given: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
-    """A new persona with its first version. `given` holds names of `VERSIONED_FIELDS`; only `name` is needed.
+def create(workspace: Workspace, fields: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
+    """Create a persona with its first version. `fields` holds names of `VERSIONED_FIELDS`; only `name` is needed.
 
-    Raises `Invalid` naming every fault, `Conflict` past `limits.PERSONAS`.
+    Raises `Invalid` with every fault, `Conflict` past `limits.PERSONAS`.
     """
-    values = clean({"name": "", **given})
+    values = clean({"name": "", **fields})
     with transaction.atomic():
-        # Two at once must not both be the last one.
+        # Two requests at once must not both take the last place.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
         if Persona.objects.of(workspace).filter(deleted_at=None).count() >= limits.PERSONAS:
             message = _("A workspace has %(most)d personas at most; delete one first.") % {
@@ -63,8 +63,8 @@ def create(workspace: Workspace, given: Mapping[str, Any], *, by: str, now: date
         persona: Persona = Persona.everywhere.create(
             workspace=workspace, created_at=now, updated_at=now, **values
         )
-        _keep(persona, by=by, now=now)
-        _note("persona.created", persona, by, {"name": persona.name})
+        _store_version(persona, by=by, now=now)
+        _audit("persona.created", persona, by, {"name": persona.name})
     return persona
 
 
@@ -76,77 +76,78 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Persona:
-    """Write what is given as the next version; nothing new writes nothing and the version stays.
+    """Write the changes as the next version; without a real change nothing is written and the version stays.
 
-    `changes` holds names of `VERSIONED_FIELDS`. What is at work already keeps the version that it began with. Raises `Invalid`,
-    `Conflict` for a deleted one, and `states.Overtaken` as a `version_conflict` where it has moved on since
+    `changes` holds names of `VERSIONED_FIELDS`. Runs at work keep the version that they began with. Raises `Invalid`,
+    `Conflict` for a deleted persona, and `states.Overtaken` as a `version_conflict` if it has changed since
     `expected_version` was read.
     """
     values = clean(changes)
     with transaction.atomic():
-        row = _locked(persona)
+        row = _lock(persona)
         states.refuse_other_version(row.version, expected_version)
         new = {name: value for name, value in values.items() if getattr(row, name) != value}
         if not new:
             return row
-        _write(row, new, by=by, now=now)
-        _note("persona.changed", row, by, {"version": row.version, "changed": sorted(new)})
+        _write_version(row, new, by=by, now=now)
+        _audit("persona.changed", row, by, {"version": row.version, "changed": sorted(new)})
     return row
 
 
 def versions(persona: Persona) -> list[PersonaVersion]:
-    """All that are kept, newest first; the first is the persona as it is."""
+    """Return all stored versions, newest first; the first is the persona as it is now."""
     return list(PersonaVersion.objects.of(persona.workspace_id).filter(persona=persona).order_by("-number"))
 
 
-def go_back_to(
+def restore_version(
     persona: Persona, number: int, *, by: str, now: datetime, expected_version: int | None = None
 ) -> Persona:
-    """Make an earlier version the newest one again; history only grows, so this can be taken back too.
+    """Make an earlier version the newest one again; that adds a version, so it can be undone too.
 
-    Raises `NotFound` for a version that isn't kept, and what `change` raises.
+    Raises `NotFound` for a version that isn't stored, and what `change` raises.
     """
     with transaction.atomic():
-        row = _locked(persona)
+        row = _lock(persona)
         states.refuse_other_version(row.version, expected_version)
-        kept = PersonaVersion.everywhere.filter(persona=row, number=number).first()
-        if kept is None:
+        version = PersonaVersion.everywhere.filter(persona=row, number=number).first()
+        if version is None:
             raise NotFound
-        new = {
-            name: kept.content[name] for name in VERSIONED_FIELDS if getattr(row, name) != kept.content[name]
-        }
+        new = {name: version.content[name] for name in VERSIONED_FIELDS if getattr(row, name) != version.content[name]}
         if not new:
             return row
-        _write(row, new, by=by, now=now)
-        _note("persona.restored", row, by, {"version": row.version, "as": number})
+        _write_version(row, new, by=by, now=now)
+        _audit("persona.restored", row, by, {"version": row.version, "as": number})
     return row
 
 
 def delete(persona: Persona, *, by: str, now: datetime) -> None:
-    """Mark it deleted; what was made with it stays, and its own topics rest. Raises `Conflict` while it is in use."""
+    """Mark the persona deleted.
+
+    What was made with it stays, and its own topics rest. Raises `Conflict` while it is in use.
+    """
     with transaction.atomic():
-        row = _locked(persona)
+        row = _lock(persona)
         _refuse_in_use(row)
         Persona.everywhere.filter(pk=row.pk).update(deleted_at=now, updated_at=now)
-        _note("persona.deleted", row, by, {"name": row.name})
+        _audit("persona.deleted", row, by, {"name": row.name})
 
 
 def restore(persona: Persona, *, by: str, now: datetime) -> Persona:
-    """Undo a deletion, with its topics."""
+    """Undo a deletion; the persona's topics are active again too."""
     with transaction.atomic():
         row: Persona = Persona.everywhere.select_for_update().get(pk=persona.pk)
         if row.deleted_at is not None:
             Persona.everywhere.filter(pk=row.pk).update(deleted_at=None, updated_at=now)
             row.deleted_at = None
-            _note("persona.undeleted", row, by, {"name": row.name})
+            _audit("persona.undeleted", row, by, {"name": row.name})
     return row
 
 
-def clean(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as it is stored; raises `Invalid` naming every fault."""
+def clean(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given as it is stored. Raises `Invalid` with every fault."""
     faults = validation.Faults()
-    validation.refuse_unknown(given, _READERS, faults)
-    values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
+    validation.refuse_unknown(fields, _READERS, faults)
+    values = {name: reader(fields[name], name, faults) for name, reader in _READERS.items() if name in fields}
     faults.raise_if_any()
     return values
 
@@ -154,7 +155,8 @@ def clean(given: Mapping[str, Any]) -> dict[str, Any]:
 # --- Inside ----------------------------------------------------------------------------------------------------------
 
 
-def _locked(persona: Persona) -> Persona:
+def _lock(persona: Persona) -> Persona:
+    """Lock and return the persona. Raises `Conflict` if it is deleted."""
     row: Persona = Persona.everywhere.select_for_update().get(pk=persona.pk)
     if row.deleted_at is not None:
         message = _("This persona was deleted; restore it first.")
@@ -162,13 +164,13 @@ def _locked(persona: Persona) -> Persona:
     return row
 
 
-def _write(row: Persona, new: Mapping[str, Any], *, by: str, now: datetime) -> None:
+def _write_version(row: Persona, new: Mapping[str, Any], *, by: str, now: datetime) -> None:
     Persona.everywhere.filter(pk=row.pk).update(**new, version=F("version") + 1, updated_at=now)
     row.refresh_from_db()
-    _keep(row, by=by, now=now)
+    _store_version(row, by=by, now=now)
 
 
-def _keep(row: Persona, *, by: str, now: datetime) -> None:
+def _store_version(row: Persona, *, by: str, now: datetime) -> None:
     PersonaVersion.everywhere.create(
         workspace_id=row.workspace_id,
         persona=row,
@@ -180,13 +182,14 @@ def _keep(row: Persona, *, by: str, now: datetime) -> None:
 
 
 def _refuse_in_use(row: Persona) -> None:
+    """Raise `Conflict` if the persona is the workspace's default, or a source or series speaks with it."""
     if WorkspaceDefaults.everywhere.filter(persona=row).exists():
         message = _(
             "It is the workspace's default persona; choose another one in the content defaults first."
         )
         raise Conflict.because(code="in_use", message=message, field=None)
-    used = Source.objects.of(row.workspace_id).filter(persona=row, deleted_at=None)
-    names = list(used.order_by("name").values_list("name", flat=True)[:3])
+    sources = Source.objects.of(row.workspace_id).filter(persona=row, deleted_at=None)
+    names = list(sources.order_by("name").values_list("name", flat=True)[:3])
     if names:
         message = _("Sources speak with it: %(names)s. Give them another one first.") % {
             "names": ", ".join(names)
@@ -201,6 +204,6 @@ def _refuse_in_use(row: Persona) -> None:
         raise Conflict.because(code="in_use", message=message, field=None)
 
 
-def _note(action: str, row: Persona, by: str, details: Mapping[str, Any]) -> None:
+def _audit(action: str, row: Persona, by: str, details: Mapping[str, Any]) -> None:
     workspace = Workspace(pk=row.workspace_id)
     audit.note(action, workspace=workspace, actor=by, subject=encode("per", row.pk), details=details)

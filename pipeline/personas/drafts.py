@@ -1,4 +1,4 @@
-"""Drafts of personas: asked for, made from a site or past posts, and forgotten when nobody has saved them."""
+"""Drafts personas from a site or past posts: requests, makes and forgets the drafts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.switches import host_lock
 from pipeline.switches.availability import environment_of_source
 from pipeline.text.plain_text import plain_text, seen_text
 from pipeline.writers.claude.persona_draft import draft_with_model
-from pipeline.writers.persona_drafts import LONGEST_POST, PersonaMaterial, draft_without_ai, posts_in
+from pipeline.writers.persona_drafts import MAX_POST_CHARACTERS, PersonaMaterial, draft_without_ai, posts_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,31 +37,31 @@ if TYPE_CHECKING:
     from pipeline.models import Persona
     from pipeline.sources.base import Entry, Fetch
 
-_FORGOTTEN_AT_ONCE = 500
+_DELETED_AT_ONCE = 500
 POSTS_READ: Final = 40
-"""Newest entries of a feed that are looked at."""
-# Reasons of a page to be left out that say nothing against what else was given.
+"""How many of a feed's newest entries are read."""
+# Reasons to leave a page out that don't matter if other material was given.
 _HARMLESS: Final = frozenset({"no_text", "needs_javascript", "only_links", "only_title"})
 log = structlog.get_logger(__name__)
 
 MODEL_TRIES: Final = 3
-"""A person waits: an outage that lasts longer is told, and they decide."""
+"""A person waits for the draft: a longer outage is reported, and they decide."""
 
 
 def request(
     workspace: Workspace, *, persona: Persona | None, url: str, posts: str, by: str, now: datetime
 ) -> PersonaDraft:
-    """Promise a draft from a page or feed, from pasted posts, or from both.
+    """Queue a draft from a page or feed, from pasted posts, or from both.
 
-    Raises `Invalid` where neither is given or can be used, `Conflict` while too many are under way.
+    Raises `Invalid` if neither is given or usable, `Conflict` while too many are under way.
     """
     pasted = posts_in(posts)
     _refuse_unusable(url, pasted)
     with transaction.atomic():
-        # Two at once must not both be the last one.
+        # Two requests at once must not both take the last place.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
-        open_ones = PersonaDraft.objects.of(workspace).open().count()
-        if open_ones >= limits.PERSONA_DRAFTS_AT_ONCE:
+        open_count = PersonaDraft.objects.of(workspace).open().count()
+        if open_count >= limits.PERSONA_DRAFTS_AT_ONCE:
             message = _("%(most)d drafts are under way already; wait until one of them is there.") % {
                 "most": limits.PERSONA_DRAFTS_AT_ONCE
             }
@@ -82,7 +82,7 @@ def request(
 
 
 def retry(draft: PersonaDraft, *, now: datetime) -> None:
-    """Try a failed one again; what was read of the site is read anew. Raises `states.MoveRefused`."""
+    """Try a failed draft again; the site is read again. Raises `states.MoveRefused`."""
     states.move(
         draft,
         "queued",
@@ -97,15 +97,16 @@ def retry(draft: PersonaDraft, *, now: datetime) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Drafts that nobody needs any more, some at a time."""
+    """Delete some of the drafts that nobody needs any more, and return how many."""
     old = PersonaDraft.everywhere.filter(created_at__lt=now - limits.PERSONA_DRAFTS_KEPT)
-    some = list(old.order_by("created_at").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
-    if not some:
+    draft_ids = list(old.order_by("created_at").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
+    if not draft_ids:
         return 0
-    return PersonaDraft.everywhere.filter(pk__in=some).delete()[0]
+    return PersonaDraft.everywhere.filter(pk__in=draft_ids).delete()[0]
 
 
 def _refuse_unusable(url: str, pasted: list[str]) -> None:
+    """Raise `Invalid` if there is neither an address nor a post, or one that can't be used."""
     if not url and not pasted:
         raise Invalid.one(field="url", code="required", message=_("Give a web address, or paste some posts."))
     if len(pasted) > limits.DRAFT_POSTS:
@@ -115,8 +116,8 @@ def _refuse_unusable(url: str, pasted: list[str]) -> None:
         raise Invalid.one(field="posts", code="too_many", message=message)
     if any(len(post) > limits.REFERENCE_POST_CHARACTERS for post in pasted):
         message = _("One of these has more than %(most)d characters; part posts by a line of three dashes.")
-        told = message % {"most": limits.REFERENCE_POST_CHARACTERS}
-        raise Invalid.one(field="posts", code="too_long", message=told)
+        full_message = message % {"most": limits.REFERENCE_POST_CHARACTERS}
+        raise Invalid.one(field="posts", code="too_long", message=full_message)
     if url:
         try:
             plugins.get("sources", "scraper", Source).clean_config({"url": url})
@@ -125,65 +126,71 @@ def _refuse_unusable(url: str, pasted: list[str]) -> None:
 
 
 def gather(url: str, posts: Sequence[str], *, now: datetime) -> PersonaMaterial:
-    """Ask the site once, within the time of one fetch. Raises a `PluginError` in words for people.
+    """Read the site once, within the time of one fetch. Raises a `PluginError` with a message for people.
 
-    One page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`, which also tells
-    the two apart, so a feed that robots.txt closes is never asked for as one.
+    It is one page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`,
+    which also tells the two apart, so a feed that robots.txt closes is never fetched as one.
     """
     if not url:
         return PersonaMaterial(posts=tuple(posts))
     try:
-        return _of_page(_fetch("scraper", {"url": url, "max_pages": 1}, now), posts)
+        return _material_of_page(_fetch("scraper", {"url": url, "max_pages": 1}, now), posts)
     except Refused as refused:
         if refused.code != "is_feed":
             raise
-    return _of_feed(_fetch("rss", {"url": url}, now), posts)
+    return _material_of_feed(_fetch("rss", {"url": url}, now), posts)
 
 
-def _fetch(name: str, given: dict[str, object], now: datetime) -> Fetch:
+def _fetch(name: str, config: dict[str, object], now: datetime) -> Fetch:
     kind = plugins.get("sources", name, Source)
-    asked = environment_of_source(kind)
-    found = kind.fetch(kind.clean_config(given), {}, http=shared.client(), now=now, environment=asked)
-    if found.gone:
+    environment = environment_of_source(kind)
+    fetched = kind.fetch(
+        kind.clean_config(config), {}, http=shared.client(), now=now, environment=environment
+    )
+    if fetched.gone:
         message = "The site says that this address is gone for good (410). Give another address."
         raise Refused(message, code="gone")
-    return found
+    return fetched
 
 
-def _of_page(found: Fetch, posts: Sequence[str]) -> PersonaMaterial:
-    entry = next(iter(found.entries), None)
+def _material_of_page(page: Fetch, posts: Sequence[str]) -> PersonaMaterial:
+    """Return what a fetched page says to draft a persona from; raises `Refused` if the page was left out."""
+    entry = next(iter(page.entries), None)
     if entry is None:
-        return PersonaMaterial(site=_line(found.title), posts=tuple(posts))
+        return PersonaMaterial(site=_one_line(page.title), posts=tuple(posts))
     if entry.left_out is not None and entry.left_out.code not in _HARMLESS:
         message = f"{entry.left_out.message} Give another address, or paste some posts instead."
         raise Refused(message, code=entry.left_out.code)
-    text = _text(entry)
+    text = _entry_text(entry)
     return PersonaMaterial(
-        site=_line(str(entry.metadata.get("site") or entry.title or found.title)),
-        description=_line(str(entry.metadata.get("description") or "")),
+        site=_one_line(str(entry.metadata.get("site") or entry.title or page.title)),
+        description=_one_line(str(entry.metadata.get("description") or "")),
         language=entry.language,
         posts=tuple(posts),
         texts=(text,) if text else (),
     )
 
 
-def _of_feed(found: Fetch, posts: Sequence[str]) -> PersonaMaterial:
-    """Short entries are posts; long ones are articles, of which a post's voice isn't told."""
-    entries = [entry for entry in found.entries if not entry.withdrawn][:POSTS_READ]
-    said = [words for entry in entries if (words := _text(entry) or _line(entry.title))]
+def _material_of_feed(feed: Fetch, posts: Sequence[str]) -> PersonaMaterial:
+    """Return the material of a feed: short entries are posts.
+
+    Long ones are articles, which don't show a post's voice.
+    """
+    entries = [entry for entry in feed.entries if not entry.withdrawn][:POSTS_READ]
+    texts = [words for entry in entries if (words := _entry_text(entry) or _one_line(entry.title))]
     return PersonaMaterial(
-        site=_line(found.title),
+        site=_one_line(feed.title),
         language=next((entry.language for entry in entries if entry.language), ""),
-        posts=(*posts, *(words for words in said if len(words) <= LONGEST_POST)),
-        texts=tuple(words for words in said if len(words) > LONGEST_POST),
+        posts=(*posts, *(words for words in texts if len(words) <= MAX_POST_CHARACTERS)),
+        texts=tuple(words for words in texts if len(words) > MAX_POST_CHARACTERS),
     )
 
 
-def _text(entry: Entry) -> str:
+def _entry_text(entry: Entry) -> str:
     return seen_text(entry.body, entry.body_format).strip()
 
 
-def _line(words: str) -> str:
+def _one_line(words: str) -> str:
     return " ".join(plain_text(words, "text").split())
 
 
@@ -191,12 +198,13 @@ def make_draft(draft: PersonaDraft) -> None:
     """Make one claimed draft. What was read and what was answered is stored before the next step."""
     crash_point("drafts.claimed")
     try:
-        _work(draft)
+        _run_draft(draft)
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", draft=draft.pk.hex, reason=str(error))
 
 
 def give_up(draft: PersonaDraft) -> None:
+    """End a draft whose task kept crashing as failed."""
     message = _(
         "Drafting broke several times; the operator's log has the reason. Write the sections yourself."
     )
@@ -206,13 +214,14 @@ def give_up(draft: PersonaDraft) -> None:
         log.info("overtaken", draft=draft.pk.hex, reason=str(error))
 
 
-def _work(draft: PersonaDraft) -> None:
+def _run_draft(draft: PersonaDraft) -> None:
+    """Draft the persona with a model, or without one; failures are stored or tried again."""
     if not draft.workspace.is_at_work:
         _fail(draft, "not_at_work", _("This workspace isn't at work now; ask for the draft when it is."))
         return
     if draft.status == PersonaDraftStatus.QUEUED:
         states.move(draft, "running", under_lease=True)
-    material = _material(draft)
+    material = _load_material(draft)
     if material is None:
         return
     crash_point("drafts.read")
@@ -222,9 +231,9 @@ def _work(draft: PersonaDraft) -> None:
         return
     try:
         with open_client(draft) as client:
-            made = draft_without_ai(material) if client is None else draft_with_model(material, client)
+            drafted = draft_without_ai(material) if client is None else draft_with_model(material, client)
     except TryLater as error:
-        _wait(draft, error)
+        _retry_or_fail(draft, error)
         return
     except (Refused, NeedsReconnect) as error:
         _fail(draft, error.code, error.message)
@@ -234,7 +243,7 @@ def _work(draft: PersonaDraft) -> None:
         draft,
         "done",
         under_lease=True,
-        sections=asdict(made),
+        sections=asdict(drafted),
         is_offline=client is None,
         material=None,
         error=None,
@@ -244,11 +253,11 @@ def _work(draft: PersonaDraft) -> None:
     )
 
 
-def _material(draft: PersonaDraft) -> PersonaMaterial | None:
-    """What is there to draft from; None where the draft waits for its host, or has failed."""
+def _load_material(draft: PersonaDraft) -> PersonaMaterial | None:
+    """Return what there is to draft from; None if the draft waits for its host, or has failed."""
     if draft.material is not None:
-        kept: dict[str, Any] = draft.material
-        return PersonaMaterial(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
+        stored: dict[str, Any] = draft.material
+        return PersonaMaterial(**{**stored, "posts": tuple(stored["posts"]), "texts": tuple(stored["texts"])})
     now, host = utc_now(), host_in(draft.url)
     free_at = host_lock.take_turn(host, draft.pk, now)
     if free_at is not None:
@@ -268,16 +277,19 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
     return material
 
 
-def _wait(draft: PersonaDraft, error: TryLater) -> None:
-    """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at once."""
+def _retry_or_fail(draft: PersonaDraft, error: TryLater) -> None:
+    """Sleep through a short outage.
+
+    Caps, stops and longer waits fail at once, as a person waits in front of the page.
+    """
     wait = error.after or limits.MODEL_RETRIES[min(draft.tries, len(limits.MODEL_RETRIES) - 1)]
     is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
     if is_long or draft.tries + 1 >= MODEL_TRIES:
         message = _("%(reason)s Nothing was drafted: ask for it again then, or write the sections yourself.")
         _fail(draft, error.code, message % {"reason": error.message})
         return
-    kept = {"code": error.code, "message": error.message}
-    draft.sleep_until(utc_now() + wait, tries=draft.tries + 1, attempts=0, error=kept)
+    stored_error = {"code": error.code, "message": error.message}
+    draft.sleep_until(utc_now() + wait, tries=draft.tries + 1, attempts=0, error=stored_error)
 
 
 def _fail(draft: PersonaDraft, code: str, message: str) -> None:

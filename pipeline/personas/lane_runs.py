@@ -1,4 +1,4 @@
-"""The task of a brand lane: a slot that is due becomes runs about a topic, or says why it doesn't."""
+"""Works a brand lane's slots: a due slot becomes runs about a topic, or reports why it doesn't."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class SlotContext:
     workspace: Workspace
     defaults: WorkspaceDefaults
     today: date
-    """In the lane's time zone: a slot that was late speaks of what may be said now."""
+    """In the lane's time zone: a late slot uses what may be said now."""
 
     @property
     def persona_id(self) -> UUID:
-        found: UUID = self.source.persona_id or self.defaults.persona_id
-        return found
+        persona_id: UUID = self.source.persona_id or self.defaults.persona_id
+        return persona_id
 
     @property
     def engines(self) -> list[Engine]:
@@ -69,50 +69,53 @@ class SlotContext:
 
 
 def run_slot(slot: BrandSlot) -> None:
-    """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for words."""
+    """Work one claimed slot: its pick is committed with its reservation before any writer is asked."""
     crash_point("brand.claimed")
     try:
-        _work(slot, utc_now())
+        _work_slot(slot, utc_now())
     except states.Overtaken as error:
         log.info("overtaken", slot=slot.pk.hex, reason=str(error))
     crash_point("brand.committed")
 
 
 def give_up(slot: BrandSlot) -> None:
-    """A slot that broke again and again is left out; the next one comes at its time."""
+    """End a slot whose task kept crashing as empty; the next one comes at its time."""
     message = _("Picking a topic broke several times; the operator's log has the reason.")
     note = {"code": "gave_up", "message": message}
     now = utc_now()
     try:
         with transaction.atomic():
-            source = _locked_source(slot)
+            source = _lock_source(slot)
             lane_slots.end_slot(slot, "empty", source, source.workspace, now=now, note=note)
-            _tell_health(source, note, now)
+            _update_source_health(source, note, now)
     except states.Overtaken as error:
         log.info("overtaken", slot=slot.pk.hex, reason=str(error))
 
 
-def _work(slot: BrandSlot, now: datetime) -> None:
+def _work_slot(slot: BrandSlot, now: datetime) -> None:
+    """Work a due slot: pick its topic and create the runs, or say why not."""
     try:
         with transaction.atomic():
-            source = _locked_source(slot)
+            source = _lock_source(slot)
             workspace = source.workspace
             if source.status not in POLLED_SOURCES or source.deleted_at is not None:
                 note = {"code": "switched_off", "message": _("The source was switched off.")}
                 lane_slots.end_slot(slot, "skipped", source, workspace, now=now, note=note)
             elif not workspace.is_at_work:
-                # It keeps its place, and is made up for once when the workspace works again.
+                # The slot stays open, and is caught up with once when the workspace works again.
                 slot.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
             else:
                 defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
                 today = now.astimezone(zone_of(source.config, workspace.timezone)).date()
-                _pick(SlotContext(slot, source, workspace, defaults, today), now)
+                _pick_topic(SlotContext(slot, source, workspace, defaults, today), now)
     except credit_account.QuotaExceeded as error:
         _wait_for_credits(slot, error, now)
 
 
-def _locked_source(slot: BrandSlot) -> Source:
-    """Locked before its slot, everywhere: a person who changes the source, and a task take turns."""
+def _lock_source(slot: BrandSlot) -> Source:
+    """Lock the slot's source before the slot, as everywhere: a person who changes it and a task take
+    turns.
+    """
     source: Source = (
         Source.everywhere.select_for_update(of=("self",))
         .select_related("workspace__plan")
@@ -121,14 +124,15 @@ def _locked_source(slot: BrandSlot) -> Source:
     return source
 
 
-def _pick(lane: SlotContext, now: datetime) -> None:
-    """Choose and write it down, with the runs and their reservation, in the caller's transaction."""
-    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
+def _pick_topic(lane: SlotContext, now: datetime) -> None:
+    """Choose a topic and record it, with the runs and their reservation, in the caller's transaction."""
+    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to
+    # it.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
-    topics.keep_in_step(lane.source, now=now)
-    found = select.topic_candidates(lane.source, lane.persona_id, lane.today)
-    choice, engines, why_not = _choose(lane, found)
-    note = _note(lane.engines, found, engines, why_not)
+    topics.sync_listed_topics(lane.source, now=now)
+    candidates = select.topic_candidates(lane.source, lane.persona_id, lane.today)
+    choice, engines, reasons = _choose_topic(lane, candidates)
+    note = _outcome_note(lane.engines, candidates, engines, reasons)
     is_picked = choice is not None
     lane_slots.end_slot(
         lane.slot,
@@ -137,67 +141,73 @@ def _pick(lane: SlotContext, now: datetime) -> None:
         lane.workspace,
         now=now,
         note=note,
-        eligible=len(found),
+        eligible=len(candidates),
     )
-    generations = _runs(lane, choice, engines, now) if choice is not None else []
-    if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
-        _tell_few(lane, len(found), now)
-    _tell_health(lane.source, note, now, is_new=is_picked)
+    generations = _create_runs(lane, choice, engines, now) if choice is not None else []
+    if len(candidates) < limits.TOPICS_ELIGIBLE_LEAST:
+        _notify_few_topics(lane, len(candidates), now)
+    _update_source_health(lane.source, note, now, is_new=is_picked)
     crash_point("brand.picked")
-    amounts = {one.pk: one.credits_reserved for one in generations if one.credits_reserved}
+    amounts = {
+        generation.pk: generation.credits_reserved
+        for generation in generations
+        if generation.credits_reserved
+    }
     if amounts:
-        # The last statement, so that the balance is locked for as short as can be.
+        # The last statement, so that the balance is locked as briefly as possible.
         credit_account.reserve(lane.workspace, amounts, now=now)
 
 
-def _choose(
-    lane: SlotContext, found: Sequence[select.TopicCandidate]
+def _choose_topic(
+    lane: SlotContext, candidates: Sequence[select.TopicCandidate]
 ) -> tuple[select.TopicChoice | None, list[Engine], list[str]]:
-    """A topic of which at least one engine can make something, those engines, and why the others can't.
+    """Return a topic of which an engine can make something, those engines, and why the others can't.
 
-    None where there is no such topic; the sentences are then those of the first that was tried.
+    The topic is None if there is none; the sentences are then those of the first one that was tried.
     """
     engines = lane.engines
-    first: list[str] = []
+    first_reasons: list[str] = []
     without: set[UUID] = set()
     while (
-        engines and (choice := select.choose_topic(found, seed=lane.slot.pk.hex, without=without)) is not None
+        engines
+        and (choice := select.choose_topic(candidates, seed=lane.slot.pk.hex, without=without)) is not None
     ):
-        able, why_not = makeable_engines(lane.source, engines, choice, lane.persona_id)
-        if able:
-            return choice, able, why_not
-        first = first or why_not
+        makeable, reasons = makeable_engines(lane.source, engines, choice, lane.persona_id)
+        if makeable:
+            return choice, makeable, reasons
+        first_reasons = first_reasons or reasons
         without.add(choice.topic.pk)
-    return None, [], first
+    return None, [], first_reasons
 
 
-def _note(
-    wanted: Sequence[Engine],
-    found: Sequence[select.TopicCandidate],
+def _outcome_note(
+    lane_engines: Sequence[Engine],
+    candidates: Sequence[select.TopicCandidate],
     engines: Sequence[Engine],
-    why_not: Sequence[str],
+    reasons: Sequence[str],
 ) -> dict[str, str] | None:
-    if not wanted:
+    """Return the note on the slot's outcome, None if all went well."""
+    if not lane_engines:
         message = _(
             "None of the source's engines can be made from a topic; choose one that can, see GET /v1/engines."
         )
         return {"code": "no_engine", "message": message}
-    if not found:
+    if not candidates:
         message = _(
             "No topic may be taken now: each is switched off, out of season, resting or has had its number for the "
             "month. Add topics, or let some rest for a shorter time."
         )
         return {"code": "no_topic", "message": message}
     if not engines:
-        return {"code": "nothing_to_say", "message": " ".join(why_not)}
-    if why_not:
-        return {"code": "engines_left_out", "message": " ".join(why_not)}
-    if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
-        return {"code": "few_topics", "message": _few(len(found))}
+        return {"code": "nothing_to_say", "message": " ".join(reasons)}
+    if reasons:
+        return {"code": "engines_left_out", "message": " ".join(reasons)}
+    if len(candidates) < limits.TOPICS_ELIGIBLE_LEAST:
+        return {"code": "few_topics", "message": _few_topics_message(len(candidates))}
     return None
 
 
-def _few(count: int) -> str:
+def _few_topics_message(count: int) -> str:
     return ngettext(
         "Only %(count)d topic may be taken now, fewer than %(least)d; add some before the lane runs dry.",
         "Only %(count)d topics may be taken now, fewer than %(least)d; add some before the lane runs dry.",
@@ -208,9 +218,10 @@ def _few(count: int) -> str:
     }
 
 
-def _runs(
+def _create_runs(
     lane: SlotContext, choice: select.TopicChoice, engines: Sequence[Engine], now: datetime
 ) -> list[Generation]:
+    """Create a run for each engine, an item for each variant, and records of the topic's use."""
     source, variants = lane.source, lane.source.variants
     generations = [
         Generation(
@@ -273,24 +284,25 @@ def _runs(
 
 
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
+    """Let the slot sleep until the next month's credits, and tell the workspace."""
     resets_at = months.start_of_next_month(months.month_of(now))
     note = {"code": "quota_exceeded", "message": _("It waits for the credits of the next month.")}
     with transaction.atomic():
-        source = _locked_source(slot)
-        # As it was read: the transaction that would have ended it was undone.
+        source = _lock_source(slot)
+        # Read again, because the transaction that would have ended the slot was rolled back.
         slot.refresh_from_db(fields=["status", "wake_at", "attempts", "ended_at", "note", "eligible"])
         if slot.status == BrandSlotStatus.WAITING:
             states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
         else:
             slot.sleep_until(resets_at, attempts=0)
         lane_slots.show_next_slot(source, resets_at)
-        _tell_health(source, note, now)
+        _update_source_health(source, note, now)
         balance = error.balance
         credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)
 
 
-def _tell_few(lane: SlotContext, count: int, now: datetime) -> None:
-    """Once a week for each lane; a test lane is nobody's worry."""
+def _notify_few_topics(lane: SlotContext, count: int, now: datetime) -> None:
+    """Send a notice once a week for each lane; nobody needs one for a test lane."""
     log.info("few_topics", source=lane.source.pk.hex, eligible=count)
     if lane.source.test:
         return
@@ -300,16 +312,16 @@ def _tell_few(lane: SlotContext, count: int, now: datetime) -> None:
         workspace_id=lane.workspace.pk,
         key=f"{lane.source.pk.hex}:{year}-{week}",
         title=_("%(name)s runs out of topics") % {"name": lane.source.name},
-        text=_few(count),
+        text=_few_topics_message(count),
         path="#sources",
         now=now,
     )
 
 
-def _tell_health(
+def _update_source_health(
     source: Source, note: Mapping[str, str] | None, now: datetime, *, is_new: bool = False
 ) -> None:
-    """The source says when it was last worked, and in plain words why nothing came of it, or soon won't."""
+    """Store on the source when it was last worked, and why nothing came of it, or soon won't."""
     values: dict[str, Any] = {
         "last_error": None if is_new or note is None else {**note, "at": as_z(now)},
         "notes": [note] if is_new and note is not None else [],

@@ -1,4 +1,4 @@
-"""A lane's slots: the open one, what the next ones would bring, and what was done at each."""
+"""Manages a lane's slots: the open one, the forecast of the next ones, and the log of past ones."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ _WEEK: Final = timedelta(days=7)
 
 
 def align_open_slot(source: Source, *, now: datetime) -> None:
-    """Make the open slot of a source agree with its status and cadence; call it in the transaction that changed them.
+    """Make the open slot agree with the source's status and cadence, in the transaction that changed them.
 
-    One of another kind than `brand` has none, and nothing is done. A cadence that was changed moves the slot; a lane
-    that is switched off, or deleted, has none until it works again.
+    A source of another kind than `brand` has no slot, and nothing is done. A changed cadence moves the slot;
+    a lane that is switched off, or deleted, has none until it works again.
     """
     if source.type != KIND:
         return
     slot = open_slot(source)
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         if slot is not None:
-            _end_now(slot, "skipped", _note("switched_off", _("The source was switched off.")), now)
+            _end_by_person(
+                slot, "skipped", _slot_note("switched_off", _("The source was switched off.")), now
+            )
         show_next_slot(source, None)
         return
     due_at = next_slot(
@@ -59,7 +61,7 @@ def align_open_slot(source: Source, *, now: datetime) -> None:
 
 
 def bring_forward(source: Source, *, now: datetime) -> Source:
-    """Have the open slot worked at once, also one that waits for credits. Raises `Conflict` where the lane is off."""
+    """Make the open slot due now, also one that waits for credits. Raises `Conflict` if the lane is off."""
     with transaction.atomic():
         Source.everywhere.select_for_update().get(pk=source.pk)
         woken = BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS).update(
@@ -77,6 +79,7 @@ def bring_forward(source: Source, *, now: datetime) -> Source:
 
 
 def open_slot(source: Source) -> BrandSlot | None:
+    """Return the lane's open slot, None if it has none."""
     slot: BrandSlot | None = (
         BrandSlot.objects.of(source.workspace_id).filter(source=source, status__in=OPEN_SLOTS).first()
     )
@@ -86,16 +89,20 @@ def open_slot(source: Source) -> BrandSlot | None:
 def end_slot(
     slot: BrandSlot, status: str, source: Source, workspace: Workspace, *, now: datetime, **changes: Any
 ) -> None:
-    """End a claimed slot and lay the next, in the caller's transaction. What was missed meanwhile is left out."""
+    """End a claimed slot and create the next, in the caller's transaction.
+
+    Slots missed meanwhile are skipped.
+    """
     states.move(slot, status, under_lease=True, wake_at=None, attempts=0, ended_at=now, **changes)
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         show_next_slot(source, None)
         return
-    following = next_slot(source.config, after=now, previous=slot.due_at, default_zone=workspace.timezone)
-    create_slot(source, following, now=now)
+    next_due_at = next_slot(source.config, after=now, previous=slot.due_at, default_zone=workspace.timezone)
+    create_slot(source, next_due_at, now=now)
 
 
 def create_slot(source: Source, due_at: datetime, *, now: datetime) -> None:
+    """Create a slot and show its time on the source."""
     BrandSlot.everywhere.create(
         workspace_id=source.workspace_id,
         test=source.test,
@@ -109,39 +116,41 @@ def create_slot(source: Source, due_at: datetime, *, now: datetime) -> None:
 
 
 def show_next_slot(source: Source, due_at: datetime | None) -> None:
-    """The source shows when it makes the next piece; its `wake_at` stays empty, so that nobody polls it."""
+    """Show on the source when its next slot is due; its `wake_at` stays empty, so that it isn't polled."""
     Source.everywhere.filter(pk=source.pk).update(due_at=due_at)
     source.due_at = due_at
 
 
 def last_worked(source: Source) -> datetime | None:
-    """When its newest slot that was worked was due: the hours of a cadence are counted from there."""
+    """Return when the newest worked slot was due, from which an hourly cadence counts; None without one."""
     worked = BrandSlot.objects.of(source.workspace_id).filter(
         source=source, status__in=[BrandSlotStatus.PICKED, BrandSlotStatus.EMPTY]
     )
-    found: datetime | None = worked.order_by("-id").values_list("due_at", flat=True).first()
-    return found
+    due_at: datetime | None = worked.order_by("-id").values_list("due_at", flat=True).first()
+    return due_at
 
 
-def _end_now(slot: BrandSlot, status: str, note: Mapping[str, str], now: datetime) -> None:
-    """A person's change: whoever holds the lease has lost it."""
+def _end_by_person(slot: BrandSlot, status: str, note: Mapping[str, str], now: datetime) -> None:
+    """End a slot by a person's change: the task that holds its lease loses it."""
     states.move(slot, status, wake_at=None, note=note, ended_at=now, **work_queue.overtake())
 
 
-def _note(code: str, message: str) -> dict[str, str]:
+def _slot_note(code: str, message: str) -> dict[str, str]:
     return {"code": code, "message": message}
 
 
 @dataclass(frozen=True)
 class LoggedSlot:
-    """One slot with its picks in the order in which they were taken; each names its decision and the reason for it."""
+    """One slot with its picks in order; each pick names its decision and the reason."""
 
     slot: BrandSlot
     picks: Sequence[BrandPick]
 
 
-def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[LoggedSlot]:
-    """The newest slots of a lane first, the open one among them; two statements however many there are."""
+def recent_slots(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[LoggedSlot]:
+    """Return a lane's slots, newest first, including the open one, in two statements however many there
+    are.
+    """
     rows = BrandSlot.objects.of(source.workspace_id).filter(source=source)
     if before is not None:
         rows = rows.filter(id__lt=before)
@@ -149,7 +158,7 @@ def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOW
 
 
 def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[LoggedSlot]:
-    """These slots, in their order, each with what it took."""
+    """Return these slots, in their order, each with its picks."""
     picks: defaultdict[object, list[BrandPick]] = defaultdict(list)
     for pick in (
         BrandPick.objects.of(workspace_id)
@@ -163,8 +172,10 @@ def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[LoggedSlo
 
 @dataclass(frozen=True)
 class LaneOutlook:
-    """`next_at` are the next slots; `week` is how many of them come within seven days, `eligible` how many topics may be
-    taken today, `price` the credits of one slot.
+    """The forecast of a lane.
+
+    `next_at` are the next slots; `week` is how many of them come within seven days, `eligible` how many
+    topics may be taken today, `price` the credits of one slot.
     """
 
     next_at: Sequence[datetime]
@@ -174,7 +185,7 @@ class LaneOutlook:
     price: int
     eligible: int
     trouble: str = ""
-    """Why the lane is refused as it is set, and what to do; empty where it can be saved."""
+    """Why the lane is refused as it is configured, and what to do; empty if it can be saved."""
 
     @property
     def is_short_of_topics(self) -> bool:
@@ -185,36 +196,36 @@ class LaneOutlook:
         return self.price * self.week
 
 
-def foresee_slots(source: Source, *, now: datetime) -> LaneOutlook:
-    """Of a source as it stands, which needs not be stored yet."""
+def forecast_slots(source: Source, *, now: datetime) -> LaneOutlook:
+    """Return the forecast of a source as it is, which need not be stored yet."""
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     zone = zone_of(source.config, workspace.timezone)
     engines = engines_of(source, defaults)
-    moments = _moments(source, now)
-    why = why_unavailable(source)
-    found = select.topic_candidates(
+    next_times = _forecast_times(source, now)
+    unavailability = why_unavailable(source)
+    candidates = select.topic_candidates(
         source, source.persona_id or defaults.persona_id, now.astimezone(zone).date()
     )
     return LaneOutlook(
-        next_at=moments[:NEXT_SHOWN],
-        week=sum(moment < now + _WEEK for moment in moments),
+        next_at=next_times[:NEXT_SHOWN],
+        week=sum(moment < now + _WEEK for moment in next_times),
         timezone=zone.key,
         engines=[engine.name for engine in engines],
         price=sum(engine.credits for engine in engines) * source.variants,
-        eligible=len(found),
-        trouble=why.sentence if why is not None else "",
+        eligible=len(candidates),
+        trouble=unavailability.sentence if unavailability is not None else "",
     )
 
 
-def _moments(source: Source, now: datetime) -> list[datetime]:
-    """Those of a week, and as many as are shown where a week has fewer."""
+def _forecast_times(source: Source, now: datetime) -> list[datetime]:
+    """Return the times of a week's slots, and at least as many as are shown."""
     previous = last_worked(source)
-    found: list[datetime] = []
-    while len(found) < NEXT_SHOWN or found[-1] < now + _WEEK:
-        after = found[-1] if found else now
-        found.append(
+    times: list[datetime] = []
+    while len(times) < NEXT_SHOWN or times[-1] < now + _WEEK:
+        after = times[-1] if times else now
+        times.append(
             next_slot(source.config, after=after, previous=previous, default_zone=source.workspace.timezone)
         )
-        previous = found[-1]
-    return found
+        previous = times[-1]
+    return times

@@ -1,4 +1,6 @@
-"""The topic pool: topics made, changed, deleted and restored; a source's own list kept in step with it."""
+"""Creates, changes, deletes and restores topics of the pool, and keeps a source's own list in sync with
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,19 @@ if TYPE_CHECKING:
 
 _DAY: Final = re.compile(r"(\d\d)-(\d\d)")
 _LEAP_YEAR: Final = 2028
-_MOST_PER_MONTH: Final = 31
+_MAX_PER_MONTH: Final = 31
 
 
-def create(workspace: Workspace, given: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
-    """A new topic of the pool. `given` holds `title` and any of the other settings of `change`.
+def create(workspace: Workspace, fields: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
+    """Create a topic of the pool. `fields` holds `title` and any other setting of `change`.
 
-    Raises `Invalid` naming every fault, `Conflict` past `limits.TOPICS`.
+    Raises `Invalid` with every fault, `Conflict` past `limits.TOPICS`.
     """
-    values = _clean(workspace, {"title": "", **given})
+    values = _clean(workspace, {"title": "", **fields})
     with transaction.atomic():
-        # Two at once must not both be the last one.
+        # Two requests at once must not both take the last place.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
-        if _there(workspace, test=test) >= limits.TOPICS:
+        if _count_pool(workspace, test=test) >= limits.TOPICS:
             message = _("A workspace has %(most)d topics at most; delete one first.") % {
                 "most": limits.TOPICS
             }
@@ -52,15 +54,16 @@ def create(workspace: Workspace, given: Mapping[str, Any], *, test: bool = False
 def change(
     topic: Topic, changes: Mapping[str, Any], *, now: datetime, expected_version: int | None = None
 ) -> Topic:
-    """Change a topic: `title`, `notes`, `angles`, `evidence` (`{"url", "text"}` each), `weight`, `cooldown_days`,
-    `max_per_month` (or None), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or None), `is_active`, `persona_id` (or None).
+    """Change a topic and return it; without a real change nothing is written.
 
-    Nothing new writes nothing. Raises `Invalid`, `Conflict` for a deleted one or for the title of one that stands in a
-    source's own list, and `states.Overtaken` where it has moved on since `expected_version` was read.
+    Settings are `title`, `notes`, `angles`, `evidence` (`{"url", "text"}` each), `weight`, `cooldown_days`,
+    `max_per_month` (or None), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or None), `is_active`,
+    `persona_id` (or None). Raises `Invalid`, `Conflict` for a deleted topic or for the title of one in a
+    source's own list, and `states.Overtaken` if it has changed since `expected_version` was read.
     """
     values = _clean(topic.workspace_id, changes)
     with transaction.atomic():
-        row = _locked(topic)
+        row = _lock(topic)
         states.refuse_other_version(row.version, expected_version)
         new = {name: value for name, value in values.items() if getattr(row, name) != value}
         if not new:
@@ -68,20 +71,20 @@ def change(
         if row.source is not None:
             is_listed = topics_in(row.source.config).get(row.title) is not None
             if "title" in new:
-                _refuse_of_a_list("title")
+                _refuse_listed_topic("title")
             if "notes" in new and is_listed:
-                _refuse_of_a_list("notes")
+                _refuse_listed_topic("notes")
         Topic.everywhere.filter(pk=row.pk).update(**new, version=F("version") + 1, updated_at=now)
         row.refresh_from_db()
     return row
 
 
 def delete(topic: Topic, *, now: datetime) -> None:
-    """Mark it deleted; what was made of it stays. Raises `Conflict` for one that stands in a source's own list."""
+    """Mark it deleted; what was made of it stays. Raises `Conflict` for a topic in a source's own list."""
     with transaction.atomic():
-        row = _locked(topic)
+        row = _lock(topic)
         if row.source_id is not None:
-            _refuse_of_a_list(None)
+            _refuse_listed_topic(None)
         Topic.everywhere.filter(pk=row.pk).update(deleted_at=now, version=F("version") + 1, updated_at=now)
 
 
@@ -97,15 +100,16 @@ def restore(topic: Topic, *, now: datetime) -> Topic:
     return row
 
 
-def keep_in_step(source: Source, *, now: datetime) -> None:
-    """Make a source's own list (`config.topics`) rows of the pool, so that its topics rest and count as others do.
+def sync_listed_topics(source: Source, *, now: datetime) -> None:
+    """Make a source's own list (`config.topics`) rows of the pool, so that its topics rest and count as
+    others do.
 
-    What is no longer in the list is marked deleted, and comes back with all that was set on it when it is listed again.
-    Notes that the list gives are the topic's.
+    A topic no longer in the list is marked deleted, and returns with its settings when it is listed again.
+    Notes in the list replace those of the topic.
     """
-    wanted = topics_in(source.config)
-    own = {row.title: row for row in Topic.everywhere.filter(source=source)}
-    fresh = [
+    notes_by_title = topics_in(source.config)
+    rows_by_title = {row.title: row for row in Topic.everywhere.filter(source=source)}
+    new_topics = [
         Topic(
             workspace_id=source.workspace_id,
             test=source.test,
@@ -114,21 +118,29 @@ def keep_in_step(source: Source, *, now: datetime) -> None:
             notes=notes or "",
             created_at=now,
         )
-        for title, notes in wanted.items()
-        if title not in own
+        for title, notes in notes_by_title.items()
+        if title not in rows_by_title
     ]
-    if fresh:
-        Topic.everywhere.bulk_create(fresh, ignore_conflicts=True)
-    back = [row.pk for title, row in own.items() if title in wanted and row.deleted_at is not None]
-    gone = [row.pk for title, row in own.items() if title not in wanted and row.deleted_at is None]
-    for title, notes in wanted.items():
-        if notes is not None and title in own and own[title].notes != notes:
-            Topic.everywhere.filter(pk=own[title].pk).update(
+    if new_topics:
+        Topic.everywhere.bulk_create(new_topics, ignore_conflicts=True)
+    restored_ids = [
+        row.pk
+        for title, row in rows_by_title.items()
+        if title in notes_by_title and row.deleted_at is not None
+    ]
+    removed_ids = [
+        row.pk
+        for title, row in rows_by_title.items()
+        if title not in notes_by_title and row.deleted_at is None
+    ]
+    for title, notes in notes_by_title.items():
+        if notes is not None and title in rows_by_title and rows_by_title[title].notes != notes:
+            Topic.everywhere.filter(pk=rows_by_title[title].pk).update(
                 notes=notes, version=F("version") + 1, updated_at=now
             )
-    for keys, deleted_at in ((back, None), (gone, now)):
-        if keys:
-            Topic.everywhere.filter(pk__in=keys).update(
+    for topic_ids, deleted_at in ((restored_ids, None), (removed_ids, now)):
+        if topic_ids:
+            Topic.everywhere.filter(pk__in=topic_ids).update(
                 deleted_at=deleted_at, version=F("version") + 1, updated_at=now
             )
 
@@ -136,43 +148,44 @@ def keep_in_step(source: Source, *, now: datetime) -> None:
 # --- Inside ----------------------------------------------------------------------------------------------------------
 
 
-def _evidence(value: Any, field: str, faults: validation.Faults) -> list[dict[str, str]]:
+def _read_evidence(value: Any, field: str, faults: validation.Faults) -> list[dict[str, str]]:
+    """Return the evidence of a topic, each with an address, a text or both; faults are added to `faults`."""
     if not isinstance(value, list | tuple):
         faults.add(field, "invalid_type", "Give a list.")
         return []
     if len(value) > limits.TOPIC_EVIDENCE:
         faults.add(field, "too_many", f"Give at most {limits.TOPIC_EVIDENCE} of them.")
         return []
-    kept = []
-    for index, one in enumerate(value):
-        place = f"{field}[{index}]"
-        if not isinstance(one, dict) or set(one) - {"url", "text"}:
-            faults.add(place, "invalid", "Give an object with url, text or both.")
+    evidence = []
+    for index, entry in enumerate(value):
+        path = f"{field}[{index}]"
+        if not isinstance(entry, dict) or set(entry) - {"url", "text"}:
+            faults.add(path, "invalid", "Give an object with url, text or both.")
             continue
-        found = {
-            "url": validation.read_address(one.get("url") or "", f"{place}.url", faults),
+        cleaned = {
+            "url": validation.read_address(entry.get("url") or "", f"{path}.url", faults),
             "text": validation.read_text(
-                one.get("text") or "", f"{place}.text", faults, most=limits.EVIDENCE_CHARACTERS
+                entry.get("text") or "", f"{path}.text", faults, most=limits.EVIDENCE_CHARACTERS
             ),
         }
-        if any(found.values()):
-            kept.append(found)
+        if any(cleaned.values()):
+            evidence.append(cleaned)
         else:
-            faults.add(place, "required", "Give an address, a text or both.")
-    return kept
+            faults.add(path, "required", "Give an address, a text or both.")
+    return evidence
 
 
-def _flag(value: Any, field: str, faults: validation.Faults) -> bool:
+def _read_flag(value: Any, field: str, faults: validation.Faults) -> bool:
     if not isinstance(value, bool):
         faults.add(field, "invalid_type", "Give true or false.")
     return value is True
 
 
-def _monthly(value: Any, field: str, faults: validation.Faults) -> int | None:
+def _read_max_per_month(value: Any, field: str, faults: validation.Faults) -> int | None:
     return (
         None
         if value is None
-        else validation.read_whole_number(value, field, faults, least=1, most=_MOST_PER_MONTH)
+        else validation.read_whole_number(value, field, faults, least=1, most=_MAX_PER_MONTH)
     )
 
 
@@ -180,74 +193,74 @@ _READERS: Final[Mapping[str, Any]] = {
     "title": partial(validation.read_line, most=limits.TOPIC_TITLE_CHARACTERS, is_needed=True),
     "notes": partial(validation.read_text, most=limits.TOPIC_NOTES_CHARACTERS),
     "angles": partial(validation.read_lines, most=limits.TOPIC_ANGLES, characters=limits.ANGLE_CHARACTERS),
-    "evidence": _evidence,
+    "evidence": _read_evidence,
     "weight": partial(validation.read_whole_number, least=1, most=limits.TOPIC_WEIGHT),
     "cooldown_days": partial(validation.read_whole_number, least=0, most=limits.TOPIC_COOLDOWN_DAYS),
-    "max_per_month": _monthly,
-    "is_active": _flag,
+    "max_per_month": _read_max_per_month,
+    "is_active": _read_flag,
 }
 
 
-def _clean(workspace: Workspace | UUID, given: Mapping[str, Any]) -> dict[str, Any]:
+def _clean(workspace: Workspace | UUID, fields: Mapping[str, Any]) -> dict[str, Any]:
     faults = validation.Faults()
-    validation.refuse_unknown(given, {*_READERS, "season", "persona_id"}, faults)
-    values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
-    if "season" in given:
-        values |= _season(given["season"], faults)
-    if "persona_id" in given:
-        values["persona_id"] = _persona_id(workspace, given["persona_id"], faults)
+    validation.refuse_unknown(fields, {*_READERS, "season", "persona_id"}, faults)
+    values = {name: reader(fields[name], name, faults) for name, reader in _READERS.items() if name in fields}
+    if "season" in fields:
+        values |= _read_season(fields["season"], faults)
+    if "persona_id" in fields:
+        values["persona_id"] = _read_persona_id(workspace, fields["persona_id"], faults)
     faults.raise_if_any()
     return values
 
 
-def _season(given: Any, faults: validation.Faults) -> dict[str, str]:
-    if given is None:
+def _read_season(value: Any, faults: validation.Faults) -> dict[str, str]:
+    if value is None:
         return {"season_from": "", "season_to": ""}
-    if not isinstance(given, dict) or set(given) != {"from", "to"}:
+    if not isinstance(value, dict) or set(value) != {"from", "to"}:
         faults.add("season", "invalid", "Give an object with from and to, or null for the whole year.")
         return {}
     for name in ("from", "to"):
-        if not _is_day(given[name]):
+        if not _is_day_of_year(value[name]):
             faults.add(f"season.{name}", "invalid", "Give a day of the year as MM-DD, such as 12-01.")
-    return {"season_from": str(given["from"]), "season_to": str(given["to"])}
+    return {"season_from": str(value["from"]), "season_to": str(value["to"])}
 
 
-def _is_day(value: Any) -> bool:
-    found = _DAY.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+def _is_day_of_year(value: Any) -> bool:
+    match = _DAY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return False
     try:
-        date(_LEAP_YEAR, int(found[1]), int(found[2]))
+        date(_LEAP_YEAR, int(match[1]), int(match[2]))
     except ValueError:
         return False
     return True
 
 
-def _persona_id(workspace: Workspace | UUID, value: Any, faults: validation.Faults) -> UUID | None:
+def _read_persona_id(workspace: Workspace | UUID, value: Any, faults: validation.Faults) -> UUID | None:
     if value is None:
         return None
-    known = isinstance(value, UUID) and (
+    is_known = isinstance(value, UUID) and (
         Persona.objects.of(workspace).filter(pk=value, deleted_at=None).exists()
     )
-    if not known:
+    if not is_known:
         message = "This workspace has no such persona; GET /v1/personas lists them."
         faults.add("persona", "unknown_persona", message)
         return None
-    found: UUID = value
-    return found
+    persona_id: UUID = value
+    return persona_id
 
 
-def _there(workspace: Workspace, *, test: bool) -> int:
+def _count_pool(workspace: Workspace, *, test: bool) -> int:
     return Topic.objects.of(workspace).filter(test=test, source=None, deleted_at=None).count()
 
 
-def _locked(topic: Topic) -> Topic:
+def _lock(topic: Topic) -> Topic:
     row: Topic = Topic.everywhere.select_for_update().get(pk=topic.pk)
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message=_("This topic was deleted."), field=None)
     return row
 
 
-def _refuse_of_a_list(field: str | None) -> None:
+def _refuse_listed_topic(field: str | None) -> None:
     message = _("It stands in a source's own list; change config.topics of that source.")
     raise Conflict.because(code="of_a_source", message=message, field=field)

@@ -1,4 +1,6 @@
-"""What people say of personas and topics, made sound: every fault is named, and the rest is stored as it is shown."""
+"""Validates what people enter for personas and topics: every fault is collected, and the rest returned as it
+is stored.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,12 @@ _HANDLE: Final = re.compile(r"@?[\w][\w.\-]*(@[\w\-]+(\.[\w\-]+)+)?")
 _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 _BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
 _VOICE: Final = {"voice_rate": (SLOWEST, FASTEST), "voice_pitch": (0, 100)}
-"""Words a minute, and from low to high."""
-STRUCTURE_MOST: Final = 1000
+"""Words per minute, and pitch from low to high."""
+MAX_STRUCTURE_VALUE: Final = 1000
 
 
 class Faults(list[Detail]):
-    """Everything that is wrong with what was given, found at once."""
+    """Collects everything that is wrong with the input, to report it at once."""
 
     def add(self, field: str, code: str, message: str) -> None:
         self.append(Detail(field, code, message))
@@ -37,54 +39,60 @@ class Faults(list[Detail]):
             raise Invalid(*self)
 
 
-def refuse_unknown(given: Mapping[str, Any], known: Collection[str], faults: Faults) -> None:
-    for name in given:
+def refuse_unknown(fields: Mapping[str, Any], known: Collection[str], faults: Faults) -> None:
+    """Add a fault for every field that isn't known."""
+    for name in fields:
         if name not in known:
             faults.add(name, "unknown_field", f"There is no field {name!r}.")
 
 
 def read_line(value: Any, field: str, faults: Faults, *, most: int, is_needed: bool = False) -> str:
-    """One line of text, with its white space collapsed."""
+    """Return one line of text, with its white space collapsed."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
         return ""
-    said = _SPACE.sub(" ", value).strip()
-    if is_needed and not said:
+    line = _SPACE.sub(" ", value).strip()
+    if is_needed and not line:
         faults.add(field, "required", "Give at least one word.")
-    if len(said) > most:
+    if len(line) > most:
         faults.add(field, "too_long", f"Give at most {most} characters.")
-    return said
+    return line
 
 
 def read_text(value: Any, field: str, faults: Faults, *, most: int) -> str:
-    """Text with its lines."""
+    """Return text with its lines."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
         return ""
-    said = value.replace("\r\n", "\n").strip()
-    if len(said) > most:
+    text = value.replace("\r\n", "\n").strip()
+    if len(text) > most:
         faults.add(field, "too_long", f"Give at most {most} characters.")
-    return said
+    return text
 
 
 def read_lines(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
-    """A list of lines; empty ones are left out, repeated ones stand once."""
+    """Return a list of lines without empty and repeated ones."""
     if not _is_list(value, field, faults, most):
         return []
-    found = [read_line(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
-    return list(dict.fromkeys(one for one in found if one))
+    lines = [
+        read_line(entry, f"{field}[{index}]", faults, most=characters) for index, entry in enumerate(value)
+    ]
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def read_texts(value: Any, field: str, faults: Faults, *, most: int, characters: int) -> list[str]:
-    """A list of texts with their lines; empty ones are left out, repeated ones stand once."""
+    """Return a list of texts with their lines, without empty and repeated ones."""
     if not _is_list(value, field, faults, most):
         return []
-    found = [read_text(one, f"{field}[{index}]", faults, most=characters) for index, one in enumerate(value)]
-    return list(dict.fromkeys(one for one in found if one))
+    texts = [
+        read_text(entry, f"{field}[{index}]", faults, most=characters) for index, entry in enumerate(value)
+    ]
+    return list(dict.fromkeys(text for text in texts if text))
 
 
 def read_whole_number(value: Any, field: str, faults: Faults, *, least: int, most: int) -> int:
-    # To JSON 3.0 is a whole number.
+    """Return a whole number within the bounds."""
+    # In JSON 3.0 is a whole number too.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -96,105 +104,109 @@ def read_whole_number(value: Any, field: str, faults: Faults, *, least: int, mos
 
 
 def read_address(value: Any, field: str, faults: Faults) -> str:
-    """An absolute http(s) address, or nothing."""
-    said = read_line(value, field, faults, most=core_limits.URL_CHARACTERS)
-    if not said:
+    """Return an absolute http(s) address, or an empty string."""
+    address = read_line(value, field, faults, most=core_limits.URL_CHARACTERS)
+    if not address:
         return ""
     try:
-        parts = urlsplit(said)
-        is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        parts = urlsplit(address)
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        is_sound = False
-    if not is_sound or " " in said:
+        is_valid = False
+    if not is_valid or " " in address:
         faults.add(field, "invalid_address", "Give an absolute http:// or https:// address.")
-    return said
+    return address
 
 
 def read_links(value: Any, field: str, faults: Faults) -> list[str]:
+    """Return the addresses of a persona, each once; faults are added to `faults`."""
     if not _is_list(value, field, faults, limits.PERSONA_LINKS):
         return []
-    found = [read_address(one, f"{field}[{index}]", faults) for index, one in enumerate(value)]
-    return list(dict.fromkeys(one for one in found if one))
+    links = [read_address(entry, f"{field}[{index}]", faults) for index, entry in enumerate(value)]
+    return list(dict.fromkeys(link for link in links if link))
 
 
 def read_language(value: Any, field: str, faults: Faults) -> str:
-    said = read_line(value, field, faults, most=35, is_needed=True)
-    if said and _LANGUAGE.fullmatch(said) is None:
+    """Return a BCP 47 language tag; a fault is added if it isn't one."""
+    language = read_line(value, field, faults, most=35, is_needed=True)
+    if language and _LANGUAGE.fullmatch(language) is None:
         faults.add(field, "pattern", "Give a BCP 47 language tag, such as en or pt-BR.")
-    return said
+    return language
 
 
 def read_handle(value: Any, field: str, faults: Faults) -> str:
-    said = read_line(value, field, faults, most=60)
-    if said and _HANDLE.fullmatch(said) is None:
+    """Return an account's name; a fault is added if it isn't one."""
+    handle = read_line(value, field, faults, most=60)
+    if handle and _HANDLE.fullmatch(handle) is None:
         faults.add(field, "pattern", "Give an account's name, such as @newsroom.")
-    return said
+    return handle
 
 
 def read_brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
-    """The brand kit: two colours, a font, the ids of a portrait and a logo, and how its voice speaks in films.
+    """Return the brand kit: two colours, a font, ids of a portrait and a logo, and how its voice speaks in
+    films.
 
-    An empty value takes a key out.
+    An empty value removes a key.
     """
     if not isinstance(value, dict):
         faults.add(field, "invalid_type", "Give an object.")
         return {}
-    kept = {}
-    for name, one in value.items():
+    kit = {}
+    for name, entry in value.items():
         if name not in _BRAND_KEYS:
             faults.add(f"{field}.{name}", "unknown_field", f"Known are: {', '.join(_BRAND_KEYS)}.")
             continue
-        said = read_line(one if one is not None else "", f"{field}.{name}", faults, most=200)
-        if name in {"primary", "accent"} and said and _COLOUR.fullmatch(said) is None:
+        text = read_line(entry if entry is not None else "", f"{field}.{name}", faults, most=200)
+        if name in {"primary", "accent"} and text and _COLOUR.fullmatch(text) is None:
             faults.add(f"{field}.{name}", "pattern", "Give a colour as #RRGGBB.")
-        if name in _VOICE and said and not _is_within(said, _VOICE[name]):
-            least, most = _VOICE[name]
-            faults.add(f"{field}.{name}", "out_of_range", f"Give a whole number from {least} to {most}.")
-        if said:
-            kept[name] = said
-    return kept
+        if name in _VOICE and text and not _is_within(text, _VOICE[name]):
+            minimum, maximum = _VOICE[name]
+            faults.add(f"{field}.{name}", "out_of_range", f"Give a whole number from {minimum} to {maximum}.")
+        if text:
+            kit[name] = text
+    return kit
 
 
-def _is_within(said: str, bounds: tuple[int, int]) -> bool:
-    is_number = said.isascii() and said.isdecimal() and len(said) <= 6 and str(int(said)) == said
-    return is_number and bounds[0] <= int(said) <= bounds[1]
+def _is_within(text: str, bounds: tuple[int, int]) -> bool:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= 6 and str(int(text)) == text
+    return is_number and bounds[0] <= int(text) <= bounds[1]
 
 
 def read_structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
-    """`{"kind", "most" | "text"}` each, as `persona_rules.KINDS` lists them."""
+    """Return structures, each `{"kind", "most" | "text"}` as `persona_rules.KINDS` lists them."""
     if not _is_list(value, field, faults, limits.REQUIRED_STRUCTURES):
         return []
-    kept: list[dict[str, Any]] = []
-    for index, one in enumerate(value):
-        place = f"{field}[{index}]"
-        named = one.get("kind") if isinstance(one, dict) else None
-        kind = KINDS.get(named) if isinstance(named, str) else None
+    structures: list[dict[str, Any]] = []
+    for index, entry in enumerate(value):
+        path = f"{field}[{index}]"
+        kind_name = entry.get("kind") if isinstance(entry, dict) else None
+        kind = KINDS.get(kind_name) if isinstance(kind_name, str) else None
         if kind is None:
-            faults.add(f"{place}.kind", "invalid", f"Give one of {', '.join(KINDS)}.")
+            faults.add(f"{path}.kind", "invalid", f"Give one of {', '.join(KINDS)}.")
             continue
-        found: dict[str, Any] = {"kind": named}
+        structure: dict[str, Any] = {"kind": kind_name}
         if kind.takes == "most":
-            found["most"] = read_whole_number(
-                one.get("most"), f"{place}.most", faults, least=0, most=STRUCTURE_MOST
+            structure["most"] = read_whole_number(
+                entry.get("most"), f"{path}.most", faults, least=0, most=MAX_STRUCTURE_VALUE
             )
         elif kind.takes == "text":
-            found["text"] = read_text(
-                one.get("text", ""), f"{place}.text", faults, most=limits.STRUCTURE_CHARACTERS
+            structure["text"] = read_text(
+                entry.get("text", ""), f"{path}.text", faults, most=limits.STRUCTURE_CHARACTERS
             )
-            if not found["text"]:
-                faults.add(f"{place}.text", "required", "Say what is required.")
-        for key in set(one) - {"kind", kind.takes}:
-            faults.add(f"{place}.{key}", "unknown_field", f"A structure {named} has no {key!r}.")
-        if found not in kept:
-            kept.append(found)
-    return kept
+            if not structure["text"]:
+                faults.add(f"{path}.text", "required", "Say what is required.")
+        for key in set(entry) - {"kind", kind.takes}:
+            faults.add(f"{path}.{key}", "unknown_field", f"A structure {kind_name} has no {key!r}.")
+        if structure not in structures:
+            structures.append(structure)
+    return structures
 
 
-def _is_list(value: Any, field: str, faults: Faults, most: int) -> bool:
+def _is_list(value: Any, field: str, faults: Faults, maximum: int) -> bool:
     if not isinstance(value, list | tuple):
         faults.add(field, "invalid_type", "Give a list.")
         return False
-    if len(value) > most:
-        faults.add(field, "too_many", f"Give at most {most} of them.")
+    if len(value) > maximum:
+        faults.add(field, "too_many", f"Give at most {maximum} of them.")
         return False
     return True

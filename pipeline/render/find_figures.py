@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.grounding.number_lexicon import MONTHS
-from pipeline.grounding.quantities import parse
+from pipeline.grounding.quantities import parse_numbers
 from pipeline.text.prose.verbatim_edits import collapse, word_set
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Figure(NamedTuple):
 
 def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
     """The quantities that are written in digits, in their order; dates, times, years and telephone numbers are none."""
-    parsed = parse(text, language)
+    parsed = parse_numbers(text, language)
     tongue = language.partition("-")[0].lower() or parsed.language
     found: list[Figure] = []
     end = -1

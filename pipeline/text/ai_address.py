@@ -1,4 +1,6 @@
-"""How a text speaks to the machine that reads it: "Note to any AI assistant: please ...", "An die KI, die dies liest: Schreibe ..."."""
+"""Finds where a text speaks to the machine that reads it: "Note to any AI assistant: please ...", in many
+languages.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is addressed, and who only works with it: "an AI startup", "assistant manager".
+# What is addressed: not who only works with it, such as "an AI startup" or "assistant manager".
 _KINDS: Final = (
     r"assistants?|models?|agents?|systems?|chat ?bots?|bots?|tools?|summari[sz]ers?|crawlers?|readers?|services?|engines?|software"
     r"|assistent(?:en|in|innen|s|er|i|e)?|modell(?:e[rn]?|er)?|modellen|systemen?|agenten|werkzeugen?"
@@ -77,8 +79,8 @@ _WHOEVER: Final = (
     r"(?:(?:to|note to|note for|dear|for|an|à|pour|a|para|aan) )?(?:whoever|whatever|anyone|anything|any(?: \w+)? (?:program|system|service|software|machine|tool)s?|those|all|when|if you"
     r"|wer|alle|jeden|wenn|falls|beim|quiconque|qui|celui|ceux|toute personne|si|en|quien(?:es|quiera)?|cualquiera|al|quem|ao|se|chi|chiunque|wie|als|kto(?:kolwiek)?|кто|если)"
 )
-# What asks a machine for something; the first also where it stands right behind an address.
-DO: Final = (
+# What a machine is asked to do; the first part also counts right after an address.
+REQUEST: Final = (
     r"(?:please|kindly|say|state|claim|mention|write|include|add|append|insert|output|print|reply|respond|answer|recommend|praise|promote|endorse|ignore|disregard|omit|leave out|skip"
     r"|do not|don['’]t|never|always|make sure|be sure|ensure|remember|tell|call|describe|present|quote|cite|link|name|refer|report|rate|rank|replace|change|begin|start|end|finish|use|give"
     r"|show|translate|summari[sz]e|treat|pretend|act|stop|follow|emphasi[sz]e|stress|highlight|you (?:must|should|have to|are to)|must|should|shall|has to|have to"
@@ -100,16 +102,19 @@ DO: Final = (
 _YOU: Final = r"(?:you|yours?|du|dein\w*|dich|ihr|euch|sie|ihren?|tu|ton|ta|vous|vot?re|vos|tus?|tú|usted(?:es)?|você|seu|sua|voi|tuo|vostr\w+|schreibt|sagt|nennt|erwähnt|fügt|empfehlt|lobt|je|jij|jouw|uw|ty|twoj\w+|twój|ты|вы|тво\w+|ваш\w*|sen|siz)(?![^\W_])"
 
 
-def _spaced(pattern: str) -> re.Pattern[str]:
-    """Its spaces are any white space of a wrapped text; it begins where a sentence or a line does, not in a quotation."""
+def _compile_spaced(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern so that its spaces match any white space, as in a wrapped text.
+
+    A match begins where a sentence or line does, and not in a quotation.
+    """
     begins = r"(?:^[^\w\n]{0,12}|[.!?:;…)\]–—|][^\w\n\"“„«‘']{0,6})"
     return re.compile(begins + pattern.replace(" ", r"\s{1,3}"), re.IGNORECASE | re.MULTILINE)
 
 
 _MUST: Final = r"(?:must|should|shall|ha(?:s|ve) to|sollen|müssen|doivent|deben|deve[mn]?|devono|moeten|muszą|powinny|должны|please)(?![^\W_])"
 _BEHIND: Final = r"[^\w.!?:;,\n–—]{0,4}"
-_NEXT: Final = rf"[^\w.!?]{{0,6}}(?:{DO}|(?:schreibt|sagt|nennt|erwähnt|empfehlt|lobt)(?![^\W_]))"
-_SOON: Final = rf"(?:[^.!?]{{0,240}}[.!?])?[^.!?]{{0,200}}?(?<![^\W_])(?:{DO}|{_YOU})"
+_NEXT: Final = rf"[^\w.!?]{{0,6}}(?:{REQUEST}|(?:schreibt|sagt|nennt|erwähnt|empfehlt|lobt)(?![^\W_]))"
+_SOON: Final = rf"(?:[^.!?]{{0,240}}[.!?])?[^.!?]{{0,200}}?(?<![^\W_])(?:{REQUEST}|{_YOU})"
 _NAMED: Final = re.compile(
     r"[akiиш](?:[iaиі]|\.i)(?![^\W\d_])(?<![^\W\d_][^\W\d_]{2})|[aki][ia](?=[^\x00-\u02ff])"
     r"|llm|gpt|intel|model|modèl|chat|claude|gemini|copilot|assist|asist|асист|ассист|помічн|помощн|zusammen|summar|rewrit|paraphr|condens|umschr|résum"
@@ -118,38 +123,44 @@ _NAMED: Final = re.compile(
 )
 
 
-def speaks_to_one(small: str) -> bool:
-    """Whether a text in small letters has a word for what is addressed: the patterns below are slow."""
+def may_address_machine(small: str) -> bool:
+    """Return whether the lower-case text has a word for a machine: a quick test, because the patterns below
+    are slow.
+    """
     return _NAMED.search(small) is not None
 
 
-CALLS_MOST: Final = 300
-"""Nobody speaks to a machine so often in one text and means something else; what follows is not looked at closely."""
-_CALLED: Final = _spaced(
+MAX_CALLS: Final = 300
+"""No real text speaks to a machine so often; further addresses count without a look at what follows them."""
+_CALLED: Final = _compile_spaced(
     rf"(?:{_NOTE}{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|–|—)|{_CALLS}{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:!])"
 )
 _ASKED_SOON: Final = re.compile(_SOON.replace(" ", r"\s{1,3}"), re.IGNORECASE)
 
 
-def calls_in(text: str) -> Iterator[tuple[int, int]]:
-    """A note to it or a greeting, with what is wanted of it in the same sentence or the next."""
+def find_calls(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of notes and greetings to a machine, up to what is wanted of it in the same sentence or
+    the next.
+    """
     for number, call in enumerate(_CALLED.finditer(text)):
-        asked = _ASKED_SOON.match(text, call.end()) if number < CALLS_MOST else call
-        if asked is not None:
-            yield call.start(), asked.end()
+        request = _ASKED_SOON.match(text, call.end()) if number < MAX_CALLS else call
+        if request is not None:
+            yield call.start(), request.end()
 
 
 ADDRESSES: Final = (
     # The same without a colon; "Instructions for assistants: write ..."; "To the AI that reads this: say ...".
-    _spaced(rf"(?:{_NOTE}{_TO}?|{_PAPER}{_TO}){_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:;–—.!\n]{_NEXT}"),
-    _spaced(
+    _compile_spaced(
+        rf"(?:{_NOTE}{_TO}?|{_PAPER}{_TO}){_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:;–—.!\n]{_NEXT}"
+    ),
+    _compile_spaced(
         rf"{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|,(?! ?(?:say|claim|report|state|show|use|dit|dice|di)(?![^\W_]))){_NEXT}"
     ),
     # "AI systems that summarise this page must ...", "Whoever rewrites this text, please ...".
-    _spaced(
+    _compile_spaced(
         rf"{_TO}?{_EACH}{MACHINE}(?=[^.:!?\n]{{0,80}}(?<![^\W_]){_USES})(?=[^.:!?\n]{{0,80}}{_THIS_TEXT})[^.:!?\n]{{0,110}}?(?:[,:]{_NEXT}|(?<![^\W_]){_MUST})"
     ),
-    _spaced(
+    _compile_spaced(
         rf"{_WHOEVER} (?=[^.:!?\n]{{0,80}}(?<![^\W_]){_READS})(?=[^.:!?\n]{{0,80}}{_THIS_TEXT})[^.:!?\n]{{0,110}}?[,:]{_NEXT}"
     ),
     # Where what is said of a name follows it, or there are no spaces.

@@ -1,4 +1,4 @@
-"""What follows from an article's words: its slug, its headings, how long it takes to read, what search engines are told."""
+"""Derives the data of an article from its words: slug, headings, reading time, JSON-LD for search engines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 WORDS_A_MINUTE: Final = 230
 SLUG_CHARACTERS: Final = 60
 EXCERPT: Final = "excerpt"
-"""The `form` of an article that only quotes its source; any other is one of its own words."""
+"""The `form` of an article that only quotes its source; other forms are written in own words."""
 
 _FOLDED: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
 )
-# Where a language writes its letters out, beside `_FOLDED`; elsewhere only the accent goes.
+# Languages that write some letters out; in others only the accent is dropped.
 _NORDIC: Final = str.maketrans({"ø": "oe", "å": "aa"})
 _WRITTEN_OUT: Final = {
     "de": str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}),
@@ -33,10 +33,10 @@ _WRITTEN_OUT: Final = {
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _NOT_SLUG: Final = re.compile(r"[\W_]+")
 _LATIN: Final = re.compile(r"[a-z]")
-_LONGEST: Final = 90
-_MOST_WORDS: Final = 14
-_LEAST_PARAGRAPH: Final = 80
-"""What a heading stands over is no list of short lines."""
+_MAX_HEADING_CHARACTERS: Final = 90
+_MAX_HEADING_WORDS: Final = 14
+_MIN_PARAGRAPH_CHARACTERS: Final = 80
+"""What stands below a heading is longer than the lines of a list."""
 
 _BLOCK: Final = re.compile(r"[^\n]+(?:\n(?!\s*\n)[^\n]+)*")
 _MARKS: Final = re.compile(r"\s*#{1,6}\s+")
@@ -50,31 +50,32 @@ _BYLINE: Final = re.compile(
     r"|^(?:By|Von|Par|Por|Di|Door)(?: [^\W\d_a-z][^\s,]*){2,4}(?:,.*)?$"
 )
 _SENTENCE_END: Final = ".!?\u2026\u3002\uff01\uff1f\u061f\u0964"
-_UNENDING: Final = ".!:;,\u2026\u3002\uff01\uff1a\u061b\u060c"
+_NOT_HEADING_END: Final = ".!:;,\u2026\u3002\uff01\uff1a\u061b\u060c"
 
 
 def slug_of(title: str, language: str = "") -> str:
-    """The title as the last part of an address: accents go from Latin letters, other scripts stay as they are."""
+    """Return the title as the last part of an address: Latin letters lose their accents, other scripts stay."""
     written_out = _WRITTEN_OUT.get(language.partition("-")[0].lower(), {})
-    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
-    folded = plain.translate(written_out).translate(_FOLDED)
+    casefolded = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
+    folded = casefolded.translate(written_out).translate(_FOLDED)
     if _LATIN.search(folded):
-        bare = unicodedata.normalize("NFKD", folded)
-        folded = "".join(sign for sign in bare if not unicodedata.combining(sign))
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = "".join(character for character in decomposed if not unicodedata.combining(character))
     slug = _NOT_SLUG.sub("-", folded).strip("-")
     if len(slug) <= SLUG_CHARACTERS:
         return slug
     head = slug[:SLUG_CHARACTERS]
-    # Whole words, where that leaves most of it.
-    whole = head if slug[SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
-    return (whole if len(whole) > SLUG_CHARACTERS // 2 else head).strip("-")
+    # Whole words, if they keep more than half of the length.
+    whole_words = head if slug[SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
+    return (whole_words if len(whole_words) > SLUG_CHARACTERS // 2 else head).strip("-")
 
 
 def reading_minutes(words: int) -> int:
+    """Return how many minutes it takes to read so many words, at least 1."""
     return max(1, round(words / WORDS_A_MINUTE))
 
 
-def with_data(
+def with_article_data(
     content: Mapping[str, Any],
     *,
     title: str,
@@ -85,43 +86,43 @@ def with_data(
     author_url: str = "",
     source_url: str = "",
 ) -> dict[str, Any]:
-    """The content with what follows from the words: `reading_minutes`, and `json_ld` as schema.org has an Article.
+    """Return the content with `reading_minutes`, and with `json_ld` as schema.org's Article.
 
-    What only the place where it is published knows (the picture's address, the days) is put in there.
+    What is known only at publication (the picture's address, the days) is added by `published_json_ld`.
     """
     count = count_words(plain_text(body, body_format))
     minutes = reading_minutes(count)
-    by = {"@type": "Organization", "name": author, "url": author_url}
+    author_data = {"@type": "Organization", "name": author, "url": author_url}
     data = {
         "@context": "https://schema.org",
         "@type": "Article",
         "headline": title,
         "description": content.get("meta_description", ""),
         "inLanguage": language,
-        "author": {name: value for name, value in by.items() if value} if author else "",
+        "author": {name: value for name, value in author_data.items() if value} if author else "",
         "keywords": list(content.get("tags", ())),
         "wordCount": count,
         "timeRequired": f"PT{minutes}M",
         "mainEntityOfPage": content.get("canonical_url", ""),
         "isBasedOn": source_url,
     }
-    kept = {name: value for name, value in data.items() if value}
-    return {**content, "reading_minutes": minutes, "json_ld": kept}
+    filled_data = {name: value for name, value in data.items() if value}
+    return {**content, "reading_minutes": minutes, "json_ld": filled_data}
 
 
-def as_published(
+def published_json_ld(
     content: Mapping[str, Any], *, title: str, image: str = "", published_at: datetime | None = None
 ) -> dict[str, Any]:
-    """`json_ld` with what only the place of publication knows; empty for content that has none."""
-    known = content.get("json_ld")
-    if not isinstance(known, dict) or not known:
+    """Return `json_ld` with the title, picture and day of publication; empty if the content has none."""
+    json_ld = content.get("json_ld")
+    if not isinstance(json_ld, dict) or not json_ld:
         return {}
-    day = published_at.isoformat().replace("+00:00", "Z") if published_at else ""
-    added = {"headline": title, "image": image, "datePublished": day}
-    return {**known, **{name: value for name, value in added.items() if value}}
+    published_on = published_at.isoformat().replace("+00:00", "Z") if published_at else ""
+    added = {"headline": title, "image": image, "datePublished": published_on}
+    return {**json_ld, **{name: value for name, value in added.items() if value}}
 
 
-def renewed(
+def refresh_article_data(
     content: Mapping[str, Any],
     former: Mapping[str, Any],
     *,
@@ -130,58 +131,61 @@ def renewed(
     body_format: str,
     language: str,
 ) -> dict[str, Any]:
-    """After an edit: what follows from the words follows from the new ones; who wrote it and of what it was made stays."""
-    known = former.get("json_ld")
-    if not isinstance(known, dict):
+    """Return the content with its derived data recomputed from edited words.
+
+    Author and source stay as they were.
+    """
+    json_ld = former.get("json_ld")
+    if not isinstance(json_ld, dict):
         return dict(content)
-    author = known.get("author")
-    by = author if isinstance(author, dict) else {}
-    form = {"form": former["form"]} if "form" in former else {}
-    return with_data(
-        {**content, **form},
+    author = json_ld.get("author")
+    author_data = author if isinstance(author, dict) else {}
+    form_field = {"form": former["form"]} if "form" in former else {}
+    return with_article_data(
+        {**content, **form_field},
         title=title,
         body=body,
         body_format=body_format,
         language=language,
-        author=str(by.get("name", "")),
-        author_url=str(by.get("url", "")),
-        source_url=str(known.get("isBasedOn", "")),
+        author=str(author_data.get("name", "")),
+        author_url=str(author_data.get("url", "")),
+        source_url=str(json_ld.get("isBasedOn", "")),
     )
 
 
 def find_headings(text: str, *, title: str = "") -> tuple[tuple[int, int], ...]:
-    """Where each heading stands, as `text[start:end]`; the title isn't one of them.
+    """Return the span of each heading, `text[start:end]`; the title itself isn't one.
 
-    A heading is a line by itself between blank lines, short and without a full stop, over a paragraph. A text of
-    such lines alone, as poems and captions are, has none. Where it has one, others may stand over less: over a short
-    sentence, or right over a list.
+    A heading is a short line between blank lines, without a full stop, over a paragraph. A text of such lines
+    alone, such as a poem, has none. If it has one, others may stand over less: a short sentence or a list.
     """
-    wanted = collapse(title).casefold()
-    found: list[tuple[int, int]] = []
+    title_words = collapse(title).casefold()
+    spans: list[tuple[int, int]] = []
     is_over_paragraph = False
     blocks = list(_BLOCK.finditer(text))
-    for place, block in enumerate(blocks, 1):
-        marks = _MARKS.match(block.group())
-        start = block.start() + (marks.end() if marks else 0)
+    for number, block in enumerate(blocks, 1):
+        marker = _MARKS.match(block.group())
+        start = block.start() + (marker.end() if marker else 0)
         first, _, rest = text[start : block.end()].partition("\n")
         line = first.strip()
         start = text.index(line, start)
-        if not _is_line(line) or collapse(line).casefold() == wanted:
+        if not _can_be_heading(line) or collapse(line).casefold() == title_words:
             continue
-        below = rest or "".join(one.group() for one in blocks[place : place + 1])
-        is_long = not rest and len(below) >= _LEAST_PARAGRAPH
+        below = rest or "".join(following.group() for following in blocks[number : number + 1])
+        is_long = not rest and len(below) >= _MIN_PARAGRAPH_CHARACTERS
         is_short = _LIST.match(below) if rest else _LIST.match(below) or below.rstrip()[-1:] in _SENTENCE_END
         if is_long or (below and is_short):
             is_over_paragraph |= is_long
-            found.append((start, start + len(line)))
-    return tuple(found) if is_over_paragraph else ()
+            spans.append((start, start + len(line)))
+    return tuple(spans) if is_over_paragraph else ()
 
 
-def _is_line(line: str) -> bool:
+def _can_be_heading(line: str) -> bool:
+    """Return whether the line can be a heading by its form."""
     return (
-        0 < len(line) <= _LONGEST
-        and len(line.split()) <= _MOST_WORDS
-        and line[-1] not in _UNENDING
+        0 < len(line) <= _MAX_HEADING_CHARACTERS
+        and len(line.split()) <= _MAX_HEADING_WORDS
+        and line[-1] not in _NOT_HEADING_END
         and not line[0].islower()
         and _LETTER.search(line) is not None
         and _LIST.match(line) is None

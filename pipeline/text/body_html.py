@@ -19,8 +19,8 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _SCHEMES = {"http", "https", "mailto"}
 
 
-def _link(text: str) -> str:
-    """Escaped text in which each address that has a scheme is a link."""
+def _link_addresses(text: str) -> str:
+    """Return the text escaped, with each address that has a scheme as a link."""
     parts: list[str] = []
     position = 0
     for link in find_links(text):
@@ -33,25 +33,26 @@ def _link(text: str) -> str:
     return "".join(parts)
 
 
-def _paragraphs(text: str) -> str:
+def _to_paragraphs(text: str) -> str:
+    """Return the plain text as HTML paragraphs."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     blocks = (block for block in _BLANK_LINE.split(lines) if block)
-    return "\n".join(f"<p>{_link(block).replace(chr(10), '<br>')}</p>" for block in blocks)
+    return "\n".join(f"<p>{_link_addresses(block).replace(chr(10), '<br>')}</p>" for block in blocks)
 
 
 def to_html(body: str, body_format: str) -> str:
-    """Sanitised HTML from a body of `text`, `markdown` or `html`; other formats raise ValueError.
+    """Return sanitised HTML of a body in `text`, `markdown` or `html`. Raises ValueError for other formats.
 
-    Of markup that would cost its readers the square of its length (`markup_bounds`) the words alone stay.
+    HTML that would cost readers the square of its length (`markup_bounds`) is reduced to its text.
     """
-    # A lone surrogate can't be written as UTF-8, and neither library takes it.
-    words = body.encode("utf-8", "replace").decode("utf-8")
+    # A lone surrogate can't be encoded as UTF-8, and neither library accepts it.
+    encodable = body.encode("utf-8", "replace").decode("utf-8")
     if body_format == "text":
-        html = _paragraphs(words)
+        html = _to_paragraphs(encodable)
     elif body_format == "markdown":
-        html = _MARKDOWN.render(words)
+        html = _MARKDOWN.render(encodable)
     elif body_format == "html":
-        html = _paragraphs(html_to_text(words)) if is_page_too_much(words) else words
+        html = _to_paragraphs(html_to_text(encodable)) if is_page_too_much(encodable) else encodable
     else:
         message = f"A body can't be {body_format!r}; it is one of {', '.join(BODY_FORMATS)}."
         raise ValueError(message)

@@ -1,4 +1,6 @@
-"""What holds for each bucket: what its `content` may hold, how it is read, and whether its words are drawn."""
+"""Defines the traits of each bucket: what its `content` may hold, how it is read, and whether its words are
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,18 @@ NUMBER: Final = "number"
 
 @dataclass(frozen=True)
 class BucketTraits:
-    """What sets the items of one bucket apart from those of another."""
+    """The traits that set the items of one bucket apart from those of others."""
 
     content: Mapping[str, str]
-    """What `content` may hold, and which kind each value is."""
+    """The kind of each field that `content` may have."""
     follows_body: str = ""
-    """The text of `content` that may say the body's words by itself; empty where there is none."""
+    """The field of `content` that may repeat the body; empty if there is none."""
     is_posted: bool = False
-    """Whether it stands in a timeline with words around it; anything else is read whole, on a page or in a mail."""
+    """Whether it is posted to a timeline; anything else is read whole, on a page or in a mail."""
     has_headline: bool = False
-    """Whether its title is shown to readers."""
+    """Whether readers see its title."""
     is_drawn: bool = False
-    """Whether its words are drawn, so that only what the bundled fonts have can be said."""
+    """Whether its words are drawn, so that they are limited to characters of the bundled fonts."""
 
 
 TRAITS: Final[Mapping[str, BucketTraits]] = {
@@ -60,4 +62,4 @@ TRAITS: Final[Mapping[str, BucketTraits]] = {
     ),
     "newsletter": BucketTraits({"subject": TEXT, "preheader": TEXT, "sections": OBJECTS}, has_headline=True),
 }
-"""Whoever adds a bucket adds it here, to the model's choices, to `pipeline/labels.py` and to the starting engines."""
+"""A new bucket is added here, to the model's choices, to `pipeline/labels.py` and to the default engines."""

@@ -1,4 +1,6 @@
-"""The typed `content` of a generated item, by bucket: what may be in it and what kind each value is."""
+"""Checks the typed `content` of a generated item by bucket, and keeps body and content consistent after an
+edit.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ from pipeline.text.content_buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MEMBERS_MOST: Final = 50
+MAX_MEMBERS: Final = 50
 PARTS_BETWEEN: Final = "\n\n"
-"""What stands between the parts of a text where they are shown as one body."""
+"""Separates the parts of a text where they are shown as one body."""
 
 
 def refuse_unless_typed(bucket: str, content: Mapping[str, Any]) -> None:
-    """Raises `Invalid` naming every member that this bucket's content doesn't have, or has as another kind."""
+    """Raise `Invalid` with every field that this bucket's content doesn't have, or has as another kind."""
     fields = TRAITS[bucket].content
     details = []
     for name, value in content.items():
@@ -43,16 +45,16 @@ def _is_of_kind(value: Any, kind: str) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
     if kind == OBJECT:
         return isinstance(value, dict)
-    if not isinstance(value, list) or len(value) > MEMBERS_MOST:
+    if not isinstance(value, list) or len(value) > MAX_MEMBERS:
         return False
     if kind == TEXTS:
-        return all(isinstance(one, str) and len(one) <= BODY_CHARACTERS for one in value)
-    return all(isinstance(one, dict) for one in value)
+        return all(isinstance(member, str) and len(member) <= BODY_CHARACTERS for member in value)
+    return all(isinstance(member, dict) for member in value)
 
 
 @dataclass(frozen=True)
 class ItemWords:
-    """The words of an item as they are, before a change."""
+    """The words of an item before a change."""
 
     body: str
     body_format: str = "text"
@@ -61,51 +63,53 @@ class ItemWords:
     language: str = ""
 
 
-# An address after the words, as engines put it there.
+# An address after the text, which engines append.
 _ADDRESS_AFTER: Final = re.compile(r"\s+https?://\S+\s*|")
 
 
-def follower(bucket: str, said: ItemWords) -> str:
-    """The text of the content that says the body's words by itself, empty where none does.
+def text_following_body(bucket: str, said: ItemWords) -> str:
+    """Return the field of the content that repeats the body, empty if none does.
 
-    A film's `script`; a picture's `caption` that is the body, with an address after it or without.
+    That is a film's `script`, or a picture's `caption` that is the body with or without an address after it.
     """
     name = TRAITS[bucket].follows_body
-    words = said.content.get(name)
-    if not said.body or not isinstance(words, str) or not words.startswith(said.body):
+    text = said.content.get(name)
+    if not said.body or not isinstance(text, str) or not text.startswith(said.body):
         return ""
-    rest = words[len(said.body) :]
+    rest = text[len(said.body) :]
     is_same = _ADDRESS_AFTER.fullmatch(rest) is not None if name == "caption" else not rest
     return name if is_same else ""
 
 
 def in_step(bucket: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Where body and content say the same words, whichever was changed, the other follows; what `content` leaves out stays.
+    """Return the changes so that body and content say the same: where one was changed, the other follows.
 
-    A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words, a film
-    its script and a picture its caption. Raises `Invalid` where both are given and say something different.
+    A text item has its `parts`, a newsletter in Markdown its `sections`; an article has data derived from its
+    words, a film its script and a picture its caption. Fields that a changed `content` leaves out stay.
+    Raises `Invalid` if both are given and differ.
     """
     if bucket == "text" and changes.keys() & {"body", "content"}:
-        return _text_in_step(said, changes)
+        return _sync_parts(said, changes)
     if bucket == "newsletter" and said.body_format == "markdown":
-        return _newsletter_in_step(said, changes)
+        return _sync_sections(said, changes)
     if "content" in changes:
         changes = {**changes, "content": {**said.content, **changes["content"]}}
     if bucket == "blog" and changes.keys() & {"title", "body", "content"}:
-        return _article_in_step(said, changes)
-    if "body" in changes and (name := follower(bucket, said)):
-        return _follower_in_step(name, said, changes)
+        return _sync_article_data(said, changes)
+    if "body" in changes and (name := text_following_body(bucket, said)):
+        return _sync_following_text(name, said, changes)
     return dict(changes)
 
 
-def _text_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _sync_parts(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a post's parts and its body consistent; raises `Invalid` if both are given and differ."""
     parts = changes.get("content", {}).get("parts")
     if parts is None:
-        body = changes.get("body", said.body)
-        former = said.content.get("parts") or [said.body]
-        if body == said.body:
-            return {**changes, "content": {"parts": former}}
-        if len(former) == 1:
+        body = changes.get("body", item_words.body)
+        old_parts = item_words.content.get("parts") or [item_words.body]
+        if body == item_words.body:
+            return {**changes, "content": {"parts": old_parts}}
+        if len(old_parts) == 1:
             return {**changes, "content": {"parts": [body]}}
         parts = [part for part in body.split(PARTS_BETWEEN) if part.strip()] or [body]
         return {**changes, "body": PARTS_BETWEEN.join(parts), "content": {"parts": parts}}
@@ -117,22 +121,25 @@ def _text_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]
     return {**changes, "body": body}
 
 
-def _follower_in_step(name: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given for it as something else than it was is a text of its own from then on."""
-    content = changes.get("content", said.content)
-    old = said.content[name]
-    if content.get(name, old) != old:
+def _sync_following_text(name: str, item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Let the text follow the body, unless it was changed itself: then it is a text of its own from now on."""
+    content = changes.get("content", item_words.content)
+    old_text = item_words.content[name]
+    if content.get(name, old_text) != old_text:
         return dict(changes)
-    return {**changes, "content": {**content, name: changes["body"] + old[len(said.body) :]}}
+    return {**changes, "content": {**content, name: changes["body"] + old_text[len(item_words.body) :]}}
 
 
-def _newsletter_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A new title is the headline of the one story that had the old one."""
-    title = changes.get("title", said.title)
-    kept = {**said.content, **changes.get("content", {})}
+def _sync_sections(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep sections, body and title consistent.
+
+    A new title is the headline of the story that had the old one.
+    """
+    title = changes.get("title", item_words.title)
+    merged_content = {**item_words.content, **changes.get("content", {})}
     if "sections" in changes.get("content", {}):
-        sections = newsletter_sections.with_safe_links(newsletter_sections.from_content(kept))
-        body = newsletter_sections.body_of(title, sections, language=said.language)
+        sections = newsletter_sections.with_safe_links(newsletter_sections.from_content(merged_content))
+        body = newsletter_sections.body_of(title, sections, language=item_words.language)
         if (
             changes.get("body", body) != body
             and newsletter_sections.sections_of(title, changes["body"]) != sections
@@ -140,27 +147,27 @@ def _newsletter_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str
             message = "The sections say something else than the body; give one of them, the other follows."
             raise Invalid.one(field="content.sections", code="differs_from_body", message=message)
         _refuse_too_long("content.sections", "sections", body)
-        written = newsletter_sections.as_content(sections)
-        return {**changes, "body": body, "content": {**kept, "sections": written}}
+        section_data = newsletter_sections.as_content(sections)
+        return {**changes, "body": body, "content": {**merged_content, "sections": section_data}}
     if not changes.keys() & {"body", "content", "title"}:
         return dict(changes)
-    sections = newsletter_sections.sections_of(title, changes.get("body", said.body))
-    return {**changes, "content": {**kept, "sections": newsletter_sections.as_content(sections)}}
+    sections = newsletter_sections.sections_of(title, changes.get("body", item_words.body))
+    return {**changes, "content": {**merged_content, "sections": newsletter_sections.as_content(sections)}}
 
 
-def _refuse_too_long(name: str, what: str, body: str) -> None:
+def _refuse_too_long(name: str, plural: str, body: str) -> None:
     if len(body) > BODY_CHARACTERS:
-        message = f"Together the {what} have {len(body)} characters; {BODY_CHARACTERS} are the most."
+        message = f"Together the {plural} have {len(body)} characters; {BODY_CHARACTERS} are the most."
         raise Invalid.one(field=name, code="too_long", message=message)
 
 
-def _article_in_step(said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    content = article.renewed(
-        changes.get("content", said.content),
-        said.content,
-        title=changes.get("title", said.title),
-        body=changes.get("body", said.body),
-        body_format=said.body_format,
-        language=said.language,
+def _sync_article_data(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    content = article.refresh_article_data(
+        changes.get("content", item_words.content),
+        item_words.content,
+        title=changes.get("title", item_words.title),
+        body=changes.get("body", item_words.body),
+        body_format=item_words.body_format,
+        language=item_words.language,
     )
     return {**changes, "content": content}

@@ -1,4 +1,4 @@
-"""HTML as the text that a reader sees."""
+"""Extracts from HTML the text that a reader sees."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class HtmlText(NamedTuple):
-    """What a body says to a person who sees it, and what it says where nobody sees it."""
+    """The text of a body that a person sees, and the text in it that is hidden."""
 
     seen: str
     hidden: str
 
 
-# Zero-width, bidirectional and tag characters, variation selectors of the supplement, C0 and C1 controls. They are
-# invisible to a reviewer and readable to a model, so none may pass. Joiners stay only between two characters beyond
-# ASCII, where emoji and several scripts need them.
+# Zero-width, bidirectional and tag characters, variation selectors of the supplement, C0 and C1 controls:
+# invisible to a reviewer and readable to a model, so none may pass. Joiners stay only between two characters
+# beyond ASCII, where emoji and several scripts need them.
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
@@ -34,12 +34,12 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def strip_invisible(text: str) -> str:
-    """Without the characters that a person can't see, nor the lone surrogates that a database can't store."""
+    """Return the text without invisible characters, which only a model reads, and lone surrogates."""
     return _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
 
 
-def tidy(text: str) -> str:
-    """Lines with single spaces, paragraphs apart by one blank line."""
+def tidy_lines(text: str) -> str:
+    """Return the lines with single spaces, and paragraphs one blank line apart."""
     lines: list[str] = []
     for line in text.splitlines():
         folded = " ".join(line.split())
@@ -48,37 +48,37 @@ def tidy(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _words(names: str) -> frozenset[str]:
+def _name_set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-VOID: Final = _words("area base br col embed hr img input link meta param source track wbr")
-BLOCKS: Final = _words(
+VOID: Final = _name_set("area base br col embed hr img input link meta param source track wbr")
+BLOCKS: Final = _name_set(
     "address article aside blockquote body caption center details dialog dd div dl dt fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table "
     "tbody td tfoot th thead tr ul"
 )
-LINES: Final = _words("li dt dd tr br option")
-CELLS: Final = _words("td th")
-# What is inside is never shown as text of the page.
-DROPPED: Final = _words(
+LINES: Final = _name_set("li dt dd tr br option")
+CELLS: Final = _name_set("td th")
+# Elements whose content is never shown as text of the page.
+DROPPED: Final = _name_set(
     "script style template noscript iframe object head title svg math canvas audio video textarea select noembed "
     "noframes xmp"
 )
-# Those of HTML's elements that stand in the middle of a text or frame one, beside the blocks.
+# Elements that stand within a text or frame one, beside the blocks.
 ELEMENTS: Final = (
     VOID
     | BLOCKS
     | LINES
     | CELLS
     | DROPPED
-    | _words(
+    | _name_set(
         "a abbr acronym b bdi bdo big button cite code data del dfn em font i ins kbd label map mark meter nobr optgroup "
         "output picture progress q rp rt ruby s samp slot small span strike strong sub sup time tt u var"
     )
 )
-# Their content is not markup: it ends at their own end tag and nowhere else.
-RAW: Final = _words("script style iframe noembed noframes xmp textarea title")
+# Elements whose content is no markup: it ends at their own end tag and nowhere else.
+RAW: Final = _name_set("script style iframe noembed noframes xmp textarea title")
 _RAW_ENDS: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in RAW}
 _NAME: Final = re.compile(r"[a-zA-Z][^\s/>]*")
 _ATTRIBUTE: Final = re.compile(
@@ -86,7 +86,7 @@ _ATTRIBUTE: Final = re.compile(
 )
 _BARE_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,30})>")
 _COMMENT_END: Final = re.compile(r"--!?>")
-_UNSEEN_STYLE: Final = re.compile(
+_HIDING_STYLE: Final = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse)|(?:font-size|opacity)\s*+:\s*+0(?![0-9]*+[.]?[0-9]*?[1-9])"
     r"|font-size\s*+:\s*+(?:0?[.][0-9]|1)(?:[.][0-9]++)?px|clip\s*+:\s*+rect\(\s*+[01](?:px)?[\s,]"
     r"|text-indent\s*+:\s*+-[0-9]{3}|(?<![-a-z])(?:left|top)\s*+:\s*+-[0-9]{3}"
@@ -102,27 +102,27 @@ _HUGE_REFERENCE: Final = re.compile(r"&#[0-9]{8,};?")
 # Browsers stop nesting at 512 elements as well; the look-back bounds what a flood of stray end tags can cost.
 MAX_DEPTH: Final = 512
 LOOK_BACK: Final = 64
-# Tags and the texts between them. The longest honest body, of 5 MiB, has fewer; what follows them is left out.
+# Most tags and texts between them. The longest real body, of 5 MiB, has fewer; what follows is left out.
 MAX_TOKENS: Final = 400_000
 
 
 def html_to_text(html: str) -> str:
-    """What a reader of the rendered page would see, as text.
+    """Return the text that a reader of the rendered page would see.
 
-    Blocks are apart by a blank line, list items and table rows stand on lines of their own. Comments, scripts,
-    styles, hidden nodes and invisible characters are left out, and so is what follows an unclosed tag or comment,
-    as in a browser.
+    Blocks are a blank line apart, list items and table rows have lines of their own. Comments, scripts,
+    styles, hidden nodes and invisible characters are left out, and so is what follows an unclosed tag or
+    comment, as in a browser.
     """
     return read_html(html, marks_blocks=False).seen
 
 
 _CELL, _ITEM, _CODE, _CAPTION = "\x01", "\x02", "\x03", "\x04"
-"""Before a cell and an item, and at each line of code and caption, until `_marked`. No text holds them (`_INVISIBLE`)."""
-_SIGNS: Final = str.maketrans(dict.fromkeys(f"{_CELL}{_ITEM}{_CODE}{_CAPTION}", " "))
-_LONGEST_CELL: Final = 300
-"""Longer than this it holds a part of the page."""
-_BOLD: Final = _words("b strong")
-_LONGEST_RUN_IN: Final = 80
+"""Placed before cells, items and lines of code or captions, until `_mark_line`; no text has them."""
+_SIGN_SPACES: Final = str.maketrans(dict.fromkeys(f"{_CELL}{_ITEM}{_CODE}{_CAPTION}", " "))
+_MAX_CELL_CHARACTERS: Final = 300
+"""A longer cell holds a part of the page."""
+_BOLD: Final = _name_set("b strong")
+_MAX_RUN_IN_CHARACTERS: Final = 80
 _OPENS_SENTENCE: Final = re.compile(
     r"\s+(?:The|An|In|On|At|From|It|We|You|Our|For|With|There|Der|Die|Das|Ein|Eine|Im|Am|Wir|Sie|Es|Le|La|Les|L['\u2019]|Un|Une|Des|Du|Nous|En|El|Los|Las|Una|Il|Lo|Gli"
     r"|Os|As|Um|Uma|De|Het|Een|Den|Det|Ett|Na|Od|На|От)(?![^\W\d_])"
@@ -130,7 +130,7 @@ _OPENS_SENTENCE: Final = re.compile(
 
 
 class _RunInHeading:
-    """Bold words that a paragraph begins with, where a sentence of its own follows them in the same line."""
+    """Detects a run-in heading: bold words that open a paragraph, followed by a sentence."""
 
     def __init__(self, pieces: list[str]) -> None:
         self._pieces = pieces
@@ -140,19 +140,20 @@ class _RunInHeading:
         if tag.name not in _BOLD:
             self._start = None
         elif not tag.is_end:
-            before = next((one for one in reversed(self._pieces) if one.strip(" ")), "\n")
+            before = next((piece for piece in reversed(self._pieces) if piece.strip(" ")), "\n")
             self._start = len(self._pieces) if before.endswith("\n") else None
 
     def end_before(self, text: str) -> str:
-        """The line's end that parts it from the text behind it; empty where it is no heading."""
+        """Return the line end that separates the heading from the text after it; empty if it is no heading."""
         if self._start is None:
             return ""
         words = "".join(self._pieces[self._start :]).strip()
-        is_heading = 0 < len(words) <= _LONGEST_RUN_IN and (words[-1].isalnum() or words[-1] in ")%")
+        is_heading = 0 < len(words) <= _MAX_RUN_IN_CHARACTERS and (words[-1].isalnum() or words[-1] in ")%")
         return "\n" if is_heading and _OPENS_SENTENCE.match(text) else ""
 
 
 def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
+    """Return the page's visible text and, if `marks_blocks`, also the text that it hides."""
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()
@@ -160,10 +161,10 @@ def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
     for token in islice(_tokens(html), MAX_TOKENS):
         if isinstance(token, str):
             if page.is_visible:
-                text = _text_of(token, is_preformatted=page.is_preformatted)
+                text = _decode_text(token, is_preformatted=page.is_preformatted)
                 pieces.append(run_in.end_before(text) + page.marked(text) if marks_blocks else text)
             elif page.is_veiled:
-                hidden.append(_text_of(token, is_preformatted=page.is_preformatted))
+                hidden.append(_decode_text(token, is_preformatted=page.is_preformatted))
             continue
         if isinstance(token, _Comment):
             hidden.append(f"\n\n{strip_invisible(_unescape(token.text))}\n\n")
@@ -174,34 +175,34 @@ def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
             page.open(token)
         run_in.see(token)
         if page.is_visible:
-            pieces.append(_break_of(token))
+            pieces.append(_separator_for(token))
         elif page.is_veiled:
-            hidden.append(_break_of(token))
-    lines = tidy("".join(pieces))
+            hidden.append(_separator_for(token))
+    lines = tidy_lines("".join(pieces))
     if not marks_blocks:
         return HtmlText(lines, "")
-    return HtmlText(tidy("\n".join(map(_marked, lines.split("\n")))), tidy("".join(hidden)))
+    return HtmlText(tidy_lines("\n".join(map(_mark_line, lines.split("\n")))), tidy_lines("".join(hidden)))
 
 
-def _marked(line: str) -> str:
-    """A line with the marks that a reader knows. Cells that stand alone in their row only lay a page out."""
-    words = " ".join(line.translate(_SIGNS).split())
+def _mark_line(line: str) -> str:
+    """Return the line with Markdown-like marks; a cell that is alone in its row only serves the layout."""
+    words = " ".join(line.translate(_SIGN_SPACES).split())
     if not words:
         return ""
     if _CODE in line:
         return f"`{words}`"
     if _CAPTION in line:
         return f"[{words}]"
-    cells = [cell for one in line.split(_CELL) if (cell := " ".join(one.translate(_SIGNS).split()))]
-    if line.count(_CELL) > 1 and len(cells) > 1 and max(map(len, cells)) <= _LONGEST_CELL:
+    cells = [cell for part in line.split(_CELL) if (cell := " ".join(part.translate(_SIGN_SPACES).split()))]
+    if line.count(_CELL) > 1 and len(cells) > 1 and max(map(len, cells)) <= _MAX_CELL_CHARACTERS:
         return f"| {' | '.join(cells)} |"
     return f"\u2022 {words}" if line.startswith(_ITEM) else words
 
 
-def _text_of(token: str, *, is_preformatted: bool) -> str:
+def _decode_text(token: str, *, is_preformatted: bool) -> str:
     text = _unescape(token)
     if text.isascii() and text.isprintable():
-        # Nothing in it is invisible, and its spaces are folded with its line.
+        # All its characters are visible, and its spaces are folded later with the whole line.
         return text
     text = strip_invisible(text)
     # Line breaks of the source are spaces to a reader, but for those in `<pre>`.
@@ -212,7 +213,7 @@ def _unescape(text: str) -> str:
     return unescape(_HUGE_REFERENCE.sub("\ufffd", text)) if "&" in text else text
 
 
-def _break_of(tag: _Tag) -> str:
+def _separator_for(tag: _Tag) -> str:
     if tag.name in LINES:
         return "\n"
     if tag.name in CELLS:
@@ -233,12 +234,12 @@ class _Tag:
     has_background: bool = False
 
 
-_MARKED: Final = _words("li ul ol td th tr table")
-"""Whose end ends what waits to be marked."""
+_ENDS_MARK: Final = _name_set("li ul ol td th tr table")
+"""Their end drops a pending mark."""
 
 
 class _OpenElements:
-    """The stack of open elements, no more exact than hiding needs it."""
+    """The stack of open elements, only as exact as the detection of hidden text needs."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -253,7 +254,7 @@ class _OpenElements:
 
     @property
     def is_veiled(self) -> bool:
-        """Whether its words are there, and only the page hides them."""
+        """Whether the current text is part of the page and only hidden by its style."""
         return self._hidden_from is not None and not any(self._counts[name] for name in DROPPED)
 
     @property
@@ -261,7 +262,7 @@ class _OpenElements:
         return self._counts["pre"] > 0
 
     def marked(self, text: str) -> str:
-        """Text with the signs of the cell or item that it opens, and of the code or caption that it stands in."""
+        """Return the text with the signs of its cell or item, and of its code or caption."""
         sign = _CODE if self._counts["pre"] and self._counts["code"] else ""
         sign = sign or (_CAPTION if self._counts["figcaption"] or self._counts["caption"] else "")
         if not text.strip():
@@ -277,7 +278,7 @@ class _OpenElements:
         elif tag.name == "li":
             self._mark = _ITEM
         top = self._names[-1] if self._names else ""
-        # These end where the next one begins, with no end tag of their own.
+        # These elements end where the next one begins, without an end tag.
         if (top == "p" and tag.name in BLOCKS) or (
             top == tag.name and top in {"li", "dt", "dd", "tr", "td", "th"}
         ):
@@ -293,7 +294,7 @@ class _OpenElements:
         self._counts[tag.name] += 1
 
     def close(self, name: str) -> None:
-        if name in _MARKED:
+        if name in _ENDS_MARK:
             self._mark = ""
         if not self._counts[name]:
             return
@@ -302,7 +303,7 @@ class _OpenElements:
             if self._names[position] == name:
                 self._pop_to(position)
                 return
-            # An inline end tag never closes a block, so it can't bring a hidden block's text to light.
+            # An inline end tag never closes a block, so it can't make a hidden block visible.
             if name not in BLOCKS and self._names[position] in BLOCKS:
                 return
 
@@ -322,41 +323,41 @@ def _bare_tag(name: str, *, is_end: bool) -> _Tag:
 
 
 def _tokens(html: str) -> Iterator[str | _Comment | _Tag]:
-    """Text and tags in order; each character is looked at a bounded number of times."""
-    at = 0
-    while at < len(html):
-        opening = html.find("<", at)
+    """Yield texts, comments and tags in order; each character is read a bounded number of times."""
+    position = 0
+    while position < len(html):
+        opening = html.find("<", position)
         if opening == -1:
-            yield html[at:]
+            yield html[position:]
             return
-        if opening > at:
-            yield html[at:opening]
+        if opening > position:
+            yield html[position:opening]
         bare = _BARE_TAG.match(html, opening)
-        if bare is not None and (known := bare[2].lower()) not in RAW:
-            yield _bare_tag(known, is_end=bool(bare[1]))
-            at = bare.end()
+        if bare is not None and (lower_name := bare[2].lower()) not in RAW:
+            yield _bare_tag(lower_name, is_end=bool(bare[1]))
+            position = bare.end()
             continue
-        after = _after_comment(html, opening)
-        if after is not None:
+        comment_end = _after_comment(html, opening)
+        if comment_end is not None:
             if html.startswith("<!--", opening):
-                yield _Comment(html[opening + len("<!--") : after].removesuffix("-->"))
-            at = after
+                yield _Comment(html[opening + len("<!--") : comment_end].removesuffix("-->"))
+            position = comment_end
             continue
         is_end = html.startswith("/", opening + 1)
         name = _NAME.match(html, opening + 1 + is_end)
         if name is None:
             yield "<"
-            at = opening + 1
+            position = opening + 1
             continue
-        tag, at = _tag_at(html, name[0].lower(), name.end(), is_end=is_end)
+        tag, position = _tag_at(html, name[0].lower(), name.end(), is_end=is_end)
         yield tag
         if tag.name in RAW and not is_end:
-            closing = _RAW_ENDS[tag.name].search(html, at)
-            at = closing.start() if closing else len(html)
+            closing = _RAW_ENDS[tag.name].search(html, position)
+            position = closing.start() if closing else len(html)
 
 
 def _after_comment(html: str, opening: int) -> int | None:
-    """Where a comment, or what a browser takes for one, ends; None when none begins here."""
+    """Return where a comment, or what a browser takes for one, ends; None if none begins here."""
     if html.startswith("<!--", opening):
         end = _COMMENT_END.search(html, opening + 2)
         return end.end() if end else len(html)
@@ -369,16 +370,16 @@ def _after_comment(html: str, opening: int) -> int | None:
     return closing + 1 if closing != -1 else len(html)
 
 
-def _tag_at(html: str, name: str, at: int, *, is_end: bool) -> tuple[_Tag, int]:
+def _tag_at(html: str, name: str, position: int, *, is_end: bool) -> tuple[_Tag, int]:
     is_hidden = is_white = has_background = False
-    while (attribute := _ATTRIBUTE.match(html, at)) is not None:
-        at = attribute.end()
+    while (attribute := _ATTRIBUTE.match(html, position)) is not None:
+        position = attribute.end()
         if attribute[1]:
-            return _Tag(name, is_end, is_hidden, is_white, has_background), at
+            return _Tag(name, is_end, is_hidden, is_white, has_background), position
         if attribute[6]:
             break
         key, value = attribute[2].lower(), attribute[3] or attribute[4] or attribute[5] or ""
-        is_hidden = is_hidden or _hides(key, value)
+        is_hidden = is_hidden or _is_hiding(key, value)
         if key == "style":
             style = _unescape(value).lower()
             is_white = is_white or _WHITE.search(style) is not None
@@ -387,7 +388,7 @@ def _tag_at(html: str, name: str, at: int, *, is_end: bool) -> tuple[_Tag, int]:
     return _Tag(name, is_end, is_hidden, is_white, has_background), len(html)
 
 
-def _hides(attribute: str, value: str) -> bool:
+def _is_hiding(attribute: str, value: str) -> bool:
     if attribute == "hidden":
         return True
     if attribute == "aria-hidden":
@@ -396,4 +397,4 @@ def _hides(attribute: str, value: str) -> bool:
         return False
     style = _unescape(value).lower()
     is_nothing = _TINY.search(style) is not None and _CLIPPED.search(style) is not None
-    return is_nothing or _UNSEEN_STYLE.search(style) is not None
+    return is_nothing or _HIDING_STYLE.search(style) is not None

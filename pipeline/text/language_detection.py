@@ -1,4 +1,4 @@
-"""Guesses in which language a text is written, from its script and its most frequent words."""
+"""Guesses the language of a text from its script and its most frequent words."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_Said = TypeVar("_Said")
-LOOKED_AT: Final = 4_000
-"""Characters of a text that show its language, or none do."""
+_Value = TypeVar("_Value")
+MAX_DETECTION_CHARACTERS: Final = 4_000
+"""How much of a text is read: it shows its language within this, or not at all."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_LEAST_SHARE: Final = 0.08
-"""Frequent words are a third of a text; where nearly none is there, it is of a language that we don't know."""
+_MIN_SHARE: Final = 0.08
+"""Frequent words are a third of a text; with hardly any, its language isn't one of these."""
 
-# Words that are frequent in one of them and rare in the others tell most; those of several count for each.
+# Words that are frequent in one language and rare in others tell most; shared words count for each of their
+# languages.
 _LISTS: Final = {
     "cs": "a se na je že v z do to s pro jako by ale jsou který která které od po při také nebo podle už byl bylo jsem není",
     "da": "og i at det er en af til på for med den der som ikke de et har fra var men om kan blev også efter sig ved hun bliver når mere siger hvor mange være",
@@ -38,7 +39,7 @@ _LISTS: Final = {
     "tr": "ve bir bu da de için ile olarak çok daha olan ne gibi kadar sonra var en değil ya her ama olduğu göre",
 }
 FREQUENT: Final = {name: frozenset(words.split()) for name, words in _LISTS.items()}
-# Beside them, what shows the language of a few sentences: "jusqu" and "qu" are what stands before an apostrophe.
+# Words that also show the language of a few sentences: "jusqu" and "qu" stand before an apostrophe.
 _MORE_LISTS: Final = {
     "cs": "nás nám než když jen ještě bez velmi říká tak této této tento má mají",
     "da": "vi os noget uden får inden før skriv mange tak hos været deres eller kun",
@@ -64,18 +65,22 @@ _MORE_LISTS: Final = {
 _TELLING: Final = {name: FREQUENT[name] | frozenset(words.split()) for name, words in _MORE_LISTS.items()}
 _SHARED_BY: Final = Counter(word for words in _TELLING.values() for word in words)
 _FEW_WORDS: Final = 60
-_CLEAR: Final = 2.0
-_CLEAR_LEAD: Final = 1.5
-"""What the words of a few sentences weigh together, and how much more than those of any other language."""
+_MIN_WEIGHT: Final = 2.0
+_MIN_LEAD: Final = 1.5
+"""The least weight of the words of a few sentences, and how many times that of the next language it must
+be.
+"""
 _ENDS_SENTENCE: Final = re.compile(r"[.!?\u2026](?!\w)")
 _OWN_LETTERS: Final = {
     "az": frozenset("ə"),
     "tr": frozenset("ğış"),
     "vi": frozenset("ơưạảấầậắặẹếềệịọốồộớờợụủứừựỷ"),
 }
-"""Letters that one language alone has as often: Turkish joins into one word what lists of words look for in several."""
-_LEAST_LETTERS: Final = 0.03
-"""Of all letters; a name or two in another language have fewer."""
+"""Letters that only one language uses that often: Turkish makes one word of what other languages say in
+several.
+"""
+_MIN_OWN_LETTERS: Final = 0.03
+"""A share of all letters; a name or two in another language stay below it."""
 _RUSSIAN: Final = frozenset("ыэё")
 _UKRAINIAN: Final = frozenset("іїєґ")
 _BULGARIAN: Final = frozenset(["е", "и", "на", "да", "се", "за", "от", "в", "са", "с", "като", "по", "не"])
@@ -85,14 +90,16 @@ _URDU: Final = frozenset("ٹڈڑےں")
 _TRADITIONAL_TAGS: Final = frozenset({"hant", "tw", "hk", "mo"})
 _TRADITIONAL: Final = frozenset("這個們說時會來國對學為與過還發後長東車點門無開關們橋書樂當從應實現經議讓請")
 _SIMPLIFIED: Final = frozenset("这个们说时会来国对学为与过还发后长东车点门无开关们桥书乐当从应实现经议让请")
-_LEAST_WORDS: Final = 40
-_LEAST_SIGNS: Final = 120
-"""Words, or letters of a script that isn't Latin, in a text that shows another language than was stated."""
+_MIN_OTHER_WORDS: Final = 40
+_MIN_OTHER_LETTERS: Final = 120
+"""The least words, or letters of another script, of a text that shows another language than was stated."""
 _PLAIN_SHARE: Final = 0.2
 _PLAIN_LEAD: Final = 2
-"""How often a language's frequent words stand in a text that is plainly its own, and how many times as often as others'."""
+"""The least share of frequent words in a text plainly in a language, and how many times those of others it
+must be.
+"""
 _PARTS: Final = 4
-# Two of one line are taken for each other, or for a third that has no list here.
+# Languages of one line are mistaken for each other, or for a third one that has no list here.
 _RELATED: Final = tuple(
     frozenset(names.split())
     for names in (
@@ -131,13 +138,16 @@ _BY_SCRIPT: Final = {
 }
 
 
-def base_of(language: str) -> str:
-    """`pt` of `pt-BR`."""
+def primary_language(language: str) -> str:
+    """Return the primary language of a tag: `pt` of `pt-BR`."""
     return language.lower().replace("_", "-").partition("-")[0]
 
 
-def for_language(table: Mapping[str, _Said], language: str) -> _Said | None:
-    """What a table by language has for a tag: traditional Chinese is apart, and Norwegian is one."""
+def value_for_language(table: Mapping[str, _Value], language: str) -> _Value | None:
+    """Return the table's value for a language tag.
+
+    Traditional Chinese has its own, and Norwegian is one language.
+    """
     base, *rest = language.lower().replace("_", "-").split("-")
     if base == "zh" and not _TRADITIONAL_TAGS.isdisjoint(rest):
         base = "zh-hant"
@@ -145,118 +155,140 @@ def for_language(table: Mapping[str, _Said], language: str) -> _Said | None:
 
 
 def guess_language(text: str, *, least_hits: int = 3) -> str:
-    """A tag such as `de`; empty where the text is too short to show it, or is of a language that isn't known here.
+    """Return a tag such as `de`; empty if the text is too short to show it, or its language isn't known here.
 
-    `least_hits`: how many of a language's frequent words it has at least.
+    `least_hits` is how many of the language's frequent words it needs at least.
     """
-    return _guessed(text[:LOOKED_AT], least_hits)
+    return _guess(text[:MAX_DETECTION_CHARACTERS], least_hits)
 
 
 @lru_cache(maxsize=128)
-def _guessed(read: str, least_hits: int) -> str:
-    """A run asks the same sentences again and again: for each draft, each check and each claim."""
-    scripts = Counter(_script_of(sign) for sign in read if sign.isalpha())
+def _guess(read: str, least_hits: int) -> str:
+    """Guess the language; cached, as a run asks about the same sentences for each draft, check and claim."""
+    scripts = Counter(_script_of(character) for character in read if character.isalpha())
     if not scripts:
         return ""
-    # Japanese mixes its own signs into the Chinese ones.
+    # Japanese mixes its own scripts with Chinese characters.
     if scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / 20 and scripts["HIRAGANA"]:
         scripts["JAPANESE"] = scripts.pop("HIRAGANA") + scripts.pop("KATAKANA", 0) + scripts.pop("CJK", 0)
     [(script, _)] = scripts.most_common(1)
-    small = read.lower()
+    lower = read.lower()
     if script == "LATIN":
-        few = _of_few_words(read)
-        return _of_latin(small, least_hits) if few is None else few
+        guess = _guess_few_words(read)
+        return _guess_latin(lower, least_hits) if guess is None else guess
     if script == "CYRILLIC":
-        return _of_cyrillic(small, least_hits)
+        return _guess_cyrillic(lower, least_hits)
     if script == "ARABIC":
-        signs = frozenset(small)
-        return "ur" if signs & _URDU else "fa" if signs & _PERSIAN else "ar"
+        characters = frozenset(lower)
+        return "ur" if characters & _URDU else "fa" if characters & _PERSIAN else "ar"
     if script == "CJK":
-        signs = frozenset(small)
-        return "zh-Hant" if len(signs & _TRADITIONAL) > len(signs & _SIMPLIFIED) else "zh"
+        characters = frozenset(lower)
+        return "zh-Hant" if len(characters & _TRADITIONAL) > len(characters & _SIMPLIFIED) else "zh"
     return "ja" if script == "JAPANESE" else _BY_SCRIPT.get(script, "")
 
 
 def other_language(stated: str, text: str) -> str:
-    """The language of a text that is plainly not in the one that was stated; empty where it may be.
+    """Return the language of a text that is plainly not in the stated one; empty if it may be.
 
-    Languages that are near each other, and short texts, prove nothing.
+    Closely related languages, and short texts, prove nothing.
     """
-    read = f"{text[:LOOKED_AT]}\n{text[LOOKED_AT:][-LOOKED_AT:]}"
-    found = guess_language(text)
-    base = base_of(stated)
-    shown = found.partition("-")[0]
-    if not base or not found or shown == base or any({base, shown} <= names for names in _RELATED):
+    sample = (
+        f"{text[:MAX_DETECTION_CHARACTERS]}\n{text[MAX_DETECTION_CHARACTERS:][-MAX_DETECTION_CHARACTERS:]}"
+    )
+    guessed = guess_language(text)
+    stated_language = primary_language(stated)
+    guessed_language = guessed.partition("-")[0]
+    if (
+        not stated_language
+        or not guessed
+        or guessed_language == stated_language
+        or any({stated_language, guessed_language} <= names for names in _RELATED)
+    ):
         return ""
-    small = read.lower()
-    if shown not in FREQUENT:
-        letters = Counter(_script_of(sign) == "LATIN" for sign in small if sign.isalpha())
-        is_plain = base in _LATIN and shown not in _OWN_LETTERS and letters[False] >= _LEAST_SIGNS
-        return found if is_plain and letters[False] > _PLAIN_LEAD * letters[True] else ""
-    words = _WORD.findall(small)
+    lower = sample.lower()
+    if guessed_language not in FREQUENT:
+        letters = Counter(_script_of(sign) == "LATIN" for sign in lower if sign.isalpha())
+        is_plain = (
+            stated_language in _LATIN
+            and guessed_language not in _OWN_LETTERS
+            and letters[False] >= _MIN_OTHER_LETTERS
+        )
+        return guessed if is_plain and letters[False] > _PLAIN_LEAD * letters[True] else ""
+    words = _WORD.findall(lower)
     hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
-    near = frozenset[str]().union(*(names for names in _RELATED if shown in names))
-    others = max(count for name, count in hits.items() if name not in near)
-    is_plain = len(words) >= _LEAST_WORDS and hits[shown] >= _PLAIN_SHARE * len(words)
-    if not is_plain or hits[shown] < _PLAIN_LEAD * max(others, hits.get(base, 0)):
+    related_languages = frozenset[str]().union(*(names for names in _RELATED if guessed_language in names))
+    most_unrelated_hits = max(count for name, count in hits.items() if name not in related_languages)
+    is_plain = len(words) >= _MIN_OTHER_WORDS and hits[guessed_language] >= _PLAIN_SHARE * len(words)
+    if not is_plain or hits[guessed_language] < _PLAIN_LEAD * max(
+        most_unrelated_hits, hits.get(stated_language, 0)
+    ):
         return ""
-    # A text in two languages may be in the one that was stated, too.
-    step = len(read) // _PARTS + 1
-    parts = {guess_language(read[place : place + step]) for place in range(0, len(read), step)}
-    return found if parts <= {found, ""} else ""
+    # A text in two languages may be in the stated one, too.
+    step = len(sample) // _PARTS + 1
+    parts = {guess_language(sample[start : start + step]) for start in range(0, len(sample), step)}
+    return guessed if parts <= {guessed, ""} else ""
 
 
-def _script_of(sign: str) -> str:
-    """Such as `LATIN`: the first word of the sign's name."""
-    if sign.isascii():
+def _script_of(character: str) -> str:
+    """Return the script of a character, such as `LATIN`: the first word of its Unicode name."""
+    if character.isascii():
         return "LATIN"
-    return unicodedata.name(sign, "").partition(" ")[0].partition("-")[0]
+    return unicodedata.name(character, "").partition(" ")[0].partition("-")[0]
 
 
-def _of_latin(text: str, least_hits: int) -> str:
+def _guess_latin(text: str, least_hits: int) -> str:
+    """Guess by frequent words, else by the letters of a single language."""
     words = _WORD.findall(text)
     hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
-    (name, most), (_, second) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
-    if most < max(least_hits, _LEAST_SHARE * len(words)) or most == second:
-        return _by_letters(words, least_hits)
+    (name, best), (_, next_best) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
+    if best < max(least_hits, _MIN_SHARE * len(words)) or best == next_best:
+        return _guess_by_letters(words, least_hits)
     return name
 
 
-def _of_few_words(text: str) -> str | None:
-    """What a few sentences show; empty where only names have the words of a language, None where it isn't clear.
+def _guess_few_words(text: str) -> str | None:
+    """Guess the language of a few sentences.
 
-    A word weighs less the more languages have it; "La Paz" and "Maria da Silva" show none.
+    It is "" if only names look like a language, and None if it isn't clear. A word weighs less the more
+    languages have it; names such as "La Paz" and "Maria da Silva" show none.
     """
     words = _WORD.findall(text if not text.isupper() else text.lower())
     if len(words) > _FEW_WORDS:
         return None
-    small = [word for word in words if word.islower()]
+    lower_words = [word for word in words if word.islower()]
     has_ended = _ENDS_SENTENCE.search(text) is not None
-    if not has_ended and all(word in _SHARED_BY for word in small):
+    if not has_ended and all(word in _SHARED_BY for word in lower_words):
         return ""
     weights = {
-        name: sum(1 / _SHARED_BY[word] for word in small if word in telling)
-        for name, telling in _TELLING.items()
+        name: sum(1 / _SHARED_BY[word] for word in lower_words if word in telling_words)
+        for name, telling_words in _TELLING.items()
     }
-    (name, most), (_, second) = sorted(weights.items(), key=lambda pair: -pair[1])[:2]
-    distinct = {word for word in small if word in _TELLING[name]}
-    is_clear = most >= max(_CLEAR, _LEAST_SHARE * len(words)) and most >= _CLEAR_LEAD * second
+    (name, best), (_, next_best) = sorted(weights.items(), key=lambda pair: -pair[1])[:2]
+    distinct = {word for word in lower_words if word in _TELLING[name]}
+    is_clear = best >= max(_MIN_WEIGHT, _MIN_SHARE * len(words)) and best >= _MIN_LEAD * next_best
     return name if has_ended and is_clear and len(distinct) > 1 else None
 
 
-def _by_letters(words: list[str], least_hits: int) -> str:
-    letters = Counter(sign for word in words for sign in word)
-    least = max(_LEAST_LETTERS * letters.total(), least_hits)
-    return next((name for name, own in _OWN_LETTERS.items() if sum(letters[one] for one in own) > least), "")
+def _guess_by_letters(words: list[str], least_hits: int) -> str:
+    letters = Counter(character for word in words for character in word)
+    minimum = max(_MIN_OWN_LETTERS * letters.total(), least_hits)
+    return next(
+        (
+            name
+            for name, own_letters in _OWN_LETTERS.items()
+            if sum(letters[letter] for letter in own_letters) > minimum
+        ),
+        "",
+    )
 
 
-def _of_cyrillic(text: str, least_hits: int) -> str:
-    signs = frozenset(text)
-    if signs & _SERBIAN:
+def _guess_cyrillic(text: str, least_hits: int) -> str:
+    letters = frozenset(text)
+    if letters & _SERBIAN:
         return "sr"
-    if signs & _UKRAINIAN:
+    if letters & _UKRAINIAN:
         return "uk"
-    if signs & _RUSSIAN:
+    if letters & _RUSSIAN:
         return "ru"
     words = _WORD.findall(text)
     return "bg" if sum(word in _BULGARIAN for word in words) >= least_hits else ""

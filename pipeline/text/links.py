@@ -1,4 +1,4 @@
-"""Web addresses: found in running text, spelt alike everywhere, and brought to their canonical form."""
+"""Finds web addresses in text, spells them alike, and brings them to canonical form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ TRACKING_PARAMETERS: Final = frozenset(
     }
 )  # fmt: skip
 ROUTE_SIGNS: Final = ("/", "!")
-"""What a fragment begins with that leads to another page of a single-page site; any other is a place in the page."""
+"""How a fragment begins that leads to another page of a single-page site.
+
+Others only lead to a place in the page.
+"""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Every printable ASCII character stays as it is written; the rest is percent-encoded as browsers do.
 _URL_SAFE: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -29,7 +32,10 @@ MAX_HOST_CHARS: Final = 253
 
 
 def canonical_url(url: str) -> str:
-    """The address by which two entries are the same page; what isn't an http(s) address comes back stripped."""
+    """Return the address by which two entries count as the same page.
+
+    Anything but http(s) comes back stripped.
+    """
     stripped = url.strip()
     if len(stripped) > MAX_URL_CHARS:
         return stripped
@@ -45,13 +51,14 @@ def canonical_url(url: str) -> str:
     path = quote(parts.path or "/", safe=_URL_SAFE, errors="replace")
     query = "&".join(pair for pair in parts.query.split("&") if not _is_tracking(pair))
     query = quote(query, safe=_URL_SAFE, errors="replace")
-    whole = f"{parts.scheme}://{netloc}{path}" + (f"?{query}" if query else "")
+    canonical = f"{parts.scheme}://{netloc}{path}" + (f"?{query}" if query else "")
     if not parts.fragment.startswith(ROUTE_SIGNS):
-        return whole
-    return f"{whole}#{quote(parts.fragment, safe=_URL_SAFE, errors='replace')}"
+        return canonical
+    return f"{canonical}#{quote(parts.fragment, safe=_URL_SAFE, errors='replace')}"
 
 
 def _canonical_netloc(netloc: str, default_port: int) -> str | None:
+    """Return the host in ASCII lower case, with a port that isn't the default; None if it is no valid host."""
     match = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?", netloc)
     if match is None:
         return None
@@ -60,7 +67,7 @@ def _canonical_netloc(netloc: str, default_port: int) -> str | None:
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except (idna.IDNAError, UnicodeError):
-            # A name that no registry would take still has to compare equal to itself.
+            # A name that no registry would accept still has to compare equal to itself.
             return None
     host = host.rstrip(".")
     if not host or re.search(r"[\s\x00-\x20\x7f%\\]|[^\x00-\x7f]", host):
@@ -73,14 +80,15 @@ def _is_tracking(pair: str) -> bool:
     return name.startswith("utm_") or name in TRACKING_PARAMETERS
 
 
-def _registered() -> frozenset[str]:
+def _load_top_level_domains() -> frozenset[str]:
+    """Return the top-level domains in IANA's list, in both spellings."""
     lines = Path(__file__).with_name("top_level_domains.txt").read_text(encoding="ascii").splitlines()
     names = frozenset(line for line in lines if not line.startswith("#"))
     return names | {name.encode("ascii").decode("idna") for name in names}
 
 
-TOP_LEVEL_DOMAINS = _registered()
-"""In lower case; those in other scripts stand in both spellings, `xn--…` and their own."""
+TOP_LEVEL_DOMAINS = _load_top_level_domains()
+"""In lower case; those in other scripts stand in both spellings, `xn--…` and their own letters."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 # What X takes as part of a path or query; other letters end the link (twitter-text, version 3).
 _TAIL = rf"[A-Za-z0-9{_LATIN}\u0400-\u04ff!*'();:=+,.$/%#\[\]\-\u2013_~@|&?\\]"
@@ -99,7 +107,7 @@ _MAX_HOST = 253
 
 @dataclass(frozen=True)
 class Link:
-    """One address in a text: `text[start:end]`. `is_known` tells that its top-level domain exists."""
+    """An address in a text: `text[start:end]`. `is_known` says that its top-level domain exists."""
 
     start: int
     end: int
@@ -108,8 +116,8 @@ class Link:
     is_known: bool
 
 
-def _trim(url: str) -> str:
-    """Without the punctuation that belongs to the sentence; a closing bracket stays where it was opened."""
+def _trim_punctuation(url: str) -> str:
+    """Return the address without punctuation of the sentence; a closing bracket stays if it was opened in it."""
     unclosed = url.count(")") - url.count("(")
     end = len(url)
     while end:
@@ -124,8 +132,8 @@ def _trim(url: str) -> str:
     return url[:end]
 
 
-def _known_host(host: str) -> str:
-    """The longest beginning of `host` that ends in a top-level domain; empty where there is none."""
+def _longest_known_host(host: str) -> str:
+    """Return the longest beginning of `host` that ends in a top-level domain; empty if there is none."""
     labels = host[:_MAX_HOST].split(".")
     for last in range(len(labels) - 1, 0, -1):
         label = labels[last]
@@ -139,45 +147,48 @@ def _known_host(host: str) -> str:
     return ""
 
 
-def _schemed(match: re.Match[str]) -> Link:
-    url = _trim(match.group())
+def _link_with_scheme(match: re.Match[str]) -> Link:
+    url = _trim_punctuation(match.group())
     rest = url[url.index("://") + 3 :]
     host = re.split(r"[:/?#@\[]", rest, maxsplit=1)[0]
-    known = _known_host(host)
+    known = _longest_known_host(host)
     if known and len(known) < len(host):
         # Words in another script follow without a space: X ends the link where the domain ends.
         url = url[: len(url) - len(rest) + len(known)]
     return Link(match.start(), match.start() + len(url), url, has_scheme=True, is_known=bool(known))
 
 
-def _bare(match: re.Match[str]) -> Link | None:
-    host = _known_host(match["host"])
+def _link_without_scheme(match: re.Match[str]) -> Link | None:
+    """Return the link of a bare host; None for an unknown domain or an email address."""
+    host = _longest_known_host(match["host"])
     if not host or match["mail"]:
         return None
-    url = _trim(host + match["tail"]) if host == match["host"] else host
+    url = _trim_punctuation(host + match["tail"]) if host == match["host"] else host
     return Link(match.start(), match.start() + len(url), url, has_scheme=False, is_known=True)
 
 
 def find_links(text: str) -> tuple[Link, ...]:
-    """Addresses with a scheme, and bare ones (`example.com/x`) whose top-level domain exists, in order."""
-    found: list[Link] = []
+    """Return addresses with a scheme, and bare ones (`example.com/x`) whose top-level domain exists, in
+    order.
+    """
+    links: list[Link] = []
     position = 0
     for match in _SCHEMED.finditer(text):
-        found.extend(_bare_links(text, position, match.start()))
-        link = _schemed(match)
-        found.append(link)
+        links.extend(_bare_links(text, position, match.start()))
+        link = _link_with_scheme(match)
+        links.append(link)
         position = link.end
-    found.extend(_bare_links(text, position, len(text)))
-    return tuple(found)
+    links.extend(_bare_links(text, position, len(text)))
+    return tuple(links)
 
 
 def _bare_links(text: str, start: int, end: int) -> list[Link]:
-    links = (_bare(match) for match in _BARE.finditer(text, start, end))
+    links = (_link_without_scheme(match) for match in _BARE.finditer(text, start, end))
     return [link for link in links if link is not None]
 
 
 def without_links(text: str) -> str:
-    """The text with a space in the place of each address."""
+    """Return the text with a space in place of each address."""
     parts: list[str] = []
     position = 0
     for link in find_links(text):
@@ -188,12 +199,12 @@ def without_links(text: str) -> str:
 
 
 def _ascii_host(host: str) -> str:
-    # To IDNA an address of IPv6, which `hostname` gives without its brackets, is no name.
+    # An IPv6 address, which `hostname` gives without brackets, is no name that IDNA can encode.
     return f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
 
 
 def ascii_url(url: str) -> str:
-    """The same address in ASCII, as it can be put into a post; empty where it isn't an http(s) address."""
+    """Return the same address in ASCII, ready for a post; empty if it isn't an http(s) address."""
     try:
         parts = urlsplit(url.strip())
         host = _ascii_host(parts.hostname or "")
@@ -204,34 +215,34 @@ def ascii_url(url: str) -> str:
         return ""
     if not re.fullmatch(r"[A-Za-z0-9._\-]+|\[[0-9a-f:.]+\]", host):
         return ""
-    place = host if port is None else f"{host}:{port}"
-    path, query, fragment = (_encode(part) for part in (parts.path, parts.query, parts.fragment))
-    whole = urlunsplit((parts.scheme.lower(), place, path, query, fragment))
-    kept = _trim(whole)
-    # An address that ends in punctuation would lose it where platforms look for links in running text.
-    return kept + "".join(f"%{ord(mark):02X}" for mark in whole[len(kept) :])
+    netloc = host if port is None else f"{host}:{port}"
+    path, query, fragment = (_percent_encode(part) for part in (parts.path, parts.query, parts.fragment))
+    encoded = urlunsplit((parts.scheme.lower(), netloc, path, query, fragment))
+    trimmed = _trim_punctuation(encoded)
+    # Platforms cut closing punctuation off links in running text, so it is percent-encoded.
+    return trimmed + "".join(f"%{ord(character):02X}" for character in encoded[len(trimmed) :])
 
 
-def is_same_address(one: str, other: str) -> bool:
-    """Whether two spellings (escaped or not, with closing punctuation or not) lead to the same place."""
-    return _comparable(one) == _comparable(other) != ""
+def is_same_address(first: str, second: str) -> bool:
+    """Return whether two spellings (escaped or not, with closing punctuation or not) are the same address."""
+    return _normalize(first) == _normalize(second) != ""
 
 
-def _comparable(url: str) -> str:
-    return _trim(unquote(ascii_url(url)))
+def _normalize(url: str) -> str:
+    return _trim_punctuation(unquote(ascii_url(url)))
 
 
-def _encode(part: str) -> str:
+def _percent_encode(part: str) -> str:
     return quote(part, safe="!*'();:=+,.$/%#[]-_~@|&?", errors="replace")
 
 
 def spellings_of(url: str) -> list[str]:
-    """The address and the site's name, in their own letters and in ASCII, the name with and without "www."."""
-    found: list[str] = []
+    """Return the address and its host in their own letters and in ASCII, the host with and without "www."."""
+    spellings: list[str] = []
     for address in (url.strip(), ascii_url(url)):
         try:
             host = urlsplit(address).hostname or ""
         except ValueError:
             continue
-        found += [address, host, host.removeprefix("www.")]
-    return [one for one in dict.fromkeys(found) if one]
+        spellings += [address, host, host.removeprefix("www.")]
+    return [spelling for spelling in dict.fromkeys(spellings) if spelling]

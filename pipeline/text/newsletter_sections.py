@@ -1,7 +1,7 @@
-"""The sections of a newsletter: as data, as one body in Markdown, and read back from a body that a person has changed.
+"""Converts the sections of a newsletter: to data, to one Markdown body, and back from a body that a person
+changed.
 
-The body is what sites and feeds show, the sections are what a mail and the API's `content` are made of; they say the
-same.
+Sites and feeds show the body; a mail and the API's `content` are made of the sections. Both say the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.text.language_detection import for_language
+from pipeline.text.language_detection import value_for_language
 from pipeline.text.plain_text import markdown_to_text
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ READ_MORE: Final[Mapping[str, str]] = {
     "zh": "阅读全文",
     "zh-hant": "閱讀全文",
 }
-"""By primary language; English for the others."""
+"""By primary language; English for all others."""
 
-_SIGNS: Final = re.compile(r"([\\`*_\[\]<>~|]|&(?=#?\w+;))")
-_OPENING: Final = re.compile(r"^(\s{0,3})([#+=-]|\d{1,9}(?=[.)](?:\s|$)))", re.MULTILINE)
+_MARKDOWN_CHARACTERS: Final = re.compile(r"([\\`*_\[\]<>~|]|&(?=#?\w+;))")
+_LINE_MARKUP: Final = re.compile(r"^(\s{0,3})([#+=-]|\d{1,9}(?=[.)](?:\s|$)))", re.MULTILINE)
 _HEADING: Final = re.compile(r"^ {0,3}##(?!#)[ \t]+(\S.*)$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[(?P<label>[^\[\]\n]{1,80})\]\((?:<(?P<held>[^<>\s]+)>|(?P<bare>[^<>\s()]+))\)")
 _SAFE: Final = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
@@ -57,7 +57,10 @@ _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
 
 @dataclass(frozen=True)
 class NewsletterSection:
-    """One story. `text` is Markdown, paragraphs a blank line apart; `link` leads to the whole of it, or is empty."""
+    """One story of a newsletter, with its headline and link.
+
+    `text` is Markdown with paragraphs a blank line apart; `link` leads to the full story, or is empty.
+    """
 
     headline: str
     text: str
@@ -65,76 +68,86 @@ class NewsletterSection:
 
 
 def escape_markdown(words: str) -> str:
-    """Plain words as Markdown that shows them as they are."""
-    escaped = _SIGNS.sub(r"\\\1", words)
-    return _OPENING.sub(
+    """Return plain words as Markdown that shows them unchanged."""
+    escaped = _MARKDOWN_CHARACTERS.sub(r"\\\1", words)
+    return _LINE_MARKUP.sub(
         lambda match: f"{match[1]}{match[2]}\\" if match[2].isdigit() else f"{match[1]}\\{match[2]}",
         escaped,
     )
 
 
 def as_content(sections: Iterable[NewsletterSection]) -> list[dict[str, str]]:
-    return [{"headline": one.headline, "text": one.text, "link": one.link} for one in sections]
+    """Return the sections as an item's content stores them."""
+    return [
+        {"headline": section.headline, "text": section.text, "link": section.link} for section in sections
+    ]
 
 
-def leads_somewhere(link: str) -> bool:
-    """Whether it is an address that a mail may lead to; any other scheme could be a script."""
+def is_safe_link(link: str) -> bool:
+    """Return whether a mail may lead to the address; any scheme but http(s) and mailto could be a script."""
     return _SAFE.match(link) is not None
 
 
 def from_content(content: Mapping[str, Any]) -> tuple[NewsletterSection, ...]:
-    """The sections of an item's `content`; what isn't text in them is left out."""
-    found = content.get("sections")
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    """Return the sections of an item's `content`; values that aren't text become empty."""
+    stored = content.get("sections")
+    rows = [row for row in stored if isinstance(row, dict)] if isinstance(stored, list) else []
     return tuple(
         NewsletterSection(
-            **{name: value if isinstance(value := row.get(name), str) else "" for name in _NAMES}
+            **{name: value if isinstance(value := row.get(name), str) else "" for name in _FIELD_NAMES}
         )
         for row in rows
     )
 
 
 def with_safe_links(sections: Iterable[NewsletterSection]) -> tuple[NewsletterSection, ...]:
-    """Without the links that lead nowhere."""
-    return tuple(one if leads_somewhere(one.link) else replace(one, link="") for one in sections)
+    """Return the sections without links that a mail may not lead to."""
+    return tuple(section if is_safe_link(section.link) else replace(section, link="") for section in sections)
 
 
-_NAMES: Final = ("headline", "text", "link")
+_FIELD_NAMES: Final = ("headline", "text", "link")
 
 
 def body_of(title: str, sections: Sequence[NewsletterSection], *, language: str = "") -> str:
-    """The sections as one Markdown body. The one that has the item's title for its headline has none of its own."""
+    """Return the sections as one Markdown body.
+
+    A first section whose headline is the item's title gets no heading.
+    """
     label = read_more(language)
     return "\n\n".join(
-        part for place, one in enumerate(sections) for part in _parts(one, title if not place else "", label)
+        part
+        for index, section in enumerate(sections)
+        for part in _section_parts(section, title if not index else "", label)
     )
 
 
 def read_more(language: str) -> str:
-    """What stands on the link to the whole story."""
-    return for_language(READ_MORE, language) or READ_MORE["en"]
+    """Return the label of the link to the full story."""
+    return value_for_language(READ_MORE, language) or READ_MORE["en"]
 
 
 def sections_of(title: str, body: str) -> tuple[NewsletterSection, ...]:
-    """The sections that a Markdown body holds: one for each heading of the second rank, and one for what stands before.
+    """Return the sections of a Markdown body: one for each heading of the second rank, and one for what
+    stands before.
 
-    A link that is the last paragraph of a section is the section's; one that a mail can't lead to stays a word. Words before the first heading are the story of
-    the title where there is no other, and else an introduction without a headline.
+    A link that is the last paragraph of a section becomes its link; one that a mail may not lead to stays
+    text. Text before the first heading is the story of the title if there is no heading, else an introduction
+    without a headline.
     """
-    found: list[NewsletterSection] = []
+    sections: list[NewsletterSection] = []
     headings = list(_HEADING.finditer(body))
     before = body[: headings[0].start()] if headings else body
     if before.strip():
-        found.append(_section("" if headings else title, before))
+        sections.append(_parse_section("" if headings else title, before))
     ends = [heading.start() for heading in headings[1:]] + [len(body)] * bool(headings)
-    found += [
-        _section(markdown_to_text(f"# {heading[1]}"), body[heading.end() : end])
+    sections += [
+        _parse_section(markdown_to_text(f"# {heading[1]}"), body[heading.end() : end])
         for heading, end in zip(headings, ends, strict=True)
     ]
-    return tuple(found)
+    return tuple(sections)
 
 
-def _parts(section: NewsletterSection, title: str, label: str) -> Iterable[str]:
+def _section_parts(section: NewsletterSection, title: str, label: str) -> Iterable[str]:
     if section.headline and section.headline != title:
         yield f"## {escape_markdown(section.headline)}"
     if section.text:
@@ -144,9 +157,9 @@ def _parts(section: NewsletterSection, title: str, label: str) -> Iterable[str]:
         yield f"[{label}]({section.link})" if is_bare else f"[{label}](<{section.link}>)"
 
 
-def _section(headline: str, words: str) -> NewsletterSection:
+def _parse_section(headline: str, words: str) -> NewsletterSection:
     blocks = [block.strip() for block in _BLANK.split(words.strip("\n"))]
-    last = _LINK.fullmatch(blocks[-1]) if blocks else None
-    if last is None or not leads_somewhere(last["held"] or last["bare"]):
+    link = _LINK.fullmatch(blocks[-1]) if blocks else None
+    if link is None or not is_safe_link(link["held"] or link["bare"]):
         return NewsletterSection(headline, words.strip())
-    return NewsletterSection(headline, "\n\n".join(blocks[:-1]), last["held"] or last["bare"])
+    return NewsletterSection(headline, "\n\n".join(blocks[:-1]), link["held"] or link["bare"])

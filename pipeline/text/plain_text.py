@@ -1,7 +1,7 @@
-"""What makes two texts the same: content hashes, and plain text out of Markdown and HTML.
+"""Computes content hashes, and the plain text of Markdown and HTML.
 
-Everything here and in `html_text` is pure, takes any string without raising, and runs in time linear in its input. The
-standard `html.parser` is not used because it is not: 40 kB of `<a ` cost it 13 s (CPython 3.11.7).
+Everything here and in `html_text` is pure, takes any string without raising, and runs in time linear in its
+input. The standard `html.parser` isn't, so it is not used: 40 kB of `<a ` cost it 13 s (CPython 3.11.7).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.text.html_text import (
     html_to_text,
     read_html,
     strip_invisible,
-    tidy,
+    tidy_lines,
 )
 
 if TYPE_CHECKING:
@@ -36,24 +36,27 @@ MAX_MARKDOWN_CHARS: Final = 300_000
 
 
 def content_hash(title: str, body: str) -> str:
-    """SHA-256 in hex over both, NFC-normalised and with white space folded, so that re-wrapping changes nothing."""
-    # Folded text holds no line break, so the one between the two parts can't be forged.
-    folded = f"{_fold(title)}\n{_fold(body)}"
+    """Return the SHA-256 in hex of both, NFC-normalised and with folded white space, so that re-wrapping
+    changes nothing.
+    """
+    # Folded text holds no line break, so the separator can't be forged.
+    folded = f"{_normalize(title)}\n{_normalize(body)}"
     return hashlib.sha256(folded.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
-def _fold(text: str) -> str:
+def _normalize(text: str) -> str:
     if text.isascii():
-        # Nothing to normalise, and looking for marks would cost more than all the rest.
+        # Nothing to normalise, and searching for marks would cost more than all the rest.
         return " ".join(text.split())
     return " ".join(unicodedata.normalize("NFC", _overlong_marks().sub(r"\1", text)).split())
 
 
 @cache
 def _overlong_marks() -> re.Pattern[str]:
-    """Runs of more than 30 combining marks, the bound of UAX #15's stream-safe form.
+    """Return a pattern of runs of more than 30 combining marks, the limit of UAX #15's stream-safe form.
 
-    CPython sorts such a run by insertion: 160,000 marks cost 19 s, so the surplus goes before normalising.
+    CPython sorts such a run by insertion: 160,000 marks cost 19 s, so the surplus is removed before
+    normalising.
     """
     marks = [code for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code))]
     ranges: list[list[int]] = []
@@ -67,29 +70,29 @@ def _overlong_marks() -> re.Pattern[str]:
 
 
 def plain_text(body: str, body_format: str) -> str:
-    """The readable text of a body in one of the formats `text`, `markdown` and `html`."""
+    """Return the readable text of a body in `text`, `markdown` or `html`."""
     if body_format == "html":
         return html_to_text(body)
     if body_format == "markdown":
         return markdown_to_text(body)
-    return tidy(strip_invisible(body))
+    return tidy_lines(strip_invisible(body))
 
 
-# "week[^1]" as Markdown refers to a note; the note itself begins a line. Code keeps what it has.
+# A reference to a Markdown footnote, as in "week[^1]"; the note itself begins a line. In code it stays.
 _NOTE_MARK: Final = re.compile(r"(`[^`\n]*`)|(?<=[^\s\[])\[\^[^\]\s]{1,40}\](?!:)")
 
 
 def seen_text(body: str, body_format: str) -> str:
-    """What a body from outside says to a person who sees it: see `read_body`."""
+    """Return the visible text of a body from outside: see `read_body`."""
     return read_body(body, body_format).seen
 
 
 def read_body(body: str, body_format: str) -> HtmlText:
-    """The text of a body from outside, in one of the formats `text`, `markdown` and `html`.
+    """Return the visible and the hidden text of a body from outside, in `text`, `markdown` or `html`.
 
-    As `plain_text`, and: comments and hidden text are none in all three, for HTML inside Markdown is markup too.
-    Blocks that hold no sentences are marked, a line each: `| cell | cell |`, `\u2022 item of a list`, `` `code` `` and
-    `[caption]`; `sentences.statements_in` passes them by.
+    As `plain_text`, but comments and hidden text are separated in all three formats, because HTML inside
+    Markdown is markup too. Blocks without sentences are marked, one line each: `| cell | cell |`, `• item of
+    a list`, `` `code` `` and `[caption]`; `sentences.statements_in` skips them.
     """
     if body_format == "html":
         return read_html(body, marks_blocks=True)
@@ -99,33 +102,35 @@ def read_body(body: str, body_format: str) -> HtmlText:
         except (RecursionError, ValueError, IndexError):
             # The renderer chokes on a few malformed inputs; Markdown is readable as it is written.
             pass
-    return _read_words(body)
+    return _read_plain(body)
 
 
 _HEADINGS: Final = tuple(
     (re.compile(rf"<{name}[\s>]", re.IGNORECASE), re.compile(rf"</{name}[\s>]", re.IGNORECASE))
     for name in ("h1", "title")
 )
-_HEADING_WITHIN: Final = 20_000
-"""Characters of HTML in which its heading is looked for."""
+_MAX_HEADING_OFFSET: Final = 20_000
+"""In so many characters of HTML its heading is searched for."""
 
 
 def title_in(body: str, body_format: str) -> str:
-    """What a body calls itself: Markdown that begins with `# ...`, the first `<h1>` of HTML, or its `<title>`; else empty."""
+    """Return a body's own title: of Markdown a leading `# ...`, of HTML the first `<h1>` or its `<title>`;
+    else empty.
+    """
     if body_format == "markdown":
         line = body.lstrip("\ufeff \t\r\n").partition("\n")[0]
         return markdown_to_text(line) if line.startswith("# ") else ""
     if body_format == "html":
-        head = body[:_HEADING_WITHIN]
+        head = body[:_MAX_HEADING_OFFSET]
         for begins, ends in _HEADINGS:
-            begun = begins.search(head)
-            ended = begun and ends.search(head, begun.end())
-            if begun and ended:
-                return " ".join(html_to_text(f"<p{head[begun.end() - 1 : ended.start()]}</p>").split())
+            opening = begins.search(head)
+            closing = opening and ends.search(head, opening.end())
+            if opening and closing:
+                return " ".join(html_to_text(f"<p{head[opening.end() - 1 : closing.start()]}</p>").split())
     return ""
 
 
-# What mail programs put before a subject, in the languages that have words of their own for it, and lists behind that.
+# What mail programs put before a subject in many languages, and the name that mailing lists put beside it.
 _MAIL_PREFIX: Final = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s+)?"
     r"(?:(?:re|fwd?|fw|aw|wg|tr|rv|enc|res|sv|vs|vb|vl|antw|doorst|odp|pd|rif|ynt|ilt|回复|回覆|答复|转发|轉寄|返信|転送|답장|전달)"
@@ -137,7 +142,7 @@ RELEASE: Final = (
     r"|nota de prensa|comunicado de prensa|comunicato stampa|nota de imprensa|persbericht|informacja prasowa|pressmeddelande|pressemeddelelse|pressemelding"
     r"|zur sofortigen veröffentlichung|pour diffusion immédiate|para (?:publicación|difusión|divulgação) inmediata|per diffusione immediata)"
 )
-"""A pattern for what a press release says of itself."""
+"""A pattern of how a press release labels itself."""
 _RELEASE_PREFIX: Final = re.compile(
     rf"(?:{RELEASE}\s*(?:[:\uff1a|]\s*|\s[\u2013\u2014-]\s))+(?=\S)", re.IGNORECASE
 )
@@ -145,49 +150,58 @@ _REFERENCE: Final = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31})
 
 
 def without_mail_prefix(title: str) -> str:
-    """A title without the "Fwd:" and "Re:" of the mail that it came in, and the "[Allotments]" of a mailing list."""
-    return _without(_MAIL_PREFIX, title)
+    """Return a title without "Fwd:" and "Re:" of its mail, and without the "[Allotments]" of a mailing list."""
+    return _remove_prefix(_MAIL_PREFIX, title)
 
 
 def bare_title(title: str) -> str:
-    """A title as it is told: without what mails and press releases put before one, and with its entities as letters."""
-    decoded = _REFERENCE.sub(_letter, title)
-    return _without(_RELEASE_PREFIX, without_mail_prefix(decoded))
+    """Return a title without what mails and press releases put before it, and with entities decoded."""
+    decoded = _REFERENCE.sub(_decode_entity, title)
+    return _remove_prefix(_RELEASE_PREFIX, without_mail_prefix(decoded))
 
 
-def _letter(reference: re.Match[str]) -> str:
+def _decode_entity(reference: re.Match[str]) -> str:
     letter = unescape(reference.group())
     # A title has one line.
     return letter if letter.isprintable() or letter == "\u00a0" else " "
 
 
-def _without(prefix: re.Pattern[str], title: str) -> str:
-    found = prefix.match(title.lstrip())
-    return title.lstrip()[found.end() :] if found else title
+def _remove_prefix(prefix: re.Pattern[str], title: str) -> str:
+    match = prefix.match(title.lstrip())
+    return title.lstrip()[match.end() :] if match else title
 
 
-def _read_words(text: str) -> HtmlText:
-    """A comment that is never closed is none where nothing else is markup."""
-    seen: list[str] = []
-    hidden: list[str] = []
-    at = 0
-    while (opening := text.find("<!--", at)) != -1 and (closing := text.find("-->", opening)) != -1:
-        seen.append(text[at:opening])
-        hidden.append(text[opening + len("<!--") : closing])
-        at = closing + len("-->")
-    seen.append(text[at:])
-    return HtmlText(tidy(strip_invisible(" ".join(seen))), tidy(strip_invisible("\n\n".join(hidden))))
+def _read_plain(text: str) -> HtmlText:
+    """Return the text without comments.
+
+    One that is never closed counts as text, because nothing else is markup.
+    """
+    visible_parts: list[str] = []
+    hidden_parts: list[str] = []
+    position = 0
+    while (opening := text.find("<!--", position)) != -1 and (closing := text.find("-->", opening)) != -1:
+        visible_parts.append(text[position:opening])
+        hidden_parts.append(text[opening + len("<!--") : closing])
+        position = closing + len("-->")
+    visible_parts.append(text[position:])
+    return HtmlText(
+        tidy_lines(strip_invisible(" ".join(visible_parts))),
+        tidy_lines(strip_invisible("\n\n".join(hidden_parts))),
+    )
 
 
 def markdown_to_text(md: str) -> str:
-    """Markdown as plain text; HTML inside it is shown as written, since the renderer has HTML switched off."""
+    """Return Markdown as plain text.
+
+    HTML in it is shown as written, because the renderer has HTML switched off.
+    """
     if len(md) > MAX_MARKDOWN_CHARS:
-        return tidy(strip_invisible(md))
+        return tidy_lines(strip_invisible(md))
     try:
         return html_to_text(_renderer().render(md))
     except (RecursionError, ValueError, IndexError):
         # The renderer chokes on a few malformed inputs; Markdown is readable as it is written.
-        return tidy(strip_invisible(md))
+        return tidy_lines(strip_invisible(md))
 
 
 @cache
@@ -196,37 +210,37 @@ def _renderer() -> MarkdownIt:
 
 
 _TAG_NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])")
-_LEAST_PROSE: Final = 6
-"""Words a line from which on indented text is taken for prose."""
+_MIN_PROSE_WORDS: Final = 6
+"""Indented text with so many words per line counts as prose."""
 
 
 @cache
 def _source_renderer() -> MarkdownIt:
-    """HTML in it is markup; what is no element that a page could have is words, as in "a list<int>"."""
-    # Its line breaks stay: `sentences` tells a heading and an entry from a wrapped line, a paragraph in one line doesn't.
+    """Return a renderer in which HTML is markup; what is no HTML element counts as text, as in "a list<int>"."""
+    # Line breaks are kept: `sentences` needs them to tell headings and entries from wrapped lines.
     renderer = (
         MarkdownIt("commonmark", {"html": True, "breaks": True}).enable("table").enable("strikethrough")
     )
     for kind in ("html_inline", "html_block"):
         renderer.add_render_rule(kind, _markup_or_words)
-    renderer.add_render_rule("code_block", _indented)
+    renderer.add_render_rule("code_block", _render_indented)
     return renderer
 
 
-def _markup_or_words(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
-    written = tokens[place].content
-    if written.startswith("<!--"):
-        return written
-    tag = _TAG_NAME.match(written.lstrip())
+def _markup_or_words(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    source = tokens[index].content
+    if source.startswith("<!--"):
+        return source
+    tag = _TAG_NAME.match(source.lstrip())
     name = tag[1].lower() if tag else ""
-    # What is dropped with all that follows has to end where it stands.
-    is_closed = name not in DROPPED or f"</{name}" in written.lower()
-    return written if name in ELEMENTS and is_closed else escape(written)
+    # An element that is dropped with all that follows has to end where it stands.
+    is_closed = name not in DROPPED or f"</{name}" in source.lower()
+    return source if name in ELEMENTS and is_closed else escape(source)
 
 
-def _indented(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
-    """Code, unless the lines are as long as those of a letter."""
-    written = tokens[place].content
-    lines = [line for line in written.splitlines() if line.strip()]
-    is_prose = len(written.split()) >= _LEAST_PROSE * len(lines)
-    return f"<p>{escape(written)}</p>" if is_prose else f"<pre><code>{escape(written)}</code></pre>"
+def _render_indented(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Render indented text as code, unless its lines are as long as those of a letter."""
+    source = tokens[index].content
+    lines = [line for line in source.splitlines() if line.strip()]
+    is_prose = len(source.split()) >= _MIN_PROSE_WORDS * len(lines)
+    return f"<p>{escape(source)}</p>" if is_prose else f"<pre><code>{escape(source)}</code></pre>"

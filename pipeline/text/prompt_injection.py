@@ -1,9 +1,10 @@
-"""Prompt injection is found in a source, blanked out, and looked for in what was written from it.
+"""Finds prompt injection in a source, blanks it out, and looks for its results in what was written from the
+source.
 
-Instructions are sentences that speak to a machine: "ignore all previous instructions". `gives_instructions` says
-whether a text has any, `instructions_in` where, `without_instructions` takes them out, `obeyed_in` names what of them a
-draft repeats; `shows_signs` is the weaker suspicion. For each family an example stands above it, and many more, by
-language, in tests/writers/test_orders.py.
+Instructions are sentences that speak to a machine: "ignore all previous instructions". `gives_instructions`
+says whether a text has any, `find_instructions` where, `without_instructions` takes them out, `find_obeyed`
+returns what of them a draft repeats; `is_suspicious` is the weaker suspicion. For each family an example
+stands above it, and many more, by language, in tests/writers/test_orders.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.text.ai_address import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
+from pipeline.text.ai_address import ADDRESSES, MACHINE, NO_PEOPLE, REQUEST, find_calls, may_address_machine
 from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 
     from pipeline.text.prose.sentences import Span
 
-# Instructions are a machine's own, or those before; "the instructions on the packet" are for people.
+# Instructions to a machine name its own, or those before; "the instructions on the packet" are for people.
 _ITS_OWN: Final = r"all|any|every|previous|prior|above|earlier|preceding|foregoing|former|your|these|those|such|system|other"
 _MACHINE: Final = rf"(?:{MACHINE}|assistant|bot|assistent|asistente|assistente)"
-# "AI: what hospitals should know" is a headline; "Claude: ..." may be what somebody of that name said.
-_ASKS: Final = (
+# "AI: what hospitals should know" is a headline; "Claude: ..." may quote somebody of that name.
+_QUESTION_WORDS: Final = (
     r"(?:what|how|why|when|where|who|which|is|are|can|will|was|wie|warum|wo|wer|wann|welche|so|ist|sind|kann|ce|comment|pourquoi|quand|où|qui|quels?|quelles?"
     r"|qué|cómo|por|cuándo|quién|así|che|cosa|come|perché|quando|chi|o que|como|saiba)\b"
 )
-# What a chat tells the person who waits in it, alone in its line ("AI: please hold on."); nothing that is to be
-# written follows.
+# What a chat tells a waiting person, alone in its line ("AI: please hold on."), followed by nothing that is
+# to be written.
 _COURTESY: Final = (
     r"(?:(?:please |kindly |bitte |s['’]il vous plaît,? |por favor,? |per favore,? |prosimy |пожалуйста,? )?"
     r"(?:wait|hold(?: on| the line)?|stand by|stay (?:on the line|with us)|be patient|bear with (?:me|us)|try again(?: later)?|(?:just )?(?:a|one) (?:moment|second|minute)"
@@ -36,9 +37,9 @@ _COURTESY: Final = (
     r"|(?:veuillez )?patiente[rz]|merci de patienter|un (?:instant|moment)|(?:espere|aguarde|espera)(?: un (?:momento|segundo)| um momento)?|un momento|um momento|attend(?:ere|a)(?: in linea)?"
     r"|wacht even|even geduld|(?:een )?(?:moment|ogenblik)(?:je)?(?: geduld)?|proszę czekać|chwileczkę|vänta|vent(?: venligst)?|ett ögonblick|et øjeblikk?"
     r"|подождите|минутку|одну минуту|зачекайте|lütfen bekleyin|bekleyin|请稍候|请稍等|お待ちください|少々お待ちください|잠시만 기다려 주세요)"
-    rf"(?:,? (?:please|bitte|s['’]il vous plaît|por favor|per favore))?(?![^.!?\n]*(?<![^\W_]){DO})[^.!?\n]{{0,60}}[.!?\u2026]*[ \t]*(?:\n|$))"
+    rf"(?:,? (?:please|bitte|s['’]il vous plaît|por favor|per favore))?(?![^.!?\n]*(?<![^\W_]){REQUEST})[^.!?\n]{{0,60}}[.!?\u2026]*[ \t]*(?:\n|$))"
 )
-_CHATS: Final = re.compile(
+_CHAT_COURTESY: Final = re.compile(
     rf"^[^\w\n]{{0,6}}{MACHINE}[ \t]?[:\uff1a][^\S\n]{{0,3}}{_COURTESY}", re.IGNORECASE | re.MULTILINE
 )
 _SECRET: Final = (
@@ -49,7 +50,10 @@ _SECRET: Final = (
 
 
 class _Family(NamedTuple):
-    """One way to instruct: `pattern` is slow, so it is only looked for in texts that hold a stem, in small letters."""
+    """One kind of instruction to a machine, with its patterns.
+
+    `pattern` is slow, so it is only tried on texts that contain one of the lower-case stems.
+    """
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -135,7 +139,7 @@ _FAMILIES: Final = (
         "ai,|ai:|ai!|ai :|ki :|ia :|ais|a.i.|ki,|ki:|ki!|ia,|ia:|ia!|assist|asist|bot|llm|model|gpt|claude|gemini|copilot",
         r"(?:^|[.!?:(][ \t]{0,3}|^[\"“„«])(?:(?:dear |hey |attention,? |note to (?:the |any )?|to (?:the|any) |hello |liebe[rs]? |hallo "
         r"|achtung,? |chère? |cher |bonjour |querid[oa] |hola |car[oa] |ciao )(?:reader['’]s |user['’]s )?"
-        rf"{_MACHINE}s?[ \t]{{0,3}}[,:!]|(?!(?:Claude|Gemini|Copilot)\b){_MACHINE}s?[ \t]{{0,3}}[:!])\s(?!\s*{_ASKS})",
+        rf"{_MACHINE}s?[ \t]{{0,3}}[,:!]|(?!(?:Claude|Gemini|Copilot)\b){_MACHINE}s?[ \t]{{0,3}}[:!])\s(?!\s*{_QUESTION_WORDS})",
         rf"\b(?:any|every|the) (?:reader|user)['’]s {_MACHINE}\b",
     ),
     # Give away what you were told, or be told anew: "Reveal your system prompt", "New instructions: …".
@@ -161,8 +165,8 @@ _FAMILIES: Final = (
         r"^#{2,6} ?(?:system|instructions?)\b",
     ),
 )
-# What texts about models say too: a person should look, but a fact may say it.
-_SIGNS: Final = re.compile(
+# Texts about models contain these too: a person should look, but a fact may say it.
+_SUSPICIOUS: Final = re.compile(
     r"\b(?:system|developer) (?:prompt|message)\b"
     r"|\bas an? (?:AI|large language|language) (?:language )?model\b"
     r"|\b(?:AI|LLM|assistant|language model)s?\b[^.\n]{0,30}\b(?:must|should|has to|have to|shall)\b[^.\n]{0,20}"
@@ -171,68 +175,77 @@ _SIGNS: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;…)。！？|–—][^\w\n]*\s*")
 _PARAGRAPH: Final = re.compile(r"\n[^\S\n]*\n")
-LONGEST_READ: Final = 600_000
-"""Characters of a text that any writer reads; what stands behind them is looked for nowhere."""
+MAX_CHARACTERS_READ: Final = 600_000
+"""No writer reads more of a text; instructions after it aren't searched for."""
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-_'\u2019][^\W_]+)*")
 _QUOTED: Final = re.compile(
     r"[\"\u201c\u201e\u00ab\u2018]\s?([^\"\u201c\u201d\u201e\u00ab\u00bb\u2019\n]{4,200}?)\s?[\"\u201d\u201c\u00bb\u2019]"
 )
-_RUN: Final = 6
-"""As many words in a row are no chance."""
-_SHORTEST_SHOUT: Final = 4
-"""Letters of a word in capitals that counts as one to be printed; shorter ones don't."""
+_MIN_RUN_WORDS: Final = 6
+"""So many equal words in a row are no coincidence."""
+_MIN_CAPITALS: Final = 4
+"""A word of so many capital letters counts as one to be printed."""
 
 
 def gives_instructions(text: str) -> bool:
-    """Whether it speaks to a machine as only instructions do; no fact may be such a sentence."""
+    """Return whether the text speaks to a machine as only instructions do; no fact may be such a sentence."""
     return any(True for _ in _instruction_spans(text))
 
 
 def _instruction_spans(text: str) -> Iterator[Span]:
-    """Where the telling words stand, without the end of the sentence before them, and not in order."""
-    if _CHATS.search(text):
-        text = _CHATS.sub(lambda line: re.sub(r"[^\n]", " ", line.group()), text)
-    small = text.lower()
-    patterns = [kind.pattern for kind in _FAMILIES if any(stem in small for stem in kind.stems)]
+    """Yield where the tell-tale words stand, without the end of the sentence before them; not in order."""
+    if _CHAT_COURTESY.search(text):
+        text = _CHAT_COURTESY.sub(lambda line: re.sub(r"[^\n]", " ", line.group()), text)
+    lower = text.lower()
+    patterns = [family.pattern for family in _FAMILIES if any(stem in lower for stem in family.stems)]
     calls: list[Span] = []
-    if speaks_to_one(small):
+    if may_address_machine(lower):
         patterns += ADDRESSES
-        calls = list(calls_in(text))
-    for begun, ended in [*calls, *(match.span() for pattern in patterns for match in pattern.finditer(text))]:
-        before = _SENTENCE_END.match(text, begun, ended)
-        yield before.end() if before else begun, ended
+        calls = list(find_calls(text))
+    for start, end in [*calls, *(match.span() for pattern in patterns for match in pattern.finditer(text))]:
+        before = _SENTENCE_END.match(text, start, end)
+        yield before.end() if before else start, end
 
 
-def shows_signs(text: str) -> bool:
-    """Whether it speaks of machines as instructions to them do, and as texts about them do too."""
-    return _SIGNS.search(text) is not None
+def is_suspicious(text: str) -> bool:
+    """Return whether the text speaks of machines as instructions to them do, and as texts about them do too."""
+    return _SUSPICIOUS.search(text) is not None
 
 
-def instructions_in(text: str) -> tuple[Span, ...]:
-    """Each sentence that gives instructions, `text[start:end]`, with its paragraph's rest, which says what to do."""
-    found: list[Span] = []
+def find_instructions(text: str) -> tuple[Span, ...]:
+    """Return each sentence that gives instructions, `text[start:end]`, with the rest of its paragraph, which
+    says what to do.
+    """
+    spans: list[Span] = []
     start = 0
-    breaks = iter([*(one.span() for one in _PARAGRAPH.finditer(text)), (len(text), len(text))])
+    breaks = iter(
+        [*(break_match.span() for break_match in _PARAGRAPH.finditer(text)), (len(text), len(text))]
+    )
     end, following = next(breaks)
-    for begun, ended in sorted(_instruction_spans(text)):
-        if found and ended <= found[-1][1]:
+    for match_start, match_end in sorted(_instruction_spans(text)):
+        if spans and match_end <= spans[-1][1]:
             continue
-        while end <= begun and end < len(text):
+        while end <= match_start and end < len(text):
             start, (end, following) = following, next(breaks)
-        sentences = split_sentences(text[start:ended])
-        first = start + max((one for one, _ in sentences if start + one <= begun), default=0)
-        # What is wanted may stand in the paragraph below whom it is wanted of.
-        while end < ended:
+        sentences = split_sentences(text[start:match_end])
+        first = start + max(
+            (sentence_start for sentence_start, _ in sentences if start + sentence_start <= match_start),
+            default=0,
+        )
+        # What is wanted may stand in the paragraph after the address.
+        while end < match_end:
             start, (end, following) = following, next(breaks)
-        if found and first < found[-1][1]:
-            first = found.pop()[0]
-        found.append((first, max(end, ended)))
-    return tuple(found)
+        if spans and first < spans[-1][1]:
+            first = spans.pop()[0]
+        spans.append((first, max(end, match_end)))
+    return tuple(spans)
 
 
 def without_instructions(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with blank lines where instructions stood, each character at its old place; and what stood there."""
-    spans = instructions_in(text[:LONGEST_READ])
+    """Return the text with blank lines in place of instructions, every character at its old place, and the
+    instructions.
+    """
+    spans = find_instructions(text[:MAX_CHARACTERS_READ])
     pieces: list[str] = []
     position = 0
     for start, end in spans:
@@ -241,33 +254,36 @@ def without_instructions(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join(pieces) + text[position:], tuple(text[start:end] for start, end in spans)
 
 
-def obeyed_in(words: str, instructions: Iterable[str], known: str) -> tuple[str, ...]:
-    """What of the instructions stands in `words`, though nothing else that is `known` says it.
+def find_obeyed(words: str, instructions: Iterable[str], known: str) -> tuple[str, ...]:
+    """Return what of the instructions stands in `words`, though no other `known` text says it.
 
-    That is a run of six words, what an instruction puts in quotation marks, and any word that is a code or in capitals.
+    That is a run of six words, what an instruction puts in quotation marks, and any word that is a code or in
+    capitals.
     """
-    said, other = _spaced(words), _spaced(known)
-    found = [
+    normalized_words, normalized_known = _normalize_words(words), _normalize_words(known)
+    obeyed = [
         wanted
         for instruction in instructions
-        for wanted in _wanted(instruction)
-        if _spaced(wanted) in said and _spaced(wanted) not in other
+        for wanted in _wanted_phrases(instruction)
+        if _normalize_words(wanted) in normalized_words and _normalize_words(wanted) not in normalized_known
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(obeyed))
 
 
-def _wanted(instruction: str) -> Iterator[str]:
-    """What an instruction wants to have written, as far as that can be told from it."""
+def _wanted_phrases(instruction: str) -> Iterator[str]:
+    """Yield what an instruction wants to have written, as far as that can be told from it."""
     yield from (match[1] for match in _QUOTED.finditer(instruction))
     tokens = _TOKEN.findall(instruction)
     for token in tokens:
-        is_code = any(sign.isdigit() for sign in token) and any(sign.isalpha() for sign in token)
-        if is_code or (len(token) >= _SHORTEST_SHOUT and token.isupper() and not instruction.isupper()):
+        is_code = any(character.isdigit() for character in token) and any(
+            character.isalpha() for character in token
+        )
+        if is_code or (len(token) >= _MIN_CAPITALS and token.isupper() and not instruction.isupper()):
             yield token
-    for place in range(len(tokens) - _RUN + 1):
-        yield " ".join(tokens[place : place + _RUN])
+    for start in range(len(tokens) - _MIN_RUN_WORDS + 1):
+        yield " ".join(tokens[start : start + _MIN_RUN_WORDS])
 
 
-def _spaced(text: str) -> str:
-    """Its words in small letters, each between two spaces, so that whole words are compared."""
+def _normalize_words(text: str) -> str:
+    """Return the words in lower case, each between single spaces, so that only whole words match."""
     return f" {' '.join(_TOKEN.findall(text.casefold()))} "

@@ -1,9 +1,10 @@
-"""Near-duplicates: a SimHash of 64 bits over shingles of three words.
+"""Finds near-duplicates by a SimHash of 64 bits over shingles of three words.
 
-After Charikar (STOC 2002) and Manku, Jain and Das Sarma (WWW 2007): each shingle is hashed to 64 bits, and each bit of
-the print is what most of the shingles have there. Texts that share most of their shingles differ in few bits; two that
-have nothing to do with each other differ in about 32. Two prints that differ in at most three bits share one of their
-four quarters ("bands") whole, so that the database finds them by equality; of those with four to six, most.
+After Charikar (STOC 2002) and Manku, Jain and Das Sarma (WWW 2007): each shingle is hashed to 64 bits, and
+each bit of the fingerprint is what most of the shingles have there. Texts that share most of their shingles
+differ in few bits; unrelated texts differ in about 32. Two fingerprints that differ in at most three bits
+share one of their four quarters ("bands") whole, so that the database finds them by equality; of those with
+four to six, most.
 """
 
 from __future__ import annotations
@@ -18,102 +19,107 @@ from pipeline.text.links import without_links
 BITS: Final = 64
 BANDS: Final = 4
 SHINGLE_WORDS: Final = 3
-LEAST_WORDS: Final = 20
-"""A shorter text is a headline; two of those are alike for no reason."""
-MOST_WORDS: Final = 2_000
+MIN_WORDS: Final = 20
+"""A shorter text is a headline, and headlines are often alike by chance."""
+MAX_WORDS: Final = 2_000
 NEAR_BITS: Final = 6
-"""Prints that differ in more bits are of different texts."""
+"""Fingerprints that differ in more bits are of different texts."""
 
 _WORD: Final = re.compile(r"\w+")
 
 
 def simhash(text: str) -> int | None:
-    """The print of a plain text, as a signed 64-bit number; None where it is too short to say anything."""
+    """Return the fingerprint of a plain text, as a signed 64-bit number; None if it is too short."""
     words = _words(text)
-    if len(words) < LEAST_WORDS:
+    if len(words) < MIN_WORDS:
         return None
-    following = [words[at:] for at in range(SHINGLE_WORDS)]
-    shingles = {" ".join(one).encode(errors="surrogatepass") for one in zip(*following, strict=False)}
+    shifted = [words[offset:] for offset in range(SHINGLE_WORDS)]
+    shingles = {" ".join(run).encode(errors="surrogatepass") for run in zip(*shifted, strict=False)}
     hashes = b"".join([blake2b(shingle, digest_size=8).digest() for shingle in shingles])
-    # All hashes as one number: one mask and one count for each bit, whatever the number of shingles.
-    together, mask = int.from_bytes(hashes, "big"), _every_64th(len(shingles))
-    bits = sum(1 << bit for bit in range(BITS) if 2 * ((together >> bit) & mask).bit_count() > len(shingles))
+    # All hashes as one number: one mask and one count per bit, whatever the number of shingles.
+    all_hashes, mask = int.from_bytes(hashes, "big"), _every_64th(len(shingles))
+    bits = sum(
+        1 << bit for bit in range(BITS) if 2 * ((all_hashes >> bit) & mask).bit_count() > len(shingles)
+    )
     return bits - (1 << BITS) if bits >> (BITS - 1) else bits
 
 
 def bands(bits: int) -> tuple[int, int, int, int]:
-    """The four quarters of a print, each below 65,536."""
+    """Return the four quarters of a fingerprint, each below 65,536."""
     first, second, third, fourth = ((bits >> shift) & 0xFFFF for shift in (0, 16, 32, 48))
     return first, second, third, fourth
 
 
-def distance(one: int, other: int) -> int:
-    """In how many of 64 bits two prints differ."""
-    return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
+def distance(first: int, second: int) -> int:
+    """Return in how many of 64 bits two fingerprints differ."""
+    return ((first ^ second) & ((1 << BITS) - 1)).bit_count()
 
 
-def score(one: int, other: int) -> float:
-    """1 for the same print; the share of bits that are equal."""
-    return round(1 - distance(one, other) / BITS, 3)
+def score(first: int, second: int) -> float:
+    """Return the share of equal bits, rounded to three digits: 1 for the same fingerprint."""
+    return round(1 - distance(first, second) / BITS, 3)
 
 
-def is_near(one: int, other: int) -> bool:
-    return distance(one, other) <= NEAR_BITS
+def is_near(first: int, second: int) -> bool:
+    """Return whether two fingerprints are near enough for near-duplicates."""
+    return distance(first, second) <= NEAR_BITS
 
 
 def _words(text: str) -> list[str]:
-    # No more of the text than the words that count can take up.
-    return _WORD.findall(text[: MOST_WORDS * 12].lower())[:MOST_WORDS]
+    # Only as much of the text as so many words can take up.
+    return _WORD.findall(text[: MAX_WORDS * 12].lower())[:MAX_WORDS]
 
 
 @cache
 def _every_64th(count: int) -> int:
-    return sum(1 << (BITS * place) for place in range(count))
+    """Return a number with every 64th bit set, `count` of them."""
+    return sum(1 << (BITS * index) for index in range(count))
 
 
 # --- Short texts -----------------------------------------------------------------------------------------------------
 
 GRAM: Final = 5
-"""Characters: near copies of posts share most of their runs of five, paraphrases a tenth."""
+"""Characters per run: near copies of posts share most of their runs of five, paraphrases a tenth."""
 OPENING_WORDS: Final = 4
-_LEAST_SHARED: Final = 0.3
-"""Two texts that share half of their runs of five characters share more than this of their words."""
+_MIN_SHARED_WORDS: Final = 0.3
+"""Texts that share half of their runs of five characters share more than this of their words."""
 _SPACES: Final = re.compile(r"\W+")
 
 
-def grams(text: str) -> frozenset[str]:
-    """The runs of five characters of the words, without addresses, case and marks."""
-    folded = _folded(text)
+def character_runs(text: str) -> frozenset[str]:
+    """Return the runs of five characters of the words, without addresses, case and marks."""
+    normalized = _normalize(text)
     return frozenset(
-        folded[place : place + GRAM] for place in range(max(1, len(folded) - GRAM + 1)) if folded
+        normalized[start : start + GRAM] for start in range(max(1, len(normalized) - GRAM + 1)) if normalized
     )
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """What both have, of what either has: 1 for the same, 0 for nothing in common."""
-    together = len(one | other)
-    return len(one & other) / together if together else 0.0
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return the Jaccard index: 1 for equal sets, 0 for nothing in common."""
+    union_size = len(first | second)
+    return len(first & second) / union_size if union_size else 0.0
 
 
 def plain_words(text: str) -> frozenset[str]:
-    return frozenset(_folded(text).split())
+    """Return the text's words, without addresses, case and marks."""
+    return frozenset(_normalize(text).split())
 
 
-def may_be_like(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether a look at the runs of characters is worth its time."""
-    if not one or not other:
+def may_be_like(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether comparing the runs of characters is worth its time, by a quick look at the words."""
+    if not first or not second:
         return False
-    if len(one) == 1 or len(other) == 1:
-        # Scripts that write without spaces.
+    if len(first) == 1 or len(second) == 1:
+        # A text in a script without spaces is a single word.
         return True
-    return len(one & other) > _LEAST_SHARED * min(len(one), len(other))
+    return len(first & second) > _MIN_SHARED_WORDS * min(len(first), len(second))
 
 
-def opening(text: str) -> tuple[str, ...]:
-    """The first words; none of a text with fewer."""
-    words = _folded(text[:200]).split()[:OPENING_WORDS]
+def opening_words(text: str) -> tuple[str, ...]:
+    """Return the first words; empty for a text with fewer."""
+    words = _normalize(text[:200]).split()[:OPENING_WORDS]
     return tuple(words) if len(words) == OPENING_WORDS else ()
 
 
-def _folded(text: str) -> str:
+def _normalize(text: str) -> str:
     return _SPACES.sub(" ", without_links(text).casefold()).strip()

@@ -1,4 +1,6 @@
-"""The weighted character count of X, by version 3 of its published table (read on 20 November 2026)."""
+"""Computes the weighted length of a post on X, by version 3 of its published table (read on 20 November
+2026).
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,14 @@ _EMOJI = re.compile(
 
 
 def _plain_weight(text: str) -> int:
+    """Return the weighted length of a text without links."""
     emoji_free, emoji = _EMOJI.subn("", text)
     return emoji * EMOJI_WEIGHT + len(emoji_free) + sum(1 for _ in _HEAVY_CHARACTER.finditer(emoji_free))
 
 
 def weighted_length(text: str) -> int:
-    """How long X counts the text: NFC, addresses 23, an emoji 2 whatever it is joined from, far scripts 2.
+    """Return the length as X counts it: NFC, addresses 23, an emoji 2 whatever it is joined from, far scripts
+    2.
 
     An address whose top-level domain isn't in IANA's list is counted as a link or by its characters,
     whichever is more: X links it once its own list has it.

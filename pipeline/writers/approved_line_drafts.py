@@ -1,4 +1,4 @@
-"""Posts without a model and without a source: approved lines of the persona, word for word."""
+"""Makes posts without a model and without a source: approved lines of the persona, word for word."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard
     from pipeline.writers.base import Judge
 
+# Codes of refusals.
 NEEDS_AI: Final = "needs_ai"
 LINES_USED_UP: Final = "lines_used_up"
 REPETITION: Final = "repetition"
-"""The check that a judge fails where the persona has said such a thing of late."""
-_LIKENESS: Final = 0.4
-"""Two variants that share this much of their words are one idea twice."""
+"""Code of the check that fails a draft similar to what the persona said recently."""
+_SAME_IDEA_SIMILARITY: Final = 0.4
+"""Two variants that share this much of their words count as the same idea."""
 _WORD: Final = re.compile(r"[^\W_]{3,}")
 
 
 def approved_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
 ) -> tuple[Draft, ...]:
-    """Drafts that are approved lines word for word, those first that say most of the topic's words.
+    """Return drafts that are approved lines word for word, the most relevant to the topic first.
 
-    A line that the engine would have to cut or that `judge` fails is passed by. Raises `Refused`: `needs_ai` without
-    any approved line, and for what is made of a source alone; `lines_used_up` where each was said of late;
-    `nothing_to_say` where none fits, or too few speak of the topic for what is made of several.
+    A line that the engine would have to cut, or that `judge` fails, is skipped. Raises `Refused`: `needs_ai`
+    without any approved line, and for what is made from a source alone; `lines_used_up` if each was said
+    recently; `nothing_to_say` if none fits, or if too few are about the topic for an engine that needs
+    several.
     """
     if not engine.least_lines:
         message = (
@@ -49,18 +51,18 @@ def approved_drafts(
             "in the workspace's settings."
         )
         raise Refused(message, code=NEEDS_AI)
-    kept: list[Draft] = []
+    accepted: list[Draft] = []
     repeated = 0
-    make = _whole_lines if engine.least_lines == 1 else _together
-    for draft in make(engine, brief, persona, lines, seed):
+    make_drafts = _single_line_drafts if engine.least_lines == 1 else _several_line_drafts
+    for draft in make_drafts(engine, brief, persona, lines, seed):
         failed = [] if judge is None else [check.code for check in judge(draft) if check.outcome == "failed"]
         repeated += REPETITION in failed
-        if not failed and not any(_is_alike(draft.body, other.body) for other in kept):
-            kept.append(draft)
-        if len(kept) == variants:
+        if not failed and not any(_is_same_idea(draft.body, earlier.body) for earlier in accepted):
+            accepted.append(draft)
+        if len(accepted) == variants:
             break
-    if kept:
-        return tuple(kept)
+    if accepted:
+        return tuple(accepted)
     if repeated:
         message = (
             "Every approved line that fits was said in the last 90 days. Add approved lines to the persona, or enter a "
@@ -73,10 +75,11 @@ def approved_drafts(
     raise Refused(message, code="nothing_to_say")
 
 
-def _whole_lines(
+def _single_line_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
 ) -> Iterator[Draft]:
-    for line in _ranked(brief, lines):
+    """Yield drafts of one line each, without those that the engine has cut."""
+    for line in _rank_by_topic(brief, lines):
         try:
             drafts = engine.offline(replace(brief, facts=(line,)), persona, variants=1, seed=seed)
         except Refused:
@@ -86,50 +89,58 @@ def _whole_lines(
                 yield draft
 
 
-def _together(
+def _several_line_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
 ) -> Iterator[Draft]:
-    """Drafts of several lines that all speak of the topic; of others nobody would see why they stand together."""
-    about = _about(brief)
-    near = [line for line in _ranked(brief, lines) if shared_words(line.quote, about)]
-    if len(near) < engine.least_lines:
+    """Yield drafts of several lines that are all about the topic.
+
+    Unrelated lines wouldn't make sense together.
+    """
+    topic_text = _topic_words(brief)
+    relevant = [line for line in _rank_by_topic(brief, lines) if shared_words(line.quote, topic_text)]
+    if len(relevant) < engine.least_lines:
         message = (
             f"Without a model a {engine.name} is made of {engine.least_lines} approved lines or more that speak of the "
-            f"topic; the persona has {len(near)}. Add approved lines, or enter a key for the model in the workspace's "
+            f"topic; the persona has {len(relevant)}. Add approved lines, or enter a key for the model in the workspace's "
             "settings."
         )
         raise Refused(message, code="nothing_to_say")
-    drafts = engine.offline(replace(brief, facts=tuple(near)), persona, variants=len(near), seed=seed)
+    drafts = engine.offline(replace(brief, facts=tuple(relevant)), persona, variants=len(relevant), seed=seed)
     for draft in drafts:
         body = collapse(draft.body)
         if all(collapse(claim.quote) in body for claim in draft.claims):
             yield draft
 
 
-def _ranked(brief: Brief, lines: Sequence[Fact]) -> list[Fact]:
-    about = _about(brief)
+def _rank_by_topic(brief: Brief, lines: Sequence[Fact]) -> list[Fact]:
+    """Return the lines, the most relevant to the topic first."""
+    topic_text = _topic_words(brief)
 
     def rank(line: Fact) -> tuple[int, bytes]:
-        # Among lines that say equally much of the topic, chance decides, and the same each time: for a further
-        # variant one more is asked for, and the last one taken.
-        return -shared_words(line.quote, about), hashlib.sha256(f"{about}\x00{line.quote}".encode()).digest()
+        # Lines that are equally relevant are ordered by a hash: by chance, but the same each time. A further
+        # variant asks for one more line and takes the last one.
+        return -shared_words(line.quote, topic_text), hashlib.sha256(
+            f"{topic_text}\x00{line.quote}".encode()
+        ).digest()
 
     return sorted(lines, key=rank)
 
 
-def _about(brief: Brief) -> str:
+def _topic_words(brief: Brief) -> str:
+    """Return the text that lines are compared with: the topic's title and its angle."""
     return f"{brief.title} {brief.lane.angle if brief.lane else ''}"
 
 
-def shared_words(line: str, about: str) -> int:
-    """How many words of three letters or more both have."""
-    return len(_words(line) & _words(about))
+def shared_words(line: str, other: str) -> int:
+    """Return how many words of three letters or more both texts have."""
+    return len(_words(line) & _words(other))
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-def _is_alike(one: str, other: str) -> bool:
-    words, others = _words(one), _words(other)
-    return len(words & others) >= _LIKENESS * len(words | others)
+def _is_same_idea(body: str, other: str) -> bool:
+    """Return whether both texts share so many words that they say the same."""
+    own_words, other_words = _words(body), _words(other)
+    return len(own_words & other_words) >= _SAME_IDEA_SIMILARITY * len(own_words | other_words)

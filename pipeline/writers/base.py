@@ -1,4 +1,7 @@
-"""What every writer offers: find the facts of a source, find the words of a draft."""
+"""Defines the interface of writers, which find the facts of a source and write drafts from them.
+
+Also holds the records of what their calls to a model cost.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
-from pipeline.text.prompt_injection import LONGEST_READ
-from pipeline.text.prose.sentences import goes_on
-from pipeline.writers.strip_injections import screened, with_orders
+from pipeline.text.prompt_injection import MAX_CHARACTERS_READ
+from pipeline.text.prose.sentences import sentence_continues
+from pipeline.writers.strip_injections import screen_source, with_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +20,9 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 
 Judge: TypeAlias = "Callable[[Draft], tuple[Check, ...]]"
-"""The engine's checks with the source already given to them: a writer may ask it, and never sees the source."""
+"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the
+source.
+"""
 
 NO_HINTS: Final = (
     "Without AI the words are taken from the source as they stand, so that no hint can be followed. Leave the hint out, "
@@ -27,7 +32,7 @@ NO_HINTS: Final = (
 
 @dataclass(frozen=True)
 class Usage:
-    """What one answer cost. Money in millionths of a US dollar; the offline writer uses nothing."""
+    """What one answer cost, in millionths of a US dollar; the offline writer uses nothing."""
 
     provider: str
     model: str
@@ -40,19 +45,20 @@ class Usage:
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One call to a model as the cost ledger keeps it, failed calls too. It quotes neither prompt nor answer.
+    """One call to a model, failed ones too, as the cost ledger stores it.
 
-    `outcome` is `answered`, `refused`, `truncated`, `too_long`, `unreadable`, `rate_limited`, `timed_out`,
-    `unreachable` or `failed`; what came of an answer's checks is not the call's. A call that timed out may have been
-    billed all the same: nobody was told the tokens, so it counts none.
+    It quotes neither prompt nor answer. `outcome` is `answered`, `refused`, `truncated`, `too_long`,
+    `unreadable`, `rate_limited`, `timed_out`, `unreachable` or `failed`; the result of an answer's checks
+    isn't part of it. A call that timed out may have been billed all the same: its tokens are unknown, so it
+    counts none.
     """
 
     step: str
-    """`brief` or `draft`."""
+    """`brief`, `draft` or `persona`."""
     provider: str
     asked_model: str
     model: str
-    """As answered; empty where no answer came."""
+    """The model that answered; empty if none did."""
     prompt_version: str
     outcome: str
     request_id: str = ""
@@ -61,92 +67,101 @@ class CallRecord:
     mode: str = "live"
     """`live` or `batch`."""
     input_tokens: int = 0
-    """Without those that were written to or read from the cache."""
+    """Without tokens that were written to or read from the cache."""
     cache_write_5m_tokens: int = 0
     cache_write_1h_tokens: int = 0
     cache_read_tokens: int = 0
     output_tokens: int = 0
-    """With the thinking."""
+    """With thinking tokens."""
     thinking_tokens: int = 0
     service_tier: str = ""
     price_table: str = ""
     is_price_known: bool = True
-    """False where the table doesn't name the model: it was priced as the dearest that is known."""
+    """False if the table doesn't name the model: then it was priced as the most expensive known one."""
     cost_micro_usd: int = 0
     latency_ms: int = 0
 
 
 class Accounted(PluginError):
-    """A failure that may have cost something: `calls` are the calls that led to it."""
+    """A failure that may have cost something; `calls` are the calls that led to it."""
 
     calls: tuple[CallRecord, ...] = ()
 
 
 class WriterTryLater(Accounted, TryLater):
-    """The model can't be asked now."""
+    """Raised when the model can't be asked now."""
 
 
 class WriterRefused(Accounted, Refused):
-    """No words will ever come of this content."""
+    """Raised when no words will ever come of this content."""
 
 
 class WriterNeedsReconnect(Accounted, NeedsReconnect):
-    """The model's key, or the account behind it, has to be seen to by a person."""
+    """Raised when a person has to fix the model's key, or the account behind it."""
 
 
 def accounted(
     error: TryLater | Refused | NeedsReconnect, calls: tuple[CallRecord, ...]
 ) -> WriterTryLater | WriterRefused | WriterNeedsReconnect:
-    """The same failure, with the calls that led to it."""
-    same: WriterTryLater | WriterRefused | WriterNeedsReconnect
+    """Return the same failure as a writer's failure, with the calls that led to it."""
+    failure: WriterTryLater | WriterRefused | WriterNeedsReconnect
     status = error.platform_status
     if isinstance(error, TryLater):
-        same = WriterTryLater(error.message, code=error.code, after=error.after, platform_status=status)
+        failure = WriterTryLater(error.message, code=error.code, after=error.after, platform_status=status)
     elif isinstance(error, Refused):
-        same = WriterRefused(error.message, code=error.code, field=error.field, platform_status=status)
+        failure = WriterRefused(error.message, code=error.code, field=error.field, platform_status=status)
     else:
-        same = WriterNeedsReconnect(error.message, code=error.code, platform_status=status)
-    same.calls = calls
-    return same
+        failure = WriterNeedsReconnect(error.message, code=error.code, platform_status=status)
+    failure.calls = calls
+    return failure
 
 
 @dataclass(frozen=True)
 class BriefAnswer:
+    """The brief of a source, with what it cost."""
+
     brief: Brief
     usage: Usage
     calls: tuple[CallRecord, ...] = ()
     dropped: int = 0
-    """Facts that were thrown away, because the source doesn't hold their quote or because they give orders."""
+    """How many facts were thrown away because the source doesn't hold their quote, or because they give
+    orders.
+    """
 
 
 @dataclass(frozen=True)
 class DraftAnswer:
+    """The drafts of one request, with what they cost."""
+
     drafts: tuple[Draft, ...]
     usage: Usage
     calls: tuple[CallRecord, ...] = ()
 
 
 def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer]) -> BriefAnswer:
-    """What `find` finds in a source of which it isn't shown the orders to a machine; the brief names them."""
-    shown, ordered = screened(source)
-    answer = find(shown)
-    # Words on both sides of an order are no quote of the source.
+    """Return what `find` finds in the source without its orders to a machine; the brief names these orders.
+
+    The places of facts are those in the whole source.
+    """
+    screened, orders = screen_source(source)
+    answer = find(screened)
+    # A quote that spans a removed order doesn't stand in the source.
     facts = tuple(
-        replace(fact, is_cut=goes_on(source.text, fact.end))
+        replace(fact, is_cut=sentence_continues(source.text, fact.end))
         for fact in answer.brief.facts
         if source.text[fact.start : fact.end] == fact.quote
     )
     whole = answer.brief.whole
-    if whole is not None and (ordered or source.text[whole.start : whole.end] != whole.quote):
+    if whole is not None and (orders or source.text[whole.start : whole.end] != whole.quote):
         whole = None
-    texts = (shown.title, shown.author, shown.text[:LONGEST_READ])
-    brief = with_orders(replace(answer.brief, facts=facts, whole=whole), ordered, texts)
+    texts = (screened.title, screened.author, screened.text[:MAX_CHARACTERS_READ])
+    brief = with_orders(replace(answer.brief, facts=facts, whole=whole), orders, texts)
     dropped = answer.dropped + len(answer.brief.facts) - len(facts)
     return replace(answer, brief=brief, dropped=dropped)
 
 
 class Writer(ABC):
-    """A finder of words. `client` is a ready model client, None for a writer that needs none."""
+    """Finds facts and writes drafts. `client` is an open model client, None for a writer that needs none."""
 
     kind: ClassVar[str]
     label: ClassVar[str]
@@ -155,15 +170,16 @@ class Writer(ABC):
 
     @final
     def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """The source's facts, each with its verbatim quote. Raises `TryLater`, `Refused` or `NeedsReconnect`.
+        """Return the source's facts, each with its verbatim quote.
 
-        No writer is shown a sentence that gives orders to a machine, so that none can be a fact; the brief names them.
+        Raises `TryLater`, `Refused` or `NeedsReconnect`. No writer sees a sentence that gives orders to a
+        machine, so none becomes a fact; the brief names them.
         """
         return answer_screened(source, lambda shown: self.find(shown, client=client))
 
     @abstractmethod
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """The facts of what is shown; `brief` asks for them, nobody else does. Raises as `brief`."""
+        """Return the facts of the screened source. Only `brief` calls it. Raises as `brief` does."""
 
     @abstractmethod
     def draft(
@@ -178,10 +194,10 @@ class Writer(ABC):
         judge: Judge | None = None,
         hint: str = "",
     ) -> DraftAnswer:
-        """At most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
+        """Return at most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
 
-        A `hint` is what a person of the workspace asks of these drafts; a writer without a model refuses one.
+        `hint` is a person's wish for these drafts; a writer without a model refuses one.
 
-        A writer that can mend a draft asks `judge` and mends once; what still fails is returned as it is, for the
-        caller runs the engine's checks again and decides by them.
+        A writer that can repair a draft calls `judge` and repairs once; what still fails is returned as it
+        is, because the caller runs the engine's checks again and decides by them.
         """

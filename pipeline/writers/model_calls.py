@@ -1,4 +1,4 @@
-"""What a writer asks of a model, and what it is told: the border between prompts and the network."""
+"""Defines requests to a model and its replies: the border between prompts and the network."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which models are asked. `other` is asked once where one refused; the same name, or none, means nobody else."""
+    """The models to ask: one for each kind of step.
+
+    `other` is asked once after a refusal; the same name, or "", means no other model.
+    """
 
     brief: str = "claude-haiku-5-5"
     draft: str = "claude-haiku-5-5"
     other: str = "claude-sonnet-5-5"
     effort: str = "low"
-    """`low` to `max`; empty leaves it to the model."""
+    """`low` to `max`; "" leaves it to the model."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One call. `system` holds nothing that a third party wrote; `schema` describes the JSON that is answered."""
+    """One call. `system` holds nothing that a third party wrote; `schema` describes the JSON of the answer."""
 
     step: str
     model: str
@@ -37,35 +40,40 @@ class ModelRequest:
     effort: str
     prompt_version: str
     variants: tuple[int, ...] = ()
-    """Of a repair: which variants, counted from 0, are asked for again."""
+    """For a repair: which variants, counted from 0, are asked for again."""
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """What came back with a 200: `record` is complete, whatever the text turns out to be."""
+    """The answer to a call that got a 200; `record` is complete whatever the text turns out to be."""
 
     text: str
     stop_reason: str
     refusal_category: str
     record: CallRecord
     variants: tuple[int, ...] | None = None
-    """The `variants` of the call that it answers, where that was put before this one; None: of this one."""
+    """The answered request's `variants` if it was made earlier, in a batch; None for the current one's."""
 
 
 class Awaited(TryLater):
-    """The call is put and its answer comes later: who asks the same then is given it.
+    """Raised when the call was put into a batch: the same request gets its answer later.
 
-    It is no failure: a writer lets it through, whatever it does about the failures of a call.
+    It is no failure: a writer lets it pass, whatever it does about failures of a call.
     """
 
 
 class ModelClient(Protocol):
-    """A ready client. It never waits and never repeats a call: whoever has the row decides when to ask again."""
+    """The interface of clients that put a request to a model.
+
+    It never waits and never repeats a call: the task that holds the row decides when to ask again.
+    """
 
     @property
     def choice(self) -> ModelChoice: ...
 
     def ask(self, ask: ModelRequest) -> ModelReply:
-        """Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`; and
-        `Awaited`, which no writer catches.
+        """Make one call.
+
+        Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`;
+        and `Awaited`, which no writer catches.
         """

@@ -1,4 +1,4 @@
-"""What a call cost, by a table of prices with a date (`anthropic_prices.json`)."""
+"""Computes what a call cost, by a dated table of prices (`anthropic_prices.json`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATED = re.compile(r"-\d{8}$")
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of one answer; `input` is what neither came from the cache nor went into it."""
+    """The tokens of one answer; `input` excludes those that were read from the cache or written to it."""
 
     input: int = 0
     cache_write_5m: int = 0
@@ -34,13 +34,13 @@ class Tokens:
 
     @property
     def prompt(self) -> int:
-        """The whole prompt: the step of a price is chosen by it."""
+        """Return the length of the whole prompt, by which a price tier is chosen."""
         return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
 
 
 @dataclass(frozen=True)
 class Tier:
-    """The price of prompts of at most so many tokens, in US dollars for a million; None has no end."""
+    """The price of prompts of up to so many tokens, in US dollars per million; None has no upper bound."""
 
     up_to_prompt_tokens: int | None
     input: Fraction
@@ -49,12 +49,17 @@ class Tier:
 
 @dataclass(frozen=True)
 class PriceTable:
+    """Prices by model, with the factors for the cache and for batches."""
+
     id: str
     models: Mapping[str, tuple[Tier, ...]]
     factors: Mapping[str, Fraction]
 
     def tiers_of(self, model: str) -> tuple[tuple[Tier, ...], bool]:
-        """The model's steps, and whether the table names it; the dearest model's where it doesn't."""
+        """Return the model's tiers, and whether the table names it.
+
+        If not, the tiers are the most expensive model's.
+        """
         known = self.models.get(model) or self.models.get(_DATED.sub("", model))
         if known is not None:
             return known, True
@@ -63,28 +68,31 @@ class PriceTable:
 
 @cache
 def table() -> PriceTable:
-    """The table in use."""
-    kept = json.loads(_TABLE.read_text(encoding="utf-8"))
+    """Return the table in use."""
+    raw_table = json.loads(_TABLE.read_text(encoding="utf-8"))
     return PriceTable(
-        id=kept["id"],
+        id=raw_table["id"],
         models={
             name: tuple(
                 Tier(tier["up_to_prompt_tokens"], Fraction(tier["input"]), Fraction(tier["output"]))
                 for tier in model["tiers"]
             )
-            for name, model in kept["models"].items()
+            for name, model in raw_table["models"].items()
         },
-        factors={name: Fraction(factor) for name, factor in kept["factors"].items()},
+        factors={name: Fraction(factor) for name, factor in raw_table["factors"].items()},
     )
 
 
 def is_priced(model: str) -> bool:
-    """Whether the table names the model; one that it doesn't is priced as the dearest that it does."""
+    """Return whether the table names the model; other models are priced as the most expensive one."""
     return table().tiers_of(model)[1]
 
 
 def cost_micro_usd(tokens: Tokens, model: str, mode: Mode = "live") -> int:
-    """Millionths of a US dollar, rounded up: a dollar for a million tokens is a millionth for one."""
+    """Return the cost in millionths of a US dollar, rounded up.
+
+    A price in dollars per million tokens is one in millionths per token.
+    """
     prices = table()
     tiers, _ = prices.tiers_of(model)
     tier = next(

@@ -1,26 +1,26 @@
-"""What a writer is shown of a source: all but the orders to a machine, which the brief names."""
+"""Removes orders to a machine from a source before a writer sees it; the brief names them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.prompt_injection import gives_instructions, shows_signs, without_instructions
+from pipeline.text.prompt_injection import gives_instructions, is_suspicious, without_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.engines.base import Brief, SourceText
 
-_ORDERS_MOST: Final = 12
+_MAX_ORDERS: Final = 12
 _ORDER_CHARACTERS: Final = 600
-"""How many orders are kept with a brief, and how much of each."""
+"""How many orders are stored with a brief, and how many characters of each."""
 
 
-def screened(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
-    """The source without orders to a machine, and the orders.
+def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
+    """Return the source without orders to a machine, and the orders.
 
-    What stays stands at its old place. A title or an author that gives orders is none.
+    The rest of the text keeps its place. A title or an author that gives orders is emptied.
     """
     text, orders = without_instructions(source.text)
     _, hidden = without_instructions(source.hidden)
@@ -29,8 +29,8 @@ def screened(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
     return replace(source, title=title, author=author, text=text), (*lines, *orders, *hidden)
 
 
-def with_orders(brief: Brief, orders: Iterable[str], shown: Iterable[str]) -> Brief:
-    """The brief that knows which orders were left out of `shown`, and whether a person has to look."""
-    kept = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_ORDERS_MOST]
-    is_suspect = brief.is_suspect or bool(kept) or any(map(shows_signs, shown))
-    return replace(brief, orders=kept, is_suspect=is_suspect)
+def with_orders(brief: Brief, orders: Iterable[str], texts: Iterable[str]) -> Brief:
+    """Return the brief with the orders that were left out of `texts`, and whether a person has to look at it."""
+    stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
+    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, texts))
+    return replace(brief, orders=stored_orders, is_suspect=is_suspect)

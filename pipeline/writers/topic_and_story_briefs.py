@@ -1,4 +1,4 @@
-"""Briefs that are no one raw item's: of a persona and a topic, and of several raw items as one."""
+"""Builds briefs that don't come from a single raw item: of a persona and a topic, and of several raw items."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
 
 MAX_APPROVED: Final = 24
-"""Approved lines that one draft is shown: those that say most of the topic's words."""
+"""How many approved lines one draft gets: the most relevant to the topic."""
 MAX_FACTS: Final = 60
-_LEAST_FACT: Final = 3
-_BREAK: Final = "\n\n"
-FACTS_MOST: Final = 6
-"""Of one story: more than fit into seventy words, so that a writer can choose."""
+_MIN_FACT_CHARACTERS: Final = 3
+_PARAGRAPH_BREAK: Final = "\n\n"
+MAX_FACTS_PER_STORY: Final = 6
+"""Of one story; more than fit into seventy words, so that a writer can choose."""
 _AFTER_TITLE: Final = "\n\n"
-_BETWEEN: Final = "\n\n"
+_AFTER_STORY: Final = "\n\n"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A topic as it is written about: `evidence` are the texts that back it."""
+    """A topic to write about; `evidence` are the texts that back it, `said` the newest titles of the persona."""
 
     title: str
     notes: str = ""
@@ -42,58 +42,59 @@ class Subject:
 
 
 def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]:
-    """What may be said, as facts with their places in one text: nobody is asked, and nothing is found out.
+    """Return what may be said, as facts with their places in one text; no model is asked.
 
-    Facts are the sentences of the topic's notes and evidence, of who the persona is, and the approved lines; the topic's
-    title joins them where there is any. Sentences that give a model orders are none.
+    Facts are the sentences of the topic's notes and evidence, of who the persona is, and the approved lines;
+    the topic's title joins them if there are any. Sentences that give a model orders are left out.
     """
-    parts = _Parts()
+    facts = _FactCollector()
     approved = sorted(
         persona.approved_lines, key=lambda line: -shared_words(line, f"{subject.title} {subject.angle}")
     )
     for line in approved[:MAX_APPROVED]:
-        parts.add(line, APPROVED, is_whole=True)
-    parts.add(subject.notes, OF_TOPIC)
+        facts.add(line, APPROVED, is_whole=True)
+    facts.add(subject.notes, OF_TOPIC)
     for text in subject.evidence:
-        parts.add(text, EVIDENCE)
-    parts.add(persona.who_you_are, "persona")
-    if parts.facts:
-        parts.add(subject.title, OF_TOPIC, is_whole=True)
-    written = [without_instructions(words) for words in (subject.notes, *subject.evidence)]
-    lines = (subject.title, subject.angle)
-    ordering = [line for line in lines if gives_instructions(line)]
-    title, angle = ("" if line in ordering else line for line in lines)
+        facts.add(text, EVIDENCE)
+    facts.add(persona.who_you_are, "persona")
+    if facts.facts:
+        facts.add(subject.title, OF_TOPIC, is_whole=True)
+    screened_texts = [without_instructions(text) for text in (subject.notes, *subject.evidence)]
+    heading_lines = (subject.title, subject.angle)
+    order_lines = [line for line in heading_lines if gives_instructions(line)]
+    title, angle = ("" if line in order_lines else line for line in heading_lines)
     brief = Brief(
         title=title,
         language=persona.language,
         url="",
-        facts=tuple(parts.facts[:MAX_FACTS]),
+        facts=tuple(facts.facts[:MAX_FACTS]),
         lane=TopicBrief(title, angle, subject.said),
     )
-    shown = (title, angle, *(words for words, _ in written))
-    orders = (*ordering, *(order for _, found in written for order in found))
-    source = SourceText(title=title, text=parts.text, language=persona.language)
-    return with_orders(brief, orders, shown), source
+    visible_texts = (title, angle, *(text for text, _ in screened_texts))
+    orders = (*order_lines, *(order for _, found_orders in screened_texts for order in found_orders))
+    source = SourceText(title=title, text=facts.text, language=persona.language)
+    return with_orders(brief, orders, visible_texts), source
 
 
-class _Parts:
-    """One text that grows by paragraphs, and the facts in it."""
+class _FactCollector:
+    """Collects facts and the text in which they stand, which grows by paragraphs."""
 
     def __init__(self) -> None:
         self.text = ""
         self.facts: list[Fact] = []
 
-    def add(self, words: str, kind: str, *, is_whole: bool = False) -> None:
-        words = strip_invisible(words).strip()
-        if not words:
+    def add(self, text: str, kind: str, *, is_whole: bool = False) -> None:
+        """Add a paragraph with its sentences as facts, or with the whole of it as one fact if `is_whole`."""
+        text = strip_invisible(text).strip()
+        if not text:
             return
-        start = len(self.text) + len(_BREAK) if self.text else 0
-        self.text = f"{self.text}{_BREAK}{words}" if self.text else words
-        shown, orders = without_instructions(words)
-        spans = ((0, len(words)),) if is_whole else split_sentences(shown)
+        start = len(self.text) + len(_PARAGRAPH_BREAK) if self.text else 0
+        self.text = f"{self.text}{_PARAGRAPH_BREAK}{text}" if self.text else text
+        screened_text, orders = without_instructions(text)
+        spans = ((0, len(text)),) if is_whole else split_sentences(screened_text)
         for first, last in spans:
-            quote = words[first:last]
-            if len(quote) < _LEAST_FACT or not is_clean(quote) or (is_whole and orders):
+            quote = text[first:last]
+            if len(quote) < _MIN_FACT_CHARACTERS or not is_clean(quote) or (is_whole and orders):
                 continue
             self.facts.append(
                 Fact(
@@ -109,7 +110,7 @@ class _Parts:
 
 @dataclass(frozen=True)
 class SourcePart:
-    """One raw item by its id, with its words and what was found in them."""
+    """One raw item's public id, its text and its brief."""
 
     id: str
     source: SourceText
@@ -117,26 +118,34 @@ class SourcePart:
 
 
 def _shared_reason(parts: Sequence[SourcePart]) -> str:
-    """Facts of a model in one story are enough for it to write from."""
+    """Return why no model's facts could be used, "" if one story has some: they are enough to write from."""
     reasons = [part.brief.without_model for part in parts]
     return reasons[0] if reasons and all(reasons) else ""
 
 
 def combine(parts: Sequence[SourcePart]) -> tuple[Brief, SourceText]:
-    """The stories in the order given; a fact's name begins with its story's, and its place is that in the one text."""
+    """Return the stories in the given order as one brief and one text.
+
+    A fact's id begins with its story's name, and its place is that in the combined text.
+    """
     text = ""
     stories: list[Story] = []
     facts: list[Fact] = []
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         start = len(text)
-        # The brief's, for a title that gives orders is none.
+        # The brief's title, which is empty if the item's title gives orders.
         title = part.brief.title
-        body = start + len(title) + len(_AFTER_TITLE)
-        text += f"{title}{_AFTER_TITLE}{part.source.text}{_BETWEEN}"
+        body_start = start + len(title) + len(_AFTER_TITLE)
+        text += f"{title}{_AFTER_TITLE}{part.source.text}{_AFTER_STORY}"
         stories.append(Story(part.id, title, part.source.url, start, len(text)))
         facts += [
-            replace(fact, id=f"{story_name(place)}{fact.id}", start=body + fact.start, end=body + fact.end)
-            for fact in part.brief.facts[:FACTS_MOST]
+            replace(
+                fact,
+                id=f"{story_name(index)}{fact.id}",
+                start=body_start + fact.start,
+                end=body_start + fact.end,
+            )
+            for fact in part.brief.facts[:MAX_FACTS_PER_STORY]
         ]
     language = next((part.brief.language for part in parts if part.brief.language), "")
     brief = Brief(

@@ -11,7 +11,7 @@ from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
-from pipeline.text.similarity import opening
+from pipeline.text.similarity import opening_words
 from pipeline.writers.extractive import Extractive
 
 TEXT = """\
@@ -114,8 +114,11 @@ def test_two_unrelated_texts_begin_differently(engine):
         brief = Extractive().brief(source).brief
         (draft, *_) = engine.offline(brief, PERSONAS[1], variants=1, seed="1")
         begins.append(
-            (opening(remove_added_words(draft.body, engine.marked(draft, brief, PERSONAS[1]))), draft.body)
+            (
+                opening_words(remove_added_words(draft.body, engine.marked(draft, brief, PERSONAS[1]))),
+                draft.body,
+            )
         )
     (_, earlier), (begin, _) = begins
     assert begin
-    assert begin != opening(earlier)
+    assert begin != opening_words(earlier)

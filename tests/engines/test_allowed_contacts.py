@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from pipeline.engines.base import Brief, Check, Fact, PersonaCard
-from pipeline.engines.checks.allowed_contacts import check_contacts, check_suspicion, strange_contacts
+from pipeline.engines.checks.allowed_contacts import check_contacts, check_suspicion, unlisted_contacts
 
 QUOTE = "Write to press@harrow.example or call 020 7946 0958 (ask for Ann) and name HARROW24; 12,000,000 people did."
 BRIEF = Brief("Harrow", "en", "https://harrow.example/x", (Fact("f1", QUOTE, QUOTE, 0, len(QUOTE)),))
@@ -29,7 +29,7 @@ PERSONA = PersonaCard("Ann", who_you_are="Our desk: desk@ann.example, +49 30 901
     ],
 )
 def test_what_is_listed_may_be_named(words: str) -> None:
-    assert strange_contacts(words, BRIEF, PERSONA) == ()
+    assert unlisted_contacts(words, BRIEF, PERSONA) == ()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_is_listed_may_be_named(words: str) -> None:
     ],
 )
 def test_what_is_not_listed_is_strange(words: str, strange: tuple[str, ...]) -> None:
-    assert strange_contacts(words, BRIEF, PERSONA) == strange
+    assert unlisted_contacts(words, BRIEF, PERSONA) == strange
 
 
 def test_check_names_some_and_counts_the_rest() -> None:
@@ -79,6 +79,6 @@ def test_suspicion_warns(is_suspect: bool, outcome: str) -> None:
 def test_hostile_words_take_time_in_proportion(unit: str) -> None:
     started = process_time()
 
-    strange_contacts(unit * (100_000 // len(unit)), BRIEF, PERSONA)
+    unlisted_contacts(unit * (100_000 // len(unit)), BRIEF, PERSONA)
 
     assert process_time() - started < 15

@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.text.article import as_published, reading_minutes, renewed, slug_of, with_data
+from pipeline.text.article import (
+    published_json_ld,
+    reading_minutes,
+    refresh_article_data,
+    slug_of,
+    with_article_data,
+)
 from pipeline.text.prose.verbatim_edits import count_words
 
 
@@ -64,7 +70,7 @@ WORDS = {"title": "T", "body": "## H\n\nTwo *words*.", "body_format": "markdown"
 
 
 def test_data_is_what_schema_org_has_for_an_article() -> None:
-    made = with_data(
+    made = with_article_data(
         CONTENT, **WORDS, author="Ann", author_url="https://ann.example", source_url="https://s.example"
     )
 
@@ -88,25 +94,25 @@ def test_data_is_what_schema_org_has_for_an_article() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    data = with_data({}, title="", body="One.", body_format="text", language="")["json_ld"]
+    data = with_article_data({}, title="", body="One.", body_format="text", language="")["json_ld"]
 
     assert sorted(data) == ["@context", "@type", "timeRequired", "wordCount"]
 
 
 def test_edit_keeps_who_wrote_it_and_drops_what_somebody_made_up() -> None:
-    made = with_data(CONTENT, **WORDS, author="Ann", author_url="", source_url="https://s.example")
+    made = with_article_data(CONTENT, **WORDS, author="Ann", author_url="", source_url="https://s.example")
     wished = {**made, "form": "other", "reading_minutes": 99, "json_ld": {"headline": "Lies"}}
 
-    changed = renewed(wished, made, **{**WORDS, "title": "New"})
+    changed = refresh_article_data(wished, made, **{**WORDS, "title": "New"})
 
     assert changed == {**made, "json_ld": {**made["json_ld"], "headline": "New"}}
-    assert renewed({"slug": "z"}, {"slug": "s"}, **WORDS) == {"slug": "z"}
+    assert refresh_article_data({"slug": "z"}, {"slug": "s"}, **WORDS) == {"slug": "z"}
 
 
 def test_place_of_publication_adds_picture_and_day() -> None:
     content = {"json_ld": {"@type": "Article", "headline": "Old"}}
 
-    assert as_published(
+    assert published_json_ld(
         content, title="New", image="https://m.example/h.jpg", published_at=datetime(2026, 11, 20, tzinfo=UTC)
     ) == {
         "@type": "Article",
@@ -114,4 +120,4 @@ def test_place_of_publication_adds_picture_and_day() -> None:
         "image": "https://m.example/h.jpg",
         "datePublished": "2026-11-20T00:00:00Z",
     }
-    assert as_published({"slug": "s"}, title="New") == {}
+    assert published_json_ld({"slug": "s"}, title="New") == {}

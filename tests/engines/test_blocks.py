@@ -12,7 +12,7 @@ from pipeline.engines.shared.source_sentences import polish_sentence
 from pipeline.generate.checks import run_checks
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body, seen_text
-from pipeline.text.prose.sentences import goes_on, statements_in
+from pipeline.text.prose.sentences import sentence_continues, statements_in
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_added import OTHER, TEXT
 
@@ -158,7 +158,7 @@ def test_an_indented_letter_is_prose_and_indented_code_is_code():
 def test_an_ellipsis_stands_only_where_words_were_left_out(before, quote, after, words):
     text = f"{before}{quote}{after}"
 
-    assert polish_sentence(quote, is_cut=goes_on(text, len(before) + len(quote))) == words
+    assert polish_sentence(quote, is_cut=sentence_continues(text, len(before) + len(quote))) == words
 
 
 def test_the_brief_tells_where_a_sentence_was_cut():

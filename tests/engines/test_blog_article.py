@@ -14,7 +14,7 @@ from pipeline.engines.base import Brief, Check, Draft, PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN
 from pipeline.engines.blog_article.checks import check_length
 from pipeline.engines.blog_article.draft import quotable_characters
-from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
+from pipeline.engines.blog_article.hero_picture import MIN_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import list_entries, parse_article
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
@@ -465,7 +465,7 @@ def test_picture_shows_the_title_and_says_it_to_who_can_not_see_it() -> None:
     assert (picture.role, picture.width, picture.height) == ("hero", 1200, 630)
     assert picture.alt_text == "What a repair café learned when it stopped counting – Quay Letters"
     assert " ".join(line.text for line in texts[0].block.lines) == ANSWER["title"]
-    assert texts[0].block.size >= LEAST_SIZE
+    assert texts[0].block.size >= MIN_SIZE
     assert all(item.x >= 96 and item.x + item.block.width <= 1200 - 96 + 1 for item in (texts[0], texts[-1]))
     assert texts[0].y + texts[0].block.height <= texts[-1].y
 

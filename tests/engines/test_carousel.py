@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.carousel import SIZES, Carousel
-from pipeline.engines.carousel.slides import FEWEST, LEAST_SIZE, MOST, WORDS_MOST
+from pipeline.engines.carousel.slides import MAX_SLIDE_WORDS, MAX_SLIDES, MIN_SIZE, MIN_SLIDES
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
@@ -348,8 +348,8 @@ WORDS = st.text(
 @given(
     st.lists(
         st.tuples(st.sampled_from(["hook", "point", "recap", "cta"]), WORDS, WORDS),
-        min_size=FEWEST,
-        max_size=MOST,
+        min_size=MIN_SLIDES,
+        max_size=MAX_SLIDES,
     ),
     st.sampled_from(["en", "de", "ar"]),
 )
@@ -375,5 +375,5 @@ def test_slide_of_the_most_words_is_still_read() -> None:
         for picture in layout_of(changed(2, text=words.strip())).pictures[2:3]
     ]
 
-    assert len(words.split()) == WORDS_MOST
-    assert min(sizes) >= LEAST_SIZE
+    assert len(words.split()) == MAX_SLIDE_WORDS
+    assert min(sizes) >= MIN_SIZE

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.engines.base import Brief, PersonaCard, SourceText
 from pipeline.engines.clipped_short import PLUGIN
-from pipeline.engines.clipped_short.spans import SHOWN_MOST, is_on_edges, sentences_in
+from pipeline.engines.clipped_short.spans import MAX_SHOWN_CHARACTERS, is_on_edges, sentences_in
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
@@ -192,8 +192,8 @@ def test_of_a_long_talk_the_best_parts_are_shown():
     )
     source = source_of(many)
     brief = told(source)
-    assert sum(len(fact.text) for fact in sentences_in(source)) > SHOWN_MOST
-    assert 0.9 * SHOWN_MOST <= sum(len(fact.text) for fact in brief.facts) <= SHOWN_MOST
+    assert sum(len(fact.text) for fact in sentences_in(source)) > MAX_SHOWN_CHARACTERS
+    assert 0.9 * MAX_SHOWN_CHARACTERS <= sum(len(fact.text) for fact in brief.facts) <= MAX_SHOWN_CHARACTERS
 
 
 def test_what_was_not_shown_is_not_skipped():

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.engines.base import Check, Claim, Draft, Fact, PersonaCard, SourceText
-from pipeline.engines.linkedin_post import HARD_MOST, LEAST, MOST, PLUGIN, SEEN
+from pipeline.engines.linkedin_post import (
+    HARD_MAX_CHARACTERS,
+    MAX_CHARACTERS,
+    MIN_CHARACTERS,
+    PLUGIN,
+    VISIBLE_CHARACTERS,
+)
 from pipeline.platforms.linkedin import TEXT_LIMIT
 from pipeline.plugins import Refused
 from pipeline.text.prose.sentences import split_sentences
@@ -175,10 +181,10 @@ def test_sound_post_fails_nothing() -> None:
         (
             "\n\n".join(MORE[:3]),
             "length",
-            f"The post has 279 characters; a LinkedIn Post has {LEAST} or more.",
+            f"The post has 279 characters; a LinkedIn Post has {MIN_CHARACTERS} or more.",
         ),
-        (sound(*["word " * 12 + "word."] * 60), "length", f"The post has 4629 characters; LinkedIn takes {HARD_MOST}."),
-        (sound(LONG), "opening", f"The first sentence ends after {len(LONG)} characters; readers see {SEEN} before they have to click."),
+        (sound(*["word " * 12 + "word."] * 60), "length", f"The post has 4629 characters; LinkedIn takes {HARD_MAX_CHARACTERS}."),
+        (sound(LONG), "opening", f"The first sentence ends after {len(LONG)} characters; readers see {VISIBLE_CHARACTERS} before they have to click."),
         (sound("They voted for the tram."), "opening", "The first word points at something said before."),
         (
             sound("A vote. A tram. A bridge."),
@@ -205,7 +211,7 @@ def test_long_post_is_a_warning() -> None:
 
     assert (length.outcome, length.message) == (
         "warning",
-        f"The post has 1614 characters; few read on after {MOST}.",
+        f"The post has 1614 characters; few read on after {MAX_CHARACTERS}.",
     )
 
 
@@ -244,4 +250,4 @@ def test_whatever_the_source_holds_offline_posts_pass_every_check(text: str, url
 
 
 def test_its_longest_is_what_the_platform_takes():
-    assert HARD_MOST == TEXT_LIMIT
+    assert HARD_MAX_CHARACTERS == TEXT_LIMIT

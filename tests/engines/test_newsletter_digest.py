@@ -17,7 +17,7 @@ from pipeline.plugins import Refused
 from pipeline.text.newsletter_sections import from_content
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
-from pipeline.writers.topic_and_story_briefs import FACTS_MOST, SourcePart, combine
+from pipeline.writers.topic_and_story_briefs import MAX_FACTS_PER_STORY, SourcePart, combine
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, PLAIN
 from tests.writers.messages_server import MessagesServer, ok
 
@@ -59,7 +59,7 @@ def test_facts_keep_their_places_in_the_one_text() -> None:
     assert [SOURCE.text[fact.start : fact.end] for fact in FACTS] == [fact.quote for fact in FACTS]
     assert [SOURCE.text[one.start :].startswith(one.title) for one in STORIES] == [True] * 5
     assert sum((BRIEF.facts_of(story) for story in STORIES), ()) == FACTS
-    assert max(len(BRIEF.facts_of(story)) for story in STORIES) == FACTS_MOST
+    assert max(len(BRIEF.facts_of(story)) for story in STORIES) == MAX_FACTS_PER_STORY
 
 
 def test_nothing_found_in_nothing() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, Fact, PersonaCard, SourceText
-from pipeline.engines.checks.allowed_contacts import is_allowed, strange_addresses, title_of
+from pipeline.engines.checks.allowed_contacts import is_allowed, title_of, unlisted_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,7 +167,7 @@ def test_what_is_listed_and_what_leads_nowhere_may_be_said(words: str) -> None:
 def test_strange_addresses_are_named_as_a_browser_reads_them() -> None:
     brief, _ = read(PLAIN)
     words = "See ev\u200bil.com, evil．net and evil.com again."
-    assert strange_addresses(words, brief, PERSONA) == ("evil.com", "evil.net")
+    assert unlisted_addresses(words, brief, PERSONA) == ("evil.com", "evil.net")
 
 
 def test_title_is_kept_where_it_leads_nowhere() -> None:

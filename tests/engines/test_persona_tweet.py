@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
 from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
-from pipeline.engines.persona_tweet import LEAST_SIZE, SIZES, PersonaTweet
+from pipeline.engines.persona_tweet import MIN_SIZE, SIZES, PersonaTweet
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
@@ -102,7 +102,7 @@ def failures(
 
 
 def the_words(picture: PicturePlan) -> DrawnText:
-    return max(blocks(picture), key=lambda item: item.block.height * (item.block.size >= LEAST_SIZE))
+    return max(blocks(picture), key=lambda item: item.block.height * (item.block.size >= MIN_SIZE))
 
 
 def test_engine_is_described() -> None:
@@ -381,7 +381,7 @@ def test_quotation_mark_hangs_out_into_the_margin() -> None:
 def test_words_are_never_smaller_than_they_may_be(size: tuple[int, int]) -> None:
     words = "We have waited long enough for it. " * 8
 
-    assert the_words(card(words.strip(), size=size)).block.size >= LEAST_SIZE
+    assert the_words(card(words.strip(), size=size)).block.size >= MIN_SIZE
 
 
 def test_other_sizes_are_our_own_fault() -> None:
@@ -392,7 +392,7 @@ def test_other_sizes_are_our_own_fault() -> None:
 def test_name_of_the_greatest_length_fits() -> None:
     name = "Wilhelmina Konstantinopolitanska " * 4
 
-    assert the_words(card("Hello.", PersonaCard(name[:120], "w" * 60))).block.size >= LEAST_SIZE
+    assert the_words(card("Hello.", PersonaCard(name[:120], "w" * 60))).block.size >= MIN_SIZE
 
 
 @pytest.mark.parametrize(

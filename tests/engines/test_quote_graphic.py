@@ -12,9 +12,9 @@ from PIL import ImageChops
 
 from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText, TopicBrief
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES
+from pipeline.engines.quote_graphic.picture import MIN_SIZE, SIZES
 from pipeline.engines.quote_graphic.quotation import (
-    QUOTE_CHARACTERS_MOST,
+    MAX_QUOTE_CHARACTERS,
     Quotation,
     quotation_body,
     quotation_in,
@@ -334,7 +334,7 @@ def test_variants_are_different_quotations() -> None:
         "He said it would be built before the year was out.",
         "But nobody has told us how customers reach the door.",
         "Yes.",
-        "x" * (QUOTE_CHARACTERS_MOST + 1),
+        "x" * (MAX_QUOTE_CHARACTERS + 1),
         "“That is enough for us all.”",
     ],
     ids=["dangling", "connected", "short", "long", "nobody said it"],
@@ -665,7 +665,7 @@ def test_short_words_are_larger_than_long_ones_and_never_too_small() -> None:
     long = quote_block(picture_of(f"“{'We have waited long enough. ' * 8}”\n– K")).block
 
     assert short.size > 1.5 * long.size
-    assert long.size >= LEAST_SIZE
+    assert long.size >= MIN_SIZE
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -720,7 +720,7 @@ def test_photo_is_the_ground_of_every_size() -> None:
 WORDS = st.text(
     st.sampled_from("abcdeilnorstuw     WM-–/.,!?()’@#0123456789אבגשלם  قردالملة🔥🇩🇪\u0301éÄß\n"),
     min_size=1,
-    max_size=QUOTE_CHARACTERS_MOST,
+    max_size=MAX_QUOTE_CHARACTERS,
 )
 NAMES = st.text(st.sampled_from("abcde WMאבג قرد🔥é-.'"), max_size=120)
 

@@ -16,7 +16,7 @@ from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.extractive import PLUGIN as WRITER
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 from pipeline.writers.topic_and_story_briefs import SourcePart, combine
 from tests.first_day.texts import Text, texts
 
@@ -49,7 +49,7 @@ def with_url(
 
 
 def outcome(engine: Engine, source: SourceText, brief: Brief, persona: PersonaCard) -> Outcome:
-    shown, _ = screened(source)
+    shown, _ = screen_source(source)
     ruled_out = refusal_by_rules(engine, shown)
     if ruled_out is not None:
         return Outcome(engine, "skipped", ruled_out.message)

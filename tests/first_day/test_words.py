@@ -11,7 +11,7 @@ from pipeline.engines.checks.grounded import remove_added_words
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.engines.shared.fixed_words import fixed_words, source_word
 from pipeline.text.newsletter_sections import read_more
-from pipeline.text.similarity import opening
+from pipeline.text.similarity import opening_words
 from tests.first_day.matrix import ENGINES, PERSONAS, URLS, asked, with_url
 from tests.first_day.texts import texts
 
@@ -47,7 +47,7 @@ def test_no_two_texts_begin_alike(engine):
             continue
         _, brief = with_url(text, engine, URLS[1])
         for draft in asked(text, engine, URLS[1], PERSONAS[1]).drafts:
-            begins[text.name] = opening(
+            begins[text.name] = opening_words(
                 remove_added_words(draft.body, engine.marked(draft, brief, PERSONAS[1]))
             )
     alike = [(one, other) for one, other in combinations(begins, 2) if begins[one] == begins[other] != ()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.grounding import misquoted, recompute, strange_names, strange_numbers
+from pipeline.grounding import find_misquotations, recompute, unsupported_names, unsupported_numbers
 from tests.grounding.deciding import checks_of, outcome_of
 
 CASES = Path(__file__).parent / "cases"
@@ -31,11 +31,11 @@ def found_in(case: dict[str, Any]) -> dict[str, list[str]]:
         for outcome in recompute(f"{one['written']} = {one['sum']}", source, language=language)
         for value in outcome.values
     }
-    numbers = strange_numbers(case["draft"], source, language=language, declared=declared)
+    numbers = unsupported_numbers(case["draft"], source, language=language, declared=declared)
     return {
         "numbers": [one.text for one in numbers],
-        "quotations": [one.text for one in misquoted(case["draft"], source)],
-        "names": list(strange_names(case["draft"], [source], language=language)),
+        "quotations": [one.text for one in find_misquotations(case["draft"], source)],
+        "names": list(unsupported_names(case["draft"], [source], language=language)),
     }
 
 

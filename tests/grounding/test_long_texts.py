@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.grounding import strange_numbers, ungrounded_numbers
-from pipeline.grounding.quantities import forget, parse
+from pipeline.grounding import ungrounded_numbers, unsupported_numbers
+from pipeline.grounding.quantities import clear_cache, parse_numbers
 from tests.timing import least_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _DRAFT = "On 7 March 42 people paid 12,345.67 dollars, 36 percent of 991 in 3 ho
 @pytest.mark.parametrize("language", ["it", "en", ""])
 def test_numbers_of_a_list_keep_few_meanings(language: str) -> None:
     text = ", ".join(f"{number}.{number + 335}" for number in range(10, 40))
-    assert max(len(one.readings) for one in parse(text, language).quantities) <= 8
+    assert max(len(one.readings) for one in parse_numbers(text, language).quantities) <= 8
 
 
 def test_list_of_prices_keeps_its_unit() -> None:
@@ -32,25 +32,25 @@ def test_list_of_prices_keeps_its_unit() -> None:
     ["1.2.3万", "1,2345万", "1.2,3億", "9" * 5000 + "万", "1" + "兆" * 500, "1.2.3万4億"],
 )
 def test_what_is_no_number_before_a_sign_is_a_label(text: str) -> None:
-    assert parse(text).quantities[0].readings == []
+    assert parse_numbers(text).quantities[0].readings == []
     assert ungrounded_numbers(text, text) == ()
 
 
 def test_number_with_signs_is_still_read() -> None:
-    (one,) = parse("1億2,000万").quantities
+    (one,) = parse_numbers("1億2,000万").quantities
     assert [reading.value for reading in one.readings] == [120_000_000]
 
 
 @pytest.mark.parametrize("language", ["", "de", "en", "es", "fr"])
 @pytest.mark.parametrize("count", [6, 5000])
 def test_three_digit_numbers_in_a_row_are_a_list(language: str, count: int) -> None:
-    found = parse("512 " * count, language).quantities
+    found = parse_numbers("512 " * count, language).quantities
     assert [[reading.plain for reading in one.readings] for one in found] == [[512]] * count
 
 
 @pytest.mark.parametrize("language", ["", "de", "en", "es", "fr"])
 def test_spaces_set_thousands_apart(language: str) -> None:
-    (one,) = parse("12 345 678", language).quantities
+    (one,) = parse_numbers("12 345 678", language).quantities
     assert [reading.plain for reading in one.readings] == [12_345_678]
 
 
@@ -82,8 +82,8 @@ def test_long_sources_take_time_by_their_length(text: Callable[[], str], length:
     quarter = whole[: len(whole) // 4]
 
     def read(source: str) -> object:
-        forget()
-        return strange_numbers(_DRAFT, source, language="en", source_language="fr")
+        clear_cache()
+        return unsupported_numbers(_DRAFT, source, language="en", source_language="fr")
 
     # A collection goes over all that the process holds, which isn't the text's doing.
     gc.disable()

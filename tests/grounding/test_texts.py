@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.grounding import misquoted, quotations, ungrounded_numbers
+from pipeline.grounding import find_misquotations, quotations, ungrounded_numbers
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_word_of_another_language_is_no_number() -> None:
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("0123456789.,' "))))
 def test_text_is_grounded_in_itself(text: str) -> None:
     assert ungrounded_numbers(text, text) == ()
-    assert misquoted(text, text) == ()
+    assert find_misquotations(text, text) == ()
 
 
 @pytest.mark.parametrize("space", ["\n", " \n", "  ", "\u00a0\n  "])
@@ -123,14 +123,14 @@ def test_quotations_are_found_in_all_marks() -> None:
     ],
 )
 def test_quotations_have_to_stand_in_the_source(draft: str, source: str, strange: tuple[str, ...]) -> None:
-    assert tuple(one.text for one in misquoted(draft, source)) == strange
+    assert tuple(one.text for one in find_misquotations(draft, source)) == strange
 
 
 def test_a_quotation_that_is_cut_in_one_part_ends_there() -> None:
     source = "„We paid for it. Nobody asked us. It was in May,“ she said. “It rained,” he said."
     draft = "„We paid for it. Nobody asked us.…\n|\nIt rained in the end of the month, “It rained,” he said."
     assert quotations(draft) == ("We paid for it. Nobody asked us.…", "It rained,")
-    assert misquoted(draft, source) == ()
+    assert find_misquotations(draft, source) == ()
     # What is cut is compared too.
-    (cut,) = misquoted(draft.replace("paid", "begged"), source)
+    (cut,) = find_misquotations(draft.replace("paid", "begged"), source)
     assert cut.text == "We begged for it. Nobody asked us.…"

@@ -92,10 +92,10 @@ def test_one_line_is_as_wide_as_it_may_be_and_no_wider(story):
     look = CaptionStyle()
     pen = Pen(INTER, look.size, look.weight, 32, "en", "ltr")
     widths = {text: advance(typeset(text, "en"), pen) for text in shown(story)}
-    too_wide = [text for text, width in widths.items() if width > min(look.width, WIDEST) + 1]
+    width_fault = [text for text, width in widths.items() if width > min(look.width, WIDEST) + 1]
     # A word that is too long for a card is set smaller, alone.
-    assert too_wide == ["internationalisation."]
-    assert max(width for text, width in widths.items() if text not in too_wide) > 600
+    assert width_fault == ["internationalisation."]
+    assert max(width for text, width in widths.items() if text not in width_fault) > 600
 
 
 def test_cards_hold_one_to_four_words(story):

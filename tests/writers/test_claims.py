@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.writers.claude.answers import AnswerUnreadable
-from pipeline.writers.claude.quotes_in_source import spelled_out
+from pipeline.writers.claude.quotes_in_source import expand_claims
 
 TEXT = "The council voted 14 to 9 for the line, and the mayor “could not wait longer”. It costs £214 million."
 
@@ -13,7 +13,7 @@ TEXT = "The council voted 14 to 9 for the line, and the mayor “could not wait 
 def told(*words, text=TEXT, **more):
     claims = [{"text": one, "fact": "f1", "derived": ""} for one in words]
     variant = {"angle": "number", "text": text, "claims": claims, **more}
-    return [claim["text"] for claim in spelled_out(variant, 1)["claims"]]
+    return [claim["text"] for claim in expand_claims(variant, 1)["claims"]]
 
 
 def test_statement_goes_to_the_end_of_its_sentence():

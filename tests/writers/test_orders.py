@@ -15,10 +15,10 @@ from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body
-from pipeline.text.prompt_injection import gives_instructions, instructions_in, obeyed_in, shows_signs
+from pipeline.text.prompt_injection import find_instructions, find_obeyed, gives_instructions, is_suspicious
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
-from pipeline.writers.strip_injections import screened
+from pipeline.writers.strip_injections import screen_source
 from pipeline.writers.topic_and_story_briefs import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES
@@ -408,7 +408,7 @@ def test_hidden_orders_are_no_text_and_a_person_is_shown_them(form):
         seen, hidden = read_body(f"{before}\n\n{frame.format(told)}\n\n{after}", body_format)
 
         assert (" ".join(seen.split()), order) == (" ".join(clean.split()), order)
-        shown, orders = screened(SourceText("T", seen, language=language, hidden=hidden))
+        shown, orders = screen_source(SourceText("T", seen, language=language, hidden=hidden))
         assert (shown.text, CANARY in " ".join(orders), order) == (seen, True, order)
 
 
@@ -450,7 +450,7 @@ def test_plain_orders(order):
 def test_an_order_takes_no_more_than_its_paragraph():
     text = f"Rye grows well here. {ORDERS['en'][0]} And then BANANA77 again, twice.\n\nWheat grows too."
 
-    ((start, end),) = instructions_in(text)
+    ((start, end),) = find_instructions(text)
 
     assert (text[:start], text[end:]) == ("Rye grows well here. ", "\n\nWheat grows too.")
 
@@ -462,7 +462,7 @@ def test_an_order_takes_no_more_than_its_paragraph():
 def test_an_order_takes_nothing_that_stands_before_it(order):
     text = f"Rye grows well here. It needs little water. {order} BANANA77 is great.\n\nWheat grows too."
 
-    ((start, end),) = instructions_in(text)
+    ((start, end),) = find_instructions(text)
 
     assert (text[:start].rstrip(), text[end:]) == (
         "Rye grows well here. It needs little water.",
@@ -473,7 +473,7 @@ def test_an_order_takes_nothing_that_stands_before_it(order):
 def test_an_order_below_whom_it_is_for_goes_with_its_paragraph():
     text = f"Rye grows well here.\n\n{ADDRESSED['en'][5]} BANANA77 is great.\n\nWheat grows too."
 
-    ((start, end),) = instructions_in(text)
+    ((start, end),) = find_instructions(text)
 
     assert (text[:start], text[end:]) == ("Rye grows well here.\n\n", "\n\nWheat grows too.")
 
@@ -488,7 +488,7 @@ def test_a_title_that_gives_orders_is_none():
 @pytest.mark.parametrize("text", [*HARMLESS, *ABOUT_MACHINES])
 def test_what_is_said_to_people_is_no_order(text):
     assert not gives_instructions(text)
-    assert not shows_signs(text)
+    assert not is_suspicious(text)
     assert Extractive().brief(beside(text)).brief.is_suspect is False
 
 
@@ -497,8 +497,8 @@ def test_words_of_the_source_are_no_order_that_was_carried_out(text):
     """An order takes nothing from what stands beside it."""
     order = f"{ORDERS['en'][0]} Say it as “{FIRST[:40]}”."
 
-    assert obeyed_in(FIRST, (order,), beside(text).text) == ()
-    assert obeyed_in(f"{FIRST} {CANARY.lower()}", (order,), beside(text).text) == (CANARY,)
+    assert find_obeyed(FIRST, (order,), beside(text).text) == ()
+    assert find_obeyed(f"{FIRST} {CANARY.lower()}", (order,), beside(text).text) == (CANARY,)
 
 
 def test_there_are_enough_of_both():

@@ -1,7 +1,7 @@
 """Blog Article: 700 to 1,400 words on one source with headings, three points, links to it and a hero picture.
 
-Without a model it is an excerpt post: sentences under the source's own headings, at most a tenth of it, a few
-sentences of a short one.
+Without a model it is an excerpt post: sentences under the source's own headings, at most a tenth of it, or a
+few sentences of a short one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.blog_article.checks import (
-    LEAST_HEADINGS,
-    LEAST_WORDS,
-    MOST_HEADINGS,
-    MOST_TAGS,
-    MOST_WORDS,
+    MAX_HEADINGS,
+    MAX_TAGS,
+    MAX_WORDS,
+    MIN_HEADINGS,
+    MIN_WORDS,
     POINTS,
     check_content,
     check_description,
@@ -28,8 +28,8 @@ from pipeline.engines.blog_article.checks import (
     check_title,
 )
 from pipeline.engines.blog_article.draft import (
-    META_LEAST,
-    META_MOST,
+    MAX_META_CHARACTERS,
+    MIN_META_CHARACTERS,
     TITLE_CHARACTERS,
     draft_excerpts,
     draft_of_article,
@@ -41,8 +41,8 @@ from pipeline.engines.checks.allowed_contacts import (
     check_addresses,
     check_contacts,
     check_suspicion,
-    strange_tags,
     title_of,
+    unlisted_tags,
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.posts import check_characters, check_claims, check_hashtags
@@ -57,24 +57,24 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
 
-LEAST_SOURCE_WORDS: Final = 100
-"""Of less neither an article nor an excerpt can be made."""
-_LOOKED_THROUGH: Final = 40 * LEAST_SOURCE_WORDS
-"""Characters that are counted."""
+MIN_SOURCE_WORDS: Final = 100
+"""Less is too short for an article or an excerpt."""
+_MAX_COUNTED_CHARACTERS: Final = 40 * MIN_SOURCE_WORDS
+"""How many characters are counted to decide whether the source is long enough."""
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _RULES: Final = f"""\
 A Blog Article explains what one source says to readers who will not read the source.
-- {LEAST_WORDS + 100} to {MOST_WORDS - 300} words in all; where the facts don't carry so many, fewer. Never fill: what no fact says isn't said.
+- {MIN_WORDS + 100} to {MAX_WORDS - 300} words in all; where the facts don't carry so many, fewer. Never fill: what no fact says isn't said.
 - `title`: at most {TITLE_CHARACTERS - 5} characters, says what the article says, no colon tricks, no question.
-- `meta_description`: {META_LEAST + 5} to {META_MOST - 5} characters, one or two sentences that say what readers will know afterwards.
+- `meta_description`: {MIN_META_CHARACTERS + 5} to {MAX_META_CHARACTERS - 5} characters, one or two sentences that say what readers will know afterwards.
 - `introduction`: one or two paragraphs. The first sentence says what happened or what is claimed, and by whom.
 - `points`: exactly {POINTS} sentences that sum the article up, none like another.
-- `sections`: {LEAST_HEADINGS} to {MOST_HEADINGS}, each with a `heading` of two to eight words that says what stands under it, and a \
+- `sections`: {MIN_HEADINGS} to {MAX_HEADINGS}, each with a `heading` of two to eight words that says what stands under it, and a \
 `text` of two to five paragraphs. A blank line parts paragraphs; lines that begin with a hyphen are a list. No other markup.
 - Retell in your own words. Quote rarely and briefly: less than a tenth of the source in all.
 - Write no link and no list of sources: both are added. Say in words whose statement it is. Mention no account, no hashtags.
-- `tags`: at most {MOST_TAGS} subjects of one or two words that the facts name.
+- `tags`: at most {MAX_TAGS} subjects of one or two words that the facts name.
 """
 
 
@@ -92,46 +92,46 @@ class BlogArticle(Engine):
     least_lines = 0
 
     def why_not(self, source: SourceText) -> str | None:
-        words = count_words(source.text[:_LOOKED_THROUGH])
-        if words >= LEAST_SOURCE_WORDS:
+        words = count_words(source.text[:_MAX_COUNTED_CHARACTERS])
+        if words >= MIN_SOURCE_WORDS:
             return None
-        return f"This item has {counted(words, 'word')}; a Blog Article needs {LEAST_SOURCE_WORDS} or more."
+        return f"This item has {counted(words, 'word')}; a Blog Article needs {MIN_SOURCE_WORDS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Excerpts, the best sentences in the first."""
+        """Return excerpts, the best sentences in the first."""
         del seed
         return draft_excerpts(brief, persona, variants)
 
     def labels(self, language: str) -> tuple[str, ...]:
-        said = phrases_in(language)
-        # Some languages say where before, some after.
-        parts = (*said.excerpt.split("{source}"), *said.read_on.split("{place}"))
+        phrases = phrases_in(language)
+        # Some languages put the source's name before the phrase, some after it.
+        parts = (*phrases.excerpt.split("{source}"), *phrases.read_on.split("{place}"))
         return tuple(words for part in parts if says_anything(words := part.strip()))
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        taken = parse_article(draft.body, draft.language)
+        article = parse_article(draft.body, draft.language)
         description = str(draft.content.get("meta_description", ""))
-        words = f"{draft.title}\n|\n{description}\n|\n{taken.words}"
-        # What Markdown shows and what it hides: the words as they are written hold the addresses.
-        shown = f"{words}\n|\n{draft.body}"
+        words = f"{draft.title}\n|\n{description}\n|\n{article.words}"
+        # The Markdown itself is checked too, because it holds the addresses of links.
+        words_and_markup = f"{words}\n|\n{draft.body}"
         return (
-            check_content(draft, taken),
+            check_content(draft, article),
             check_title(draft),
             check_slug(draft),
             check_description(draft),
-            check_headings(draft, taken, source),
-            check_points(draft, taken, source),
-            check_length(draft, taken, source, brief),
-            check_share(draft, taken, source, brief),
-            check_sources(draft, taken, source.url or brief.url),
-            check_addresses(shown, brief, persona, url=source.url),
-            check_hashtags(words, strange_tags(words, brief, persona), most=MAX_HASHTAGS, what="article"),
+            check_headings(draft, article, source),
+            check_points(draft, article, source),
+            check_length(draft, article, source, brief),
+            check_share(draft, article, source, brief),
+            check_sources(draft, article, source.url or brief.url),
+            check_addresses(words_and_markup, brief, persona, url=source.url),
+            check_hashtags(words, unlisted_tags(words, brief, persona), most=MAX_HASHTAGS, what="article"),
             check_tags(draft, brief, persona),
             check_accounts(words, persona),
             check_contacts(words, brief, persona, url=source.url),
-            check_characters(shown, "article"),
+            check_characters(words_and_markup, "article"),
             check_numbers((words,), draft, source, persona),
             check_quotations((words,), source),
             check_claims(draft, source, what="article"),
@@ -161,19 +161,19 @@ class BlogArticle(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The Markdown, the links to the source and the list of sources are made here, from plain words."""
+        """Build the Markdown from plain words, with the links to the source and the list of sources."""
         claims = claims_of(answer, brief)
         language = persona.language or brief.language
         url = ascii_url(brief.url)
         sections = [
-            ArticleSection(collapse(one["heading"]).lstrip("# "), one["text"].strip())
-            for one in answer["sections"]
+            ArticleSection(collapse(section["heading"]).lstrip("# "), section["text"].strip())
+            for section in answer["sections"]
         ]
         title = collapse(answer["title"])
         body = compose_body(
             answer["introduction"],
-            [point for one in answer["points"] if (point := collapse(one))],
-            [one for one in sections if one.heading and one.text],
+            [point for answered in answer["points"] if (point := collapse(answered))],
+            [section for section in sections if section.heading and section.text],
             claims,
             source=(_source_title(brief, persona), url),
             language=language,
@@ -188,16 +188,17 @@ class BlogArticle(Engine):
             description=collapse(answer["meta_description"]),
             language=language,
             angle=angle,
-            tags=[tag for one in answer["tags"] if (tag := collapse(one).lstrip("#"))],
+            tags=[tag for answered in answer["tags"] if (tag := collapse(answered).lstrip("#"))],
         )
 
     def drawn(self, draft: Draft) -> object:
         return draft.title
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
-        """The hero picture; none where the fonts lack the title's letters. An article is one without it too.
+        """Return the hero picture.
 
-        Raises `ValueError` for a size that isn't in `sizes`.
+        None if the fonts lack the title's letters, since an article can do without. Raises `ValueError` for a
+        size that isn't in `sizes`.
         """
         if media.size not in self.sizes:
             message = f"The picture of a Blog Article is {SIZE} pixels, not {media.size}."
@@ -209,7 +210,7 @@ class BlogArticle(Engine):
 
 
 def _source_title(brief: Brief, persona: PersonaCard) -> str:
-    """As it is listed under the article; empty where it leads to strangers."""
+    """Return the source's title for the list under the article; empty if it leads to strangers."""
     title = title_of(brief, persona, "")
     return title if is_clean(title) else ""
 

@@ -1,20 +1,20 @@
-"""What an article has to keep beside what every text has to: its parts, its lengths, how much it quotes."""
+"""Checks of an article beyond those of every text: its parts, its lengths, and how much it quotes."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import Check, judge
+from pipeline.engines.base import Check, make_check
 from pipeline.engines.blog_article.draft import (
-    META_LEAST,
-    META_MOST,
+    MAX_META_CHARACTERS,
+    MIN_META_CHARACTERS,
     SHARE,
     TITLE_CHARACTERS,
     quotable_characters,
 )
 from pipeline.engines.blog_article.markdown import list_entries
-from pipeline.engines.checks.allowed_contacts import list_some, strange_tags
+from pipeline.engines.checks.allowed_contacts import list_some, unlisted_tags
 from pipeline.grounding import fold, quotations
 from pipeline.text.article import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
     from pipeline.engines.blog_article.markdown import ParsedArticle
 
-LEAST_WORDS: Final = 700
-MOST_WORDS: Final = 1_400
-HARD_MOST_WORDS: Final = 2_000
-FEWEST_WORDS: Final = 350
-"""Of an article whose source is shorter than `LEAST_WORDS` itself: more could only be padding. Of a source shorter
-than this, as many words as it has."""
-LEAST_HEADINGS: Final = 3
-MOST_HEADINGS: Final = 6
+MIN_WORDS: Final = 700
+MAX_WORDS: Final = 1_400
+HARD_MAX_WORDS: Final = 2_000
+MIN_WORDS_OF_SHORT_SOURCE: Final = 350
+"""The least words of an article whose source is shorter than `MIN_WORDS`: more could only be padding.
+
+If the source is shorter than this, it has at least as many words as the source.
+"""
+MIN_HEADINGS: Final = 3
+MAX_HEADINGS: Final = 6
 POINTS: Final = 3
-MOST_TAGS: Final = 5
-_MOST_SHOWN: Final = 3
-_SHOWN: Final = 80
+MAX_TAGS: Final = 5
+_MAX_SENTENCES_SHOWN: Final = 3
+_MAX_SHOWN_CHARACTERS: Final = 80
 
 _CONTENT: Final = frozenset(
     {"slug", "meta_description", "tags", "canonical_url", "form", "reading_minutes", "json_ld"}
@@ -44,180 +46,203 @@ _CONTENT: Final = frozenset(
 
 
 def is_excerpt(draft: Draft) -> bool:
+    """Return whether the draft only quotes its source."""
     return draft.content.get("form") == EXCERPT
 
 
-def check_content(draft: Draft, taken: ParsedArticle) -> Check:
-    faults = None
-    if not taken.words.strip():
-        faults = "The article is empty."
+def check_content(draft: Draft, article: ParsedArticle) -> Check:
+    """Check that the article has a text, and the content fields of an article in Markdown."""
+    fault = None
+    if not article.words.strip():
+        fault = "The article is empty."
     elif set(draft.content) != _CONTENT or draft.body_format != "markdown":
-        faults = "The article's content isn't that of an article in Markdown."
-    return judge("content", "The article has a text, an address and a description.", faults)
+        fault = "The article's content isn't that of an article in Markdown."
+    return make_check("content", "The article has a text, an address and a description.", fault)
 
 
 def check_title(draft: Draft) -> Check:
+    """Check that the title is as short as search engines show it."""
     length = len(draft.title)
-    faults = None
+    fault = None
     if not length:
-        faults = "The article has no title."
+        fault = "The article has no title."
     elif length > TITLE_CHARACTERS:
-        faults = f"The title has {counted(length, 'character')}; search engines show {TITLE_CHARACTERS}."
-    return judge("title_length", f"The title has {counted(length, 'character')}.", faults)
+        fault = f"The title has {counted(length, 'character')}; search engines show {TITLE_CHARACTERS}."
+    return make_check("title_length", f"The title has {counted(length, 'character')}.", fault)
 
 
 def check_slug(draft: Draft) -> Check:
+    """Check that the slug has letters, digits and single hyphens only."""
     slug = str(draft.content.get("slug", ""))
-    faults = None
+    fault = None
     if not slug:
-        faults = "The title has no letters of which a slug could be made."
+        fault = "The title has no letters of which a slug could be made."
     elif slug != slug_of(slug):
-        faults = f"The slug “{slug}” has other signs than letters, digits and single hyphens."
-    return judge("slug", "The slug has letters, digits and single hyphens.", faults)
+        fault = f"The slug “{slug}” has other signs than letters, digits and single hyphens."
+    return make_check("slug", "The slug has letters, digits and single hyphens.", fault)
 
 
 def check_description(draft: Draft) -> Check:
+    """Check that the meta description is as long as search engines show it."""
     length = len(str(draft.content.get("meta_description", "")))
-    # An excerpt has only its source's sentences to describe itself with.
-    least = 1 if is_excerpt(draft) else META_LEAST
-    faults = None
-    if not least <= length <= META_MOST:
-        faults = (
-            f"The meta description has {counted(length, 'character')}; {META_LEAST} to {META_MOST} are shown."
-        )
-    return judge("meta_description", f"The meta description has {counted(length, 'character')}.", faults)
+    # An excerpt can describe itself only with its source's sentences.
+    minimum = 1 if is_excerpt(draft) else MIN_META_CHARACTERS
+    fault = None
+    if not minimum <= length <= MAX_META_CHARACTERS:
+        fault = f"The meta description has {counted(length, 'character')}; {MIN_META_CHARACTERS} to {MAX_META_CHARACTERS} are shown."
+    return make_check("meta_description", f"The meta description has {counted(length, 'character')}.", fault)
 
 
-def check_headings(draft: Draft, taken: ParsedArticle, source: SourceText) -> Check:
-    count = len(taken.headings)
-    faults = None
+def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
+    """Check the number of headings, and that they differ; an excerpt's have to be the source's own."""
+    count = len(article.headings)
+    fault = None
     if is_excerpt(draft):
-        known = fold(source.text)
-        own = tuple(one for one in taken.headings if fold(one) not in known)
-        if own:
-            faults = f"These headings aren't the source's: {list_some(own)}."
-        elif count > MOST_HEADINGS:
-            faults = f"The excerpt has {count} headings; {MOST_HEADINGS} are the most."
-        return judge("headings", "The headings are the source's own.", faults)
-    if not LEAST_HEADINGS <= count <= MOST_HEADINGS:
-        faults = f"The article has {counted(count, 'heading')}; {LEAST_HEADINGS} to {MOST_HEADINGS} guide its readers."
-    elif len({fold(one).casefold() for one in taken.headings}) < count:
-        faults = "Two headings are the same."
-    return judge("headings", f"The article has {counted(count, 'heading')}.", faults)
+        source_text = fold(source.text)
+        own_headings = tuple(heading for heading in article.headings if fold(heading) not in source_text)
+        if own_headings:
+            fault = f"These headings aren't the source's: {list_some(own_headings)}."
+        elif count > MAX_HEADINGS:
+            fault = f"The excerpt has {count} headings; {MAX_HEADINGS} are the most."
+        return make_check("headings", "The headings are the source's own.", fault)
+    if not MIN_HEADINGS <= count <= MAX_HEADINGS:
+        fault = f"The article has {counted(count, 'heading')}; {MIN_HEADINGS} to {MAX_HEADINGS} guide its readers."
+    elif len({fold(heading).casefold() for heading in article.headings}) < count:
+        fault = "Two headings are the same."
+    return make_check("headings", f"The article has {counted(count, 'heading')}.", fault)
 
 
-def check_points(draft: Draft, taken: ParsedArticle, source: SourceText) -> Check:
-    """Of an excerpt: whether nothing stands in it but the source's sentences, each from its beginning."""
-    faults = None
+def check_points(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
+    """Check the main points: their number, or for an excerpt that each is the source's sentence.
+
+    An excerpt has only sentences of the source, each from its beginning.
+    """
+    fault = None
     if is_excerpt(draft):
-        foreign = (
-            *_not_the_sources(draft, source),
+        foreign_sentences = (
+            *_foreign_sentences(draft, source),
             *(claim.text for claim in draft.claims if not begins_whole(claim.text, claim.quote)),
         )
-        if foreign:
-            faults = _promised_otherwise(foreign)
+        if foreign_sentences:
+            fault = _foreign_sentences_fault(foreign_sentences)
         elif not draft.claims:
-            faults = "The excerpt has no sentence of the source."
-        return judge("points", "Every sentence of the excerpt stands in the source.", faults)
-    if len(taken.points) != POINTS:
-        faults = f"It is summed up in {counted(len(taken.points), 'point')}; {POINTS} are read."
-    return judge("points", f"It is summed up in {POINTS} points.", faults)
+            fault = "The excerpt has no sentence of the source."
+        return make_check("points", "Every sentence of the excerpt stands in the source.", fault)
+    if len(article.points) != POINTS:
+        fault = f"It is summed up in {counted(len(article.points), 'point')}; {POINTS} are read."
+    return make_check("points", f"It is summed up in {POINTS} points.", fault)
 
 
-def _not_the_sources(draft: Draft, source: SourceText) -> tuple[str, ...]:
-    """The sentences that are no claim, and that nobody took whole from the source either."""
+def _foreign_sentences(draft: Draft, source: SourceText) -> tuple[str, ...]:
+    """Return the list entries that are no claims and no whole sentences of the source."""
     claimed = {collapse(claim.text) for claim in draft.claims}
-    others = [one for one in list_entries(draft.body) if one not in claimed]
-    if not others:
+    unclaimed = [entry for entry in list_entries(draft.body) if entry not in claimed]
+    if not unclaimed:
         return ()
-    whole = {fold(source.text[start:end]) for start, end in split_sentences(source.text)}
-    return tuple(one for one in others if fold(one) not in whole)
+    source_sentences = {fold(source.text[start:end]) for start, end in split_sentences(source.text)}
+    return tuple(entry for entry in unclaimed if fold(entry) not in source_sentences)
 
 
-def _promised_otherwise(sentences: tuple[str, ...]) -> str:
-    """What the line above the sentences says of them, and what whoever wrote them has to do."""
-    are, them = ("sentence isn't", "it") if len(sentences) == 1 else ("sentences aren't", "them")
-    shown = " ".join(f"\u201c{first_words(one, _SHOWN)}\u201d" for one in sentences[:_MOST_SHOWN])
+def _foreign_sentences_fault(sentences: tuple[str, ...]) -> str:
+    """Return the message that names sentences which the line at the top of the article wrongly calls the
+    source's.
+    """
+    verb_phrase, pronoun = ("sentence isn't", "it") if len(sentences) == 1 else ("sentences aren't", "them")
+    quoted = " ".join(
+        f"\u201c{first_words(sentence, _MAX_SHOWN_CHARACTERS)}\u201d"
+        for sentence in sentences[:_MAX_SENTENCES_SHOWN]
+    )
     return (
-        f"{len(sentences)} {are} the source's, though the line at the top of the article says that all are taken "
-        f"word for word from it: {shown} Remove {them}, or write the source's own words."
+        f"{len(sentences)} {verb_phrase} the source's, though the line at the top of the article says that all are taken "
+        f"word for word from it: {quoted} Remove {pronoun}, or write the source's own words."
     )
 
 
-def check_length(draft: Draft, taken: ParsedArticle, source: SourceText, brief: Brief) -> Check:
-    words = count_words(taken.words)
+def check_length(draft: Draft, article: ParsedArticle, source: SourceText, brief: Brief) -> Check:
+    """Check the number of words; a shorter source allows a shorter article, with a warning."""
+    words = count_words(article.words)
     if is_excerpt(draft):
         return Check("length", "passed", f"The excerpt has {counted(words, 'word')}.")
-    length = count_words(source.text)
-    if words > HARD_MOST_WORDS or words < _fewest_words(length, brief):
+    source_words = count_words(source.text)
+    if words > HARD_MAX_WORDS or words < _min_words(source_words, brief):
         return Check(
             "length",
             "failed",
-            f"The article has {counted(words, 'word')}; {LEAST_WORDS} to {MOST_WORDS} make one.",
+            f"The article has {counted(words, 'word')}; {MIN_WORDS} to {MAX_WORDS} make one.",
         )
-    if words > MOST_WORDS:
+    if words > MAX_WORDS:
         return Check(
-            "length", "warning", f"The article has {counted(words, 'word')}; few read on after {MOST_WORDS}."
+            "length", "warning", f"The article has {counted(words, 'word')}; few read on after {MAX_WORDS}."
         )
-    if words < LEAST_WORDS:
-        message = f"The article has {counted(words, 'word')}, fewer than the {LEAST_WORDS} of a full one; what it rests on has {length}."
+    if words < MIN_WORDS:
+        message = f"The article has {counted(words, 'word')}, fewer than the {MIN_WORDS} of a full one; what it rests on has {source_words}."
         return Check("length", "warning", message)
     return Check("length", "passed", f"The article has {counted(words, 'word')}.")
 
 
-def _fewest_words(length: int, brief: Brief) -> int:
+def _min_words(source_words: int, brief: Brief) -> int:
     if brief.lane is not None:
-        return FEWEST_WORDS
-    return LEAST_WORDS if length >= LEAST_WORDS else min(FEWEST_WORDS, length)
+        return MIN_WORDS_OF_SHORT_SOURCE
+    return MIN_WORDS if source_words >= MIN_WORDS else min(MIN_WORDS_OF_SHORT_SOURCE, source_words)
 
 
-def check_share(draft: Draft, taken: ParsedArticle, source: SourceText, brief: Brief) -> Check:
-    """How much of the source is quoted: between quotation marks, and of an excerpt all that is the source's."""
-    known = fold(source.text)
+def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief: Brief) -> Check:
+    """Check how much of the source is quoted: between quotation marks, and in an excerpt all that is the
+    source's.
+    """
+    source_text = fold(source.text)
     if is_excerpt(draft):
-        # A sentence that somebody added isn't quoted; `check_points` names it.
+        # A sentence that somebody added isn't quoted; `check_points` reports it.
         claimed = {collapse(claim.text) for claim in draft.claims}
-        used = {*taken.headings, *list_entries(draft.body)}
-        quoted = sum(len(one) for one in used if one in claimed or fold(one) in known)
-        most = quotable_characters(len(source.text))
+        used = {*article.headings, *list_entries(draft.body)}
+        quoted_characters = sum(
+            len(passage) for passage in used if passage in claimed or fold(passage) in source_text
+        )
+        max_quoted = quotable_characters(len(source.text))
     else:
-        quoted = sum(len(one) for one in set(quotations(taken.words)) if fold(one).rstrip(" .,…") in known)
-        most = int(SHARE * len(source.text))
-    faults = None
-    # The persona's own sentences may be said as often as it likes.
-    if brief.lane is None and quoted > most:
-        faults = f"{_percent(quoted, source)} % of the source is quoted; {100 * most // max(len(source.text), 1)} % is the most."
+        quoted_characters = sum(
+            len(passage)
+            for passage in set(quotations(article.words))
+            if fold(passage).rstrip(" .,…") in source_text
+        )
+        max_quoted = int(SHARE * len(source.text))
+    fault = None
+    # The persona's own sentences may be repeated freely.
+    if brief.lane is None and quoted_characters > max_quoted:
+        fault = f"{_percent(quoted_characters, source)} % of the source is quoted; {100 * max_quoted // max(len(source.text), 1)} % is the most."
     passed = "At most a tenth of the source is quoted."
-    if quoted > SHARE * len(source.text):
-        passed = f"{_percent(quoted, source)} % of a short source is quoted."
-    return judge("quoted_share", passed, faults)
+    if quoted_characters > SHARE * len(source.text):
+        passed = f"{_percent(quoted_characters, source)} % of a short source is quoted."
+    return make_check("quoted_share", passed, fault)
 
 
 def _percent(characters: int, source: SourceText) -> int:
     return math.ceil(100 * characters / max(len(source.text), 1))
 
 
-def check_sources(draft: Draft, taken: ParsedArticle, url: str) -> Check:
-    faults = None
-    wanted = ascii_url(url)
-    if wanted:
-        links = [link for link in find_links(draft.body) if is_same_address(link.url, wanted)]
+def check_sources(draft: Draft, article: ParsedArticle, url: str) -> Check:
+    """Check that the article links to its source: in its list of sources, and from a sentence."""
+    fault = None
+    source_url = ascii_url(url)
+    if source_url:
+        links = [link for link in find_links(draft.body) if is_same_address(link.url, source_url)]
         if not links:
-            faults = "The article doesn't lead to its source."
-        elif not is_excerpt(draft) and not taken.has_sources:
-            faults = "The article has no list of its sources."
+            fault = "The article doesn't lead to its source."
+        elif not is_excerpt(draft) and not article.has_sources:
+            fault = "The article has no list of its sources."
         elif not is_excerpt(draft) and len(links) < 2:
-            faults = "No sentence of the article leads to the source that it rests on."
-    passed = "The article leads to its source." if wanted else "The source has no link."
-    return judge("sources", passed, faults)
+            fault = "No sentence of the article leads to the source that it rests on."
+    passed = "The article leads to its source." if source_url else "The source has no link."
+    return make_check("sources", passed, fault)
 
 
 def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
+    """Check that there are few tags, and that the facts, the brief or the persona say their words."""
     tags = [str(tag) for tag in draft.content.get("tags", ())]
-    strange = strange_tags(" ".join(f"#{''.join(tag.split())}" for tag in tags), brief, persona)
-    faults = None
-    if len(tags) > MOST_TAGS:
-        faults = f"The article has {len(tags)} tags; {MOST_TAGS} are the most."
-    elif strange:
-        faults = f"These tags say what no fact says: {list_some(strange)}."
-    return judge("tags", f"The article has at most {MOST_TAGS} tags, of words that the facts say.", faults)
+    unlisted = unlisted_tags(" ".join(f"#{''.join(tag.split())}" for tag in tags), brief, persona)
+    fault = None
+    if len(tags) > MAX_TAGS:
+        fault = f"The article has {len(tags)} tags; {MAX_TAGS} are the most."
+    elif unlisted:
+        fault = f"These tags say what no fact says: {list_some(unlisted)}."
+    return make_check("tags", f"The article has at most {MAX_TAGS} tags, of words that the facts say.", fault)

@@ -1,4 +1,6 @@
-"""An article's draft with its slug and reading time, and the excerpt that is made without a model, word for word."""
+"""Builds an article's draft with its slug and reading time, and the verbatim excerpt that is made without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.typography.punctuation import marks_of
-from pipeline.text.article import EXCERPT, slug_of, with_data
+from pipeline.text.article import EXCERPT, slug_of, with_article_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (
     clause_cuts,
@@ -39,17 +41,17 @@ if TYPE_CHECKING:
     from pipeline.engines.shared.source_sentences import FactSentence
 
 SHARE: Final = 0.1
-"""Of the source's characters, the most that may be quoted of it; of a short one see `quotable`."""
-_SHORT_ROOM: Final = 280
-"""Characters, as many as one post quotes: a tenth of a short source would be no sentence."""
-_SHORT_SHARE: Final = 1 / 3
+"""The largest share of a source's characters that may be quoted; `quotable_characters` treats short ones."""
+_MIN_QUOTABLE_CHARACTERS: Final = 280
+"""As many characters as one post quotes: a tenth of a short source wouldn't be a sentence."""
+_MAX_SHORT_SHARE: Final = 1 / 3
 TITLE_CHARACTERS: Final = 60
-META_MOST: Final = 155
-META_LEAST: Final = 120
-_LEAST_SENTENCES: Final = 2
-_MOST_SENTENCES: Final = 9
-_MOST_HEADINGS: Final = 6
-_LONGEST: Final = 400
+MAX_META_CHARACTERS: Final = 155
+MIN_META_CHARACTERS: Final = 120
+_MIN_SENTENCES: Final = 2
+_MAX_SENTENCES: Final = 9
+_MAX_EXCERPT_HEADINGS: Final = 6
+_MAX_SENTENCE_CHARACTERS: Final = 400
 
 
 def draft_of_article(
@@ -66,7 +68,7 @@ def draft_of_article(
     tags: Sequence[str] = (),
     canonical_url: str = "",
 ) -> Draft:
-    """`body` is Markdown; `form` says whether it is an article or an excerpt."""
+    """Return the draft. `body` is Markdown; `form` says whether it is an article or an excerpt."""
     content = {
         "slug": slug_of(title, language),
         "meta_description": description,
@@ -78,7 +80,7 @@ def draft_of_article(
         title=title,
         body=body,
         body_format="markdown",
-        content=with_data(
+        content=with_article_data(
             content,
             title=title,
             body=body,
@@ -95,71 +97,86 @@ def draft_of_article(
 
 
 def quotable_characters(characters: int) -> int:
-    """How many characters an excerpt takes of a source at most: a tenth, of a short one up to a third."""
-    return int(max(SHARE * characters, min(_SHORT_ROOM, _SHORT_SHARE * characters)))
+    """Return how many characters of a source an excerpt may quote: a tenth, of a short source up to a
+    third.
+    """
+    return int(max(SHARE * characters, min(_MIN_QUOTABLE_CHARACTERS, _MAX_SHORT_SHARE * characters)))
 
 
 def draft_excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
-    """At most `variants`, none with a sentence of another. Raises `Refused` where the source has too little."""
+    """Return at most `variants` excerpts that share no sentence.
+
+    Raises `Refused` if the source has too little.
+    """
     room = quotable_characters(brief.characters or max((fact.end for fact in brief.facts), default=0))
-    unfit = {
-        one.id for one in brief.headings if not (is_clean(one.text) and is_allowed(one.text, brief, persona))
+    unfit_headings = {
+        heading.id
+        for heading in brief.headings
+        if not (is_clean(heading.text) and is_allowed(heading.text, brief, persona))
     }
-    # Without its own heading a sentence would come under another's.
-    left = tuple(
-        one
-        for one in standalone_sentences(brief, persona, _LONGEST, count=len)
-        if (part := part_of(one.fact, brief)) is None or part.id not in unfit
+    # Without its own heading a sentence would stand below another's.
+    remaining = tuple(
+        sentence
+        for sentence in standalone_sentences(brief, persona, _MAX_SENTENCE_CHARACTERS, count=len)
+        if (heading := part_of(sentence.fact, brief)) is None or heading.id not in unfit_headings
     )
     drafts: list[Draft] = []
     for _ in range(max(1, variants)):
-        taken = _within(left, brief, room)
-        if not drafts and len(taken) < _LEAST_SENTENCES:
-            # The best one is too long: shorter ones leave room for another.
-            taken = _within(sorted(left, key=lambda one: len(one.words)), brief, room)
-        if len(taken) < _LEAST_SENTENCES:
+        chosen = _choose_sentences(remaining, brief, room)
+        if not drafts and len(chosen) < _MIN_SENTENCES:
+            # If the best one is too long, shorter ones leave room for another.
+            chosen = _choose_sentences(
+                sorted(remaining, key=lambda sentence: len(sentence.words)), brief, room
+            )
+        if len(chosen) < _MIN_SENTENCES:
             break
-        drafts.append(_draft(taken, brief, persona))
-        left = tuple(one for one in left if one not in taken)
+        drafts.append(_excerpt_draft(chosen, brief, persona))
+        remaining = tuple(sentence for sentence in remaining if sentence not in chosen)
     if not drafts:
         message = (
-            f"An excerpt quotes {room} characters of this source at the most: too few for {_LEAST_SENTENCES} sentences "
+            f"An excerpt quotes {room} characters of this source at the most: too few for {_MIN_SENTENCES} sentences "
             "that make sense out of their context."
         )
         raise Refused(message, code="nothing_to_say")
     return tuple(drafts)
 
 
-def _within(left: Sequence[FactSentence], brief: Brief, room: int) -> list[FactSentence]:
-    """The best that the room holds, one of each part of the source first; in the order of the source."""
-    taken: list[FactSentence] = []
-    parts: set[str] = set()
-    used = 0
-    for one in spread_over_parts(left, brief):
-        if one.leans and len(taken) >= _LEAST_SENTENCES:
+def _choose_sentences(remaining: Sequence[FactSentence], brief: Brief, room: int) -> list[FactSentence]:
+    """Return the best sentences that fit the room, one of each part of the source first, in the order of the
+    source.
+    """
+    chosen: list[FactSentence] = []
+    used_headings: set[str] = set()
+    used_characters = 0
+    for sentence in spread_over_parts(remaining, brief):
+        if sentence.leans and len(chosen) >= _MIN_SENTENCES:
             break
-        part = part_of(one.fact, brief)
-        is_another = part is not None and part.id not in parts
-        # A heading is quoted too.
-        more = len(one.words) + (len(part.text) if part is not None and is_another else 0)
-        if used + more > room or (is_another and len(parts) == _MOST_HEADINGS):
+        heading = part_of(sentence.fact, brief)
+        is_new_heading = heading is not None and heading.id not in used_headings
+        # A heading is quoted too, so it counts.
+        added_characters = len(sentence.words) + (
+            len(heading.text) if heading is not None and is_new_heading else 0
+        )
+        if used_characters + added_characters > room or (
+            is_new_heading and len(used_headings) == _MAX_EXCERPT_HEADINGS
+        ):
             continue
-        taken.append(one)
-        used += more
-        if part is not None:
-            parts.add(part.id)
-        if len(taken) == _MOST_SENTENCES:
+        chosen.append(sentence)
+        used_characters += added_characters
+        if heading is not None:
+            used_headings.add(heading.id)
+        if len(chosen) == _MAX_SENTENCES:
             break
-    return sorted(taken, key=lambda one: one.fact.start)
+    return sorted(chosen, key=lambda sentence: sentence.fact.start)
 
 
-def _in_marks(title: str, language: str) -> str:
-    """In the quotation marks of that language; a title that is a quotation has its own."""
+def _quote_title(title: str, language: str) -> str:
+    """Return the title in the language's quotation marks; a title that is a quotation has its own."""
     if is_wholly_quoted(title.replace("\\", "")):
         return title
     opening, closing = marks_of(language)
     marks = opening.strip() + closing.strip()
-    # « … « … » » would be read as three quotations.
+    # Nested guillemets, « … « … » », would be read as three quotations.
     inner = (
         title.translate({ord(mark): inner for mark, inner in zip(marks, "\u201c\u201d", strict=True)})
         if marks in ("\u00ab\u00bb", "\u00bb\u00ab")
@@ -168,63 +185,68 @@ def _in_marks(title: str, language: str) -> str:
     return f"{opening}{inner}{closing}"
 
 
-def _draft(taken: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
-    given = title_of(brief, persona, "")
-    # What can't be an address or be shown can't be a title.
-    name = given if is_clean(given) and slug_of(given) else ""
-    title = first_words(name or taken[0].words, TITLE_CHARACTERS)
+def _excerpt_draft(chosen: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
+    """Return the excerpt: where it is from, the chosen sentences below their headings, and a link."""
+    source_title = title_of(brief, persona, "")
+    # A title that makes no address, or holds hidden characters, can't be used.
+    usable_title = source_title if is_clean(source_title) and slug_of(source_title) else ""
+    title = first_words(usable_title or chosen[0].words, TITLE_CHARACTERS)
     url = ascii_url(brief.url)
-    said = phrases_in(brief.language)
+    phrases = phrases_in(brief.language)
     source = (
-        format_link(name or place_of(url), url)
+        format_link(usable_title or place_of(url), url)
         if url
-        else _in_marks(escape_markdown(name or title), brief.language)
+        else _quote_title(escape_markdown(usable_title or title), brief.language)
     )
-    blocks = [f"*{said.excerpt.format(source=source)}*"]
-    for heading, sentences in _by_heading(taken, brief):
+    blocks = [f"*{phrases.excerpt.format(source=source)}*"]
+    for heading, sentences in _by_heading(chosen, brief):
         if heading is not None:
             blocks.append(f"## {escape_markdown(heading.text)}")
-        blocks.append(bullet_list(escape_markdown(one.words) for one in sentences))
+        blocks.append(bullet_list(escape_markdown(sentence.words) for sentence in sentences))
     if url:
-        blocks.append(format_link(said.read_on.format(place=place_of(url)), url))
+        blocks.append(format_link(phrases.read_on.format(place=place_of(url)), url))
     body = BREAK.join(blocks)
     return draft_of_article(
         title,
         body,
-        tuple(one.claim for one in taken),
+        tuple(sentence.claim for sentence in chosen),
         brief,
         persona,
         form=EXCERPT,
-        description=_description(taken),
+        description=_description(chosen),
         language=brief.language,
-        angle=angle_of(taken[0].words),
-        # The words are the source's: search engines are sent there.
+        angle=angle_of(chosen[0].words),
+        # The words are the source's own, so search engines are sent there.
         canonical_url=url,
     )
 
 
-def _by_heading(taken: Sequence[FactSentence], brief: Brief) -> list[tuple[Fact | None, list[FactSentence]]]:
+def _by_heading(chosen: Sequence[FactSentence], brief: Brief) -> list[tuple[Fact | None, list[FactSentence]]]:
     groups: list[tuple[Fact | None, list[FactSentence]]] = []
-    for one in taken:
-        heading = part_of(one.fact, brief)
+    for sentence in chosen:
+        heading = part_of(sentence.fact, brief)
         if not groups or groups[-1][0] != heading:
             groups.append((heading, []))
-        groups[-1][1].append(one)
+        groups[-1][1].append(sentence)
     return groups
 
 
-def _description(taken: Sequence[FactSentence]) -> str:
-    """The excerpt's first sentences, as many as search engines show whole; one that is longer ends at a clause's edge."""
-    first = taken[0].words
-    if len(first) > META_MOST:
-        # Cut after a number, it would say another thing.
-        cuts = (cut for cut in clause_cuts(first) if len(cut) <= META_MOST)
-        return next(cuts, None) or first_words(first, META_MOST)
-    words = first
-    for one in taken[1:]:
-        longer = paragraph_of((words, one.words))
-        # What doesn't end would run on into the next: "for ¥280" into "000 people".
-        if len(words) >= META_LEAST or len(longer) > META_MOST or words[-1].isalnum():
+def _description(chosen: Sequence[FactSentence]) -> str:
+    """Return the first sentences that search engines show whole; a longer first one is cut at a clause."""
+    first_sentence = chosen[0].words
+    if len(first_sentence) > MAX_META_CHARACTERS:
+        # Cut after a number it would state another amount.
+        cuts = (cut for cut in clause_cuts(first_sentence) if len(cut) <= MAX_META_CHARACTERS)
+        return next(cuts, None) or first_words(first_sentence, MAX_META_CHARACTERS)
+    description = first_sentence
+    for sentence in chosen[1:]:
+        longer = paragraph_of((description, sentence.words))
+        # A text without an end mark would run on into the next: "for ¥280" into "000 people".
+        if (
+            len(description) >= MIN_META_CHARACTERS
+            or len(longer) > MAX_META_CHARACTERS
+            or description[-1].isalnum()
+        ):
             break
-        words = longer
-    return words
+        description = longer
+    return description

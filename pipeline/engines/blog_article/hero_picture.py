@@ -1,4 +1,6 @@
-"""The picture over an article: its title in the persona's colours, in the size that sites show when it is shared."""
+"""Lays out the picture above an article: its title in the persona's colours, in the size that sites show when
+it is shared.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.render.typography.layout_types import Block
 
 SIZE: Final = (1200, 630)
-"""What Open Graph's readers show whole."""
-LEAST_SIZE: Final = 44
+"""The size that readers of Open Graph show uncropped."""
+MIN_SIZE: Final = 44
 _LARGEST: Final = 96
 _SIDE: Final = 96
 _TOP: Final = 88
@@ -37,12 +39,12 @@ _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
 def plan_hero_picture(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
-    """Raises `MissingGlyphs` or `TextDoesNotFit`."""
+    """Return the picture. Raises `MissingGlyphs` or `TextDoesNotFit`."""
     return _Hero(title, language, persona, media).picture()
 
 
 class _Hero:
-    """A bar, the title, and under it who speaks; mirrored where the title runs from right to left."""
+    """A bar, the title, and below it the persona; mirrored if the title runs from right to left."""
 
     def __init__(self, title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> None:
         self.title = " ".join(title.split())
@@ -50,36 +52,36 @@ class _Hero:
         self.persona = persona
         self.media = media
         self.width, self.height = media.size
-        strong = first_strong_is_rtl(self.title)
-        self.is_rtl = is_rtl_language(language) if strong is None else strong
+        is_rtl_by_letters = first_strong_is_rtl(self.title)
+        self.is_rtl = is_rtl_language(language) if is_rtl_by_letters is None else is_rtl_by_letters
         self.room = float(self.width - 2 * _SIDE)
         self.ground, accent = brand_colours(persona)
-        dark = colour.readable(colour.mix(self.ground, _DARK, 0.9), self.ground)
+        dark_ink = colour.readable(colour.mix(self.ground, _DARK, 0.9), self.ground)
         self.ink = max(
-            (colour.WHITE, dark),
-            key=lambda one: colour.contrast(one, self.ground) + (one == colour.WHITE),
+            (colour.WHITE, dark_ink),
+            key=lambda ink: colour.contrast(ink, self.ground) + (ink == colour.WHITE),
         )
         if colour.contrast(self.ink, self.ground) < colour.READABLE:
-            self.ink = dark
+            self.ink = dark_ink
         self.faint = colour.readable(colour.mix(self.ink, self.ground, 0.25), self.ground)
-        # A bar that can't be told from the ground is none.
+        # A bar that hardly differs from the background wouldn't be seen.
         self.accent = colour.readable(accent, self.ground, 1.8)
 
     def picture(self) -> PicturePlan:
-        foot = self.height - _BOTTOM - _PORTRAIT
+        signature_top = self.height - _BOTTOM - _PORTRAIT
         top = _TOP + _BAR[1] + _UNDER_BAR
         title = self._line(
             typeset(self.title, self.language),
-            (self.room, foot - _BETWEEN - top),
+            (self.room, signature_top - _BETWEEN - top),
             _TITLE,
-            (_LARGEST, LEAST_SIZE),
+            (_LARGEST, MIN_SIZE),
             self.language,
         )
         x = self.width - _SIDE - _BAR[0] if self.is_rtl else _SIDE
         items: list[Item] = [
             Panel(x, _TOP, _BAR[0], _BAR[1], _BAR[1] // 2 - 1, self.accent),
             self._words(title, _SIDE, top, self.ink),
-            *self._signature(foot),
+            *self._signature(signature_top),
         ]
         name = self.persona.name.strip()
         return PicturePlan(
@@ -93,40 +95,41 @@ class _Hero:
         )
 
     def _signature(self, y: float) -> list[Item]:
+        """Return the persona's portrait, name and handle beside each other, from `y` downwards."""
         name = typeset(" ".join(self.persona.name.split()), self.persona.language)
         if not name:
             return []
-        at = self.width - _SIDE - _PORTRAIT if self.is_rtl else _SIDE
+        portrait_x = self.width - _SIDE - _PORTRAIT if self.is_rtl else _SIDE
         disc = colour.readable(self.accent, self.ground, 1.8)
-        on_disc = max((colour.WHITE, colour.BLACK), key=lambda one: colour.contrast(one, disc))
+        on_disc = max((colour.WHITE, colour.BLACK), key=lambda ink: colour.contrast(ink, disc))
         items = lay_out_face(
             self.persona,
-            (at, y),
+            (portrait_x, y),
             _PORTRAIT,
             has_portrait=self.media.has_portrait,
             disc=disc,
             on_disc=on_disc,
         )
         room = self.room - _PORTRAIT - _AFTER_PORTRAIT
-        beside = _SIDE if self.is_rtl else _SIDE + _PORTRAIT + _AFTER_PORTRAIT
+        text_x = _SIDE if self.is_rtl else _SIDE + _PORTRAIT + _AFTER_PORTRAIT
         handle = handle_of(self.persona)
         try:
             block = self._line(name, (room, 40), _NAME, (32, 24), self.persona.language)
         except TextDoesNotFit:
             block = self._line(name, (room, _PORTRAIT + 8), _NAME, (26, 12), self.persona.language)
             handle = ""
-        below = self._line(handle, (room, 40), _HANDLE, (26, 14), "en") if handle else None
-        height = block.height + (below.height if below else 0.0)
+        handle_block = self._line(handle, (room, 40), _HANDLE, (26, 14), "en") if handle else None
+        height = block.height + (handle_block.height if handle_block else 0.0)
         top = y + (_PORTRAIT - height) / 2
-        items.append(self._words(block, beside, top, self.ink))
-        if below:
-            items.append(self._words(below, beside, top + block.height, self.faint))
+        items.append(self._words(block, text_x, top, self.ink))
+        if handle_block:
+            items.append(self._words(handle_block, text_x, top + block.height, self.faint))
         return items
 
     def _line(
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
-        """Text at the leading edge, whichever way it runs itself."""
+        """Lay out text at the leading edge, whichever way it runs itself."""
         return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
     def _words(self, block: Block, x: float, y: float, ink: str) -> DrawnText:

@@ -1,4 +1,6 @@
-"""An article as Markdown: written from plain words, which can't become markup, and taken apart again for the checks."""
+"""Writes an article as Markdown from plain words, which can't become markup, and parses it again for the
+checks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.text.language_detection import for_language
+from pipeline.text.language_detection import value_for_language
 from pipeline.text.plain_text import plain_text
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, is_balanced
@@ -24,8 +26,8 @@ _AT_LINE_START: Final = re.compile(
 )
 _BULLET: Final = re.compile(r"^[-*\u2022]\s+")
 _ADDRESS: Final = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", " ": "%20", "\\": "%5C"})
-_LONGEST_LINK: Final = 60
-"""Characters of a link's words within a sentence."""
+_MAX_LINK_CHARACTERS: Final = 60
+"""Most characters of a link's words within a sentence."""
 _FINAL: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964]+$")
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM: Final = re.compile(r"^- (.+)$", re.MULTILINE)
@@ -33,14 +35,14 @@ _ITEM: Final = re.compile(r"^- (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Phrases:
-    """The few words that an article has beside its own."""
+    """The few words that an article has besides its own text."""
 
     in_short: str
     sources: str
     excerpt: str
-    """Of what it is an excerpt, as `{source}`."""
+    """Names the source of an excerpt, as `{source}`."""
     read_on: str
-    """Where all of it stands, as `{place}`."""
+    """Names the place of the full text, as `{place}`."""
 
 
 _PHRASES: Final[Mapping[str, Phrases]] = {
@@ -211,17 +213,19 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
 
 @dataclass(frozen=True)
 class ArticleSection:
+    """One section of an article, as a model's answer has it."""
+
     heading: str
     text: str
-    """Plain words; a blank line parts paragraphs, lines that begin with a hyphen are a list."""
+    """Plain text; a blank line separates paragraphs, lines that begin with a hyphen are a list."""
 
 
 @dataclass(frozen=True)
 class ParsedArticle:
-    """An article taken apart; words are plain."""
+    """An article split into its parts, as plain text."""
 
     headings: tuple[str, ...]
-    """Without that of the sources."""
+    """Without the heading of the sources."""
     points: tuple[str, ...]
     """The bullets under "In short"."""
     words: str
@@ -230,26 +234,28 @@ class ParsedArticle:
 
 
 def phrases_in(language: str) -> Phrases:
-    """Those of the language, English for one that has none."""
-    return for_language(_PHRASES, language) or _PHRASES["en"]
+    """Return the phrases of the language, English if it has none."""
+    return value_for_language(_PHRASES, language) or _PHRASES["en"]
 
 
 def escape_markdown(words: str) -> str:
-    """Plain words as Markdown that shows just them."""
-    lines = (_escaped_line(line) for line in words.split("\n"))
+    """Return plain words as Markdown that shows exactly them."""
+    lines = (_escape_line(line) for line in words.split("\n"))
     return "\n".join(lines)
 
 
 def format_link(words: str, url: str) -> str:
+    """Return a Markdown link."""
     return f"[{escape_markdown(collapse(words))}]({url.translate(_ADDRESS)})"
 
 
 def place_of(url: str) -> str:
-    """The name of the site, as it is spoken of."""
+    """Return the site's name as people call it."""
     return (urlsplit(url).hostname or "").removeprefix("www.")
 
 
 def bullet_list(items: Iterable[str]) -> str:
+    """Return the items, which are Markdown already, as a list."""
     return "\n".join(f"- {item}" for item in items)
 
 
@@ -262,59 +268,64 @@ def compose_body(
     source: tuple[str, str],
     language: str,
 ) -> str:
-    """The article's body; `source` is title and address. Each section leads to it once, behind what it rests on there."""
-    said = phrases_in(language)
+    """Return the article's body; `source` is (title, address).
+
+    The opening and each section link to the source once, after a claim that they make.
+    """
+    phrases = phrases_in(language)
     title, url = source
     blocks: list[str] = []
     if introduction.strip():
-        blocks.append(_prose(introduction, claims, url, is_opening=True))
+        blocks.append(_compose_blocks(introduction, claims, url, is_opening=True))
     if points:
-        blocks += [f"**{said.in_short}**", bullet_list(escape_markdown(point) for point in points)]
+        blocks += [f"**{phrases.in_short}**", bullet_list(escape_markdown(point) for point in points)]
     for section in sections:
-        blocks += [f"## {escape_markdown(section.heading)}", _prose(section.text, claims, url)]
+        blocks += [f"## {escape_markdown(section.heading)}", _compose_blocks(section.text, claims, url)]
     if url:
-        blocks += [f"## {said.sources}", bullet_list([format_link(title or place_of(url), url)])]
+        blocks += [f"## {phrases.sources}", bullet_list([format_link(title or place_of(url), url)])]
     return BREAK.join(block for block in blocks if block)
 
 
 def parse_article(body: str, language: str) -> ParsedArticle:
-    said = phrases_in(language)
-    head, mark, _ = body.rpartition(f"{BREAK}## {said.sources}{BREAK}")
-    article = head if mark else body
+    """Return the article's parts from its Markdown body."""
+    phrases = phrases_in(language)
+    before_sources, separator, _ = body.rpartition(f"{BREAK}## {phrases.sources}{BREAK}")
+    article = before_sources if separator else body
     opening = article.partition("\n## ")[0]
-    short = opening.partition(f"**{said.in_short}**")[2]
+    summary = opening.partition(f"**{phrases.in_short}**")[2]
     return ParsedArticle(
-        headings=tuple(_plain(heading) for heading in _HEADING.findall(article)),
-        points=tuple(_plain(item) for item in _ITEM.findall(short)),
+        headings=tuple(_to_plain_text(heading) for heading in _HEADING.findall(article)),
+        points=tuple(_to_plain_text(item) for item in _ITEM.findall(summary)),
         words=plain_text(article, "markdown"),
-        has_sources=bool(mark),
+        has_sources=bool(separator),
     )
 
 
 def list_entries(body: str) -> tuple[str, ...]:
-    """The words of every entry of a list, as they are read."""
-    return tuple(_plain(item) for item in _ITEM.findall(body))
+    """Return the words of every list entry, as readers see them."""
+    return tuple(_to_plain_text(item) for item in _ITEM.findall(body))
 
 
-def _plain(markdown: str) -> str:
+def _to_plain_text(markdown: str) -> str:
     return collapse(plain_text(markdown, "markdown"))
 
 
-def _escaped_line(line: str) -> str:
+def _escape_line(line: str) -> str:
     marked = _MARKUP.sub(lambda match: "\\" + "\\".join(match.group()), line)
-    return _AT_LINE_START.sub(_escaped_start, marked)
+    return _AT_LINE_START.sub(_escape_line_start, marked)
 
 
-def _escaped_start(match: re.Match[str]) -> str:
+def _escape_line_start(match: re.Match[str]) -> str:
     if match[4]:
         return f"{match[3]}\\{match[4]}"
     return f"{match[1]}\\{match[2]}"
 
 
-def _prose(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = False) -> str:
-    """Paragraphs and lists; the first claim in them leads to the source.
+def _compose_blocks(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = False) -> str:
+    """Return paragraphs and lists as Markdown; the first claim in them links to the source.
 
-    The opening names the site behind its sentence; later on the claim's own words are the link, where they are few.
+    The opening names the site after its sentence; later on the claim's own words are the link, if they are
+    few.
     """
     blocks: list[str] = []
     is_linked = not url
@@ -324,51 +335,51 @@ def _prose(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = F
             blocks.append(bullet_list(escape_markdown(_BULLET.sub("", line)) for line in lines))
             continue
         paragraph = " ".join(lines)
-        spans = [] if is_linked else _spans_of_claims(paragraph, claims)
-        short = next((span for span in spans if span[1] - span[0] <= _LONGEST_LINK), None)
+        spans = [] if is_linked else _claim_spans(paragraph, claims)
+        short = next((span for span in spans if span[1] - span[0] <= _MAX_LINK_CHARACTERS), None)
         if not spans:
             blocks.append(escape_markdown(paragraph))
             continue
         if is_opening or short is None:
-            blocks.append(_with_place(paragraph, spans[0], url))
+            blocks.append(_add_place_link(paragraph, spans[0], url))
         else:
-            blocks.append(_as_link(paragraph, short, url))
+            blocks.append(_link_span(paragraph, short, url))
         is_linked = True
     return BREAK.join(block for block in blocks if block)
 
 
-def _spans_of_claims(paragraph: str, claims: Sequence[Claim]) -> list[tuple[int, int]]:
-    """Where claims stand in it, in their order there."""
+def _claim_spans(paragraph: str, claims: Sequence[Claim]) -> list[tuple[int, int]]:
+    """Return where claims stand in the paragraph, in their order there."""
     folded = paragraph.casefold()
     if len(folded) != len(paragraph):
         return []
-    found = []
+    spans = []
     for claim in claims:
         words = collapse(claim.text).casefold().rstrip(" .,;:")
-        place = folded.find(words) if words else -1
-        if place != -1:
-            found.append((place, place + len(words)))
-    return sorted(found)
+        start = folded.find(words) if words else -1
+        if start != -1:
+            spans.append((start, start + len(words)))
+    return sorted(spans)
 
 
-def _as_link(paragraph: str, span: tuple[int, int], url: str) -> str:
+def _link_span(paragraph: str, span: tuple[int, int], url: str) -> str:
     start, end = span
     before = escape_markdown(paragraph[:start])
-    return f"{before}{format_link(paragraph[start:end], url)}{_within_line(paragraph[end:])}"
+    return f"{before}{format_link(paragraph[start:end], url)}{_escape_inline(paragraph[end:])}"
 
 
-def _with_place(paragraph: str, span: tuple[int, int], url: str) -> str:
-    """Behind the sentence in which the claim ends, the site's name as a link, before the full stop."""
-    # Never within a quotation, whose words have to stay as they are.
+def _add_place_link(paragraph: str, span: tuple[int, int], url: str) -> str:
+    """Add the site's name as a link after the sentence in which the claim ends, before the full stop."""
+    # Never inside a quotation, whose words have to stay as they are.
     ends = (end for _, end in split_sentences(paragraph) if end >= span[1] and is_balanced(paragraph[:end]))
     end = next(ends, len(paragraph))
     sentence = paragraph[:end]
     final = _FINAL.search(sentence)
     cut = final.start() if final else len(sentence)
-    place = format_link(place_of(url), url)
-    return f"{escape_markdown(sentence[:cut])} ({place}){_within_line(paragraph[cut:])}"
+    place_link = format_link(place_of(url), url)
+    return f"{escape_markdown(sentence[:cut])} ({place_link}){_escape_inline(paragraph[cut:])}"
 
 
-def _within_line(words: str) -> str:
-    """Escaped as what doesn't begin a line."""
+def _escape_inline(words: str) -> str:
+    """Escape text that doesn't begin a line."""
     return escape_markdown(f"x{words}")[1:]

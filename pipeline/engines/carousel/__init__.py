@@ -1,4 +1,4 @@
-"""Carousel: four to ten slides that tell one source, a hook first, a call last; as pictures and as one PDF."""
+"""Carousel: four to ten slides from one source, hook first and call last; as pictures and as one PDF."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.carousel.slides import (
     CALL,
-    FEWEST,
     HOOK,
-    LEAST_SIZE,
-    MOST,
+    MAX_SLIDE_WORDS,
+    MAX_SLIDES,
+    MIN_SIZE,
+    MIN_SLIDES,
     POINT,
     RECAP,
-    WORDS_MOST,
     Slide,
     draw_slides,
     slides_in,
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
 SIZES: Final = (UPRIGHT,)
-MOST_POINTS: Final = 5
-"""That the offline writer takes: one sentence each."""
-FEWEST_POINTS: Final = 2
+MAX_POINTS: Final = 5
+"""Points of the offline writer, one sentence each."""
+MIN_POINTS: Final = 2
 _HOOK_WORDS: Final = 16
 _RECAP_WORDS: Final = 14
 _RECAP_LINES: Final = 3
-_BODY_MOST: Final = 240
-"""Characters of the words beside the slides, so that an address fits with them."""
+_MAX_BODY_CHARACTERS: Final = 240
+"""Of the words beside the slides, so that an address fits too."""
 _TITLE_LENGTH: Final = 90
 
 _WORD: Final = re.compile(r"\w+")
@@ -71,17 +71,17 @@ _OWN_CHECKS: Final = frozenset({"content", "length", "link_count", "instructions
 
 _RULES: Final = f"""\
 A Carousel tells one source in slides that somebody swipes through, each with few large words.
-- "caption": one or two sentences that go beside the slides, {_BODY_MOST} characters at most. Write no link.
+- "caption": one or two sentences that go beside the slides, {_MAX_BODY_CHARACTERS} characters at most. Write no link.
 - "hook": the first slide, at most {_HOOK_WORDS - 4} words: what happened or why it matters, so that one swipes on.
 - "points": 3 to 6 slides, each one idea: "title" of at most 6 words, "text" of at most 30. Each is understood by itself.
 - "recap": 2 to 4 lines of at most 10 words each, that say the points again in short.
 - "call": the last slide, at most 10 words: what to do now. No link, no account: the persona's are added.
-- Every slide has at most {WORDS_MOST} words. No numbering, no hashtags, no accounts; slides are counted by themselves.
+- Every slide has at most {MAX_SLIDE_WORDS} words. No numbering, no hashtags, no accounts; slides are counted by themselves.
 """
 
 
 class Carousel(Engine):
-    """Its slides are drawn; its body goes beside them and isn't."""
+    """Its slides are drawn; its body stands beside them and isn't."""
 
     kind = "carousel"
     name = "Carousel"
@@ -99,18 +99,20 @@ class Carousel(Engine):
         words = len(_WORD.findall(source.text))
         if not _VISIBLE.search(source.text):
             return "This item has no words of its own, and a carousel needs at least two sentences."
-        if words < 2 * FEWEST_POINTS:
+        if words < 2 * MIN_POINTS:
             return "This item has too few words: a carousel needs at least two sentences."
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """One sentence on a slide, in the source's order; a further variant takes the next best sentences."""
+        """Put one sentence on each slide, in the source's order; a further variant takes the next best."""
         del seed
-        usable = [one for one in _sentences(brief) if _is_usable(one[0], brief, persona)]
+        usable = [
+            candidate for candidate in _candidate_sentences(brief) if _is_usable(candidate[0], brief, persona)
+        ]
         drafts: list[Draft] = []
         while len(drafts) < max(1, variants):
-            taken, usable = usable[:MOST_POINTS], usable[MOST_POINTS:]
-            draft = _offline_draft(taken, brief, persona, is_first=not drafts)
+            chosen, usable = usable[:MAX_POINTS], usable[MAX_POINTS:]
+            draft = _offline_draft(chosen, brief, persona, is_first=not drafts)
             if draft is None:
                 break
             drafts.append(draft)
@@ -153,8 +155,10 @@ class Carousel(Engine):
             *([Slide(RECAP, words.recap, recap)] if recap else []),
             Slide(CALL, collapse(answer["call"]), _sign_off(brief, persona, language)),
         ]
-        if not FEWEST <= len(slides) <= MOST:
-            message = f"With hook, recap and call it has {len(slides)} slides; {FEWEST} to {MOST} fit."
+        if not MIN_SLIDES <= len(slides) <= MAX_SLIDES:
+            message = (
+                f"With hook, recap and call it has {len(slides)} slides; {MIN_SLIDES} to {MAX_SLIDES} fit."
+            )
             raise Refused(message, code="slide_count")
         body = collapse(answer["caption"])
         return _draft(body, slides, claims_of(answer, brief), brief, persona, language=language, angle=angle)
@@ -165,16 +169,18 @@ class Carousel(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """The slides' own rules, then a Short Post's for all words, and whether each slide can be drawn."""
+        """Run the slides' own rules, then a Short Post's for all words, and check that each slide can be
+        drawn.
+        """
         try:
             slides, fault = slides_in(draft.content), None
         except Refused as refused:
             slides, fault = (), refused
-        said = "\n".join(slide.words for slide in slides)
-        # A sign that no number and no address goes across.
-        shown = f"{draft.body}\n|\n{said}"
-        as_post = dataclasses.replace(draft, body=shown, content={"parts": [shown]})
-        judged = self._post.check(as_post, brief, source, persona)
+        slide_words = "\n".join(slide.words for slide in slides)
+        # A separator that no number and no address spans.
+        all_words = f"{draft.body}\n|\n{slide_words}"
+        as_post = dataclasses.replace(draft, body=all_words, content={"parts": [all_words]})
+        post_checks = self._post.check(as_post, brief, source, persona)
         return (
             _check_content(
                 draft,
@@ -185,15 +191,18 @@ class Carousel(Engine):
             ),
             _check_words(slides, fault),
             _check_body(draft),
-            *(check for check in judged if check.code not in _OWN_CHECKS),
-            check_picture_links(said),
-            check_glyphs(said, draft.language, persona),
+            *(check for check in post_checks if check.code not in _OWN_CHECKS),
+            check_picture_links(slide_words),
+            check_glyphs(slide_words, draft.language, persona),
             _check_fits(draft, persona, slides),
             check_suspicion(brief),
         )
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
-        """A picture for each slide, and a document of them all. Raises `Refused` for slides that can't be drawn."""
+        """Return a picture for each slide, and a document of them all.
+
+        Raises `Refused` for slides that can't be drawn.
+        """
         if media.size not in SIZES:
             message = f"A Carousel is {SIZES[0]} pixels, not {media.size}."
             raise ValueError(message)
@@ -201,29 +210,30 @@ class Carousel(Engine):
         return Layout(pictures, document="carousel.pdf", title=draft.title, language=draft.language)
 
 
-def _sentences(brief: Brief) -> list[tuple[str, Fact]]:
-    """As they can stand on a slide, best first: those that stand alone before those that don't."""
-    found = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
-    alone = [one for one in found if is_self_contained(one[0], brief.language)]
-    short = [(_shortened(words, WORDS_MOST), fact) for words, fact in alone]
-    return [(words, fact) for words, fact in short if words]
+def _candidate_sentences(brief: Brief) -> list[tuple[str, Fact]]:
+    """Return sentences that stand alone, as they can stand on a slide, best first."""
+    sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
+    self_contained = [sentence for sentence in sentences if is_self_contained(sentence[0], brief.language)]
+    shortened = [(_shorten(words, MAX_SLIDE_WORDS), fact) for words, fact in self_contained]
+    return [(words, fact) for words, fact in shortened if words]
 
 
-def _shortened(sentence: str, most: int) -> str:
-    """The sentence with the fewest cuts that bring it under so many words; empty where none does."""
-    for wording in (sentence, bare := drop_asides(sentence), *clause_cuts(bare)):
-        if count_words(wording) <= most:
+def _shorten(sentence: str, max_words: int) -> str:
+    """Return the sentence with the fewest cuts that bring it under so many words; empty if none does."""
+    for wording in (sentence, without_asides := drop_asides(sentence), *clause_cuts(without_asides)):
+        if count_words(wording) <= max_words:
             return wording
     return ""
 
 
-def _told_shortly(sentence: str, most: int) -> str:
-    """As `_shortened`, but a cut one has to hold a figure: what is left of others may be no more than their subject."""
-    short = _shortened(sentence, most)
+def _shorten_for_headline(sentence: str, max_words: int) -> str:
+    """Shorten as `_shorten`, but a cut sentence must keep a figure: others may lose their point."""
+    short = _shorten(sentence, max_words)
     return short if not short.endswith("\u2026") or _FIGURE.search(short) else ""
 
 
 def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
+    """Return whether the words can stand on a slide."""
     return (
         _VISIBLE.search(words) is not None
         and is_clean(words)
@@ -235,33 +245,36 @@ def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
 
 
 def _offline_draft(
-    taken: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
+    chosen: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
 ) -> Draft | None:
-    """None where so few sentences make no carousel, or none keeps the persona's rules beside the slides."""
-    if len(taken) < FEWEST_POINTS:
+    """Return the draft; None for too few sentences, or if none keeps the persona's rules as its body."""
+    if len(chosen) < MIN_POINTS:
         return None
-    sentences = [sentence for sentence, _ in taken]
-    bodies = [one if len(one) <= _BODY_MOST else first_words(one, _BODY_MOST) for one in sentences]
-    body = next((one for one in bodies if keeps_rules(one, persona)), "")
+    sentences = [sentence for sentence, _ in chosen]
+    bodies = [
+        sentence if len(sentence) <= _MAX_BODY_CHARACTERS else first_words(sentence, _MAX_BODY_CHARACTERS)
+        for sentence in sentences
+    ]
+    body = next((sentence for sentence in bodies if keeps_rules(sentence, persona)), "")
     if not body:
         return None
-    points = sorted(taken, key=lambda one: one[1].start)
+    points = sorted(chosen, key=lambda pair: pair[1].start)
     words = fixed_words(brief.language)
-    recap = _recap(sentences) if len(taken) > FEWEST_POINTS else ()
-    is_title_best = is_first or len(taken) == FEWEST_POINTS
-    hook = _hook(sentences[0], brief, persona, is_title_best=is_title_best)
+    recap = _recap(sentences) if len(chosen) > MIN_POINTS else ()
+    prefers_title = is_first or len(chosen) == MIN_POINTS
+    hook = _hook(sentences[0], brief, persona, prefers_title=prefers_title)
     slides = [
         hook,
-        # What opens it isn't told again.
+        # The sentence that opens it isn't repeated.
         *(Slide(POINT, "", sentence) for sentence, _ in points if sentence != hook.title),
         *([Slide(RECAP, words.recap, "\n".join(recap))] if recap else []),
     ]
     sign_off = _sign_off(brief, persona, brief.language)
-    # The name alone says nothing: it only makes the smallest carousel whole.
-    if brief.url or sign_off or len(slides) < FEWEST:
+    # The name alone says nothing: it only completes the smallest carousel.
+    if brief.url or sign_off or len(slides) < MIN_SLIDES:
         slides.append(Slide(CALL, words.read_on if brief.url else persona.name, sign_off))
     slides = [slide for slide in slides if slide.words]
-    if len(slides) < FEWEST:
+    if len(slides) < MIN_SLIDES:
         return None
     claims = tuple(
         Claim(text=sentence, quote=fact.quote, start=fact.start, end=fact.end) for sentence, fact in points
@@ -269,23 +282,23 @@ def _offline_draft(
     return _draft(body, slides, claims, brief, persona, language=brief.language, angle="story")
 
 
-def _hook(best: str, brief: Brief, persona: PersonaCard, *, is_title_best: bool) -> Slide:
-    """The source's title; for a further variant, or without a usable title, the beginning of the best sentence."""
+def _hook(best_sentence: str, brief: Brief, persona: PersonaCard, *, prefers_title: bool) -> Slide:
+    """Return the title; for a further variant, or without a usable one, the best sentence's start."""
     title = collapse(brief.title)
-    short = _told_shortly(best, _HOOK_WORDS)
-    if title and _is_usable(title, brief, persona) and (is_title_best or not short):
+    short = _shorten_for_headline(best_sentence, _HOOK_WORDS)
+    if title and _is_usable(title, brief, persona) and (prefers_title or not short):
         return Slide(HOOK, first_words(title, _TITLE_LENGTH), "")
-    return Slide(HOOK, short or first_words(best, _TITLE_LENGTH), "")
+    return Slide(HOOK, short or first_words(best_sentence, _TITLE_LENGTH), "")
 
 
 def _recap(sentences: Sequence[str]) -> tuple[str, ...]:
-    """What is short enough to be said again, the best first; none where only one is."""
-    short = [told for one in sentences if (told := _told_shortly(one, _RECAP_WORDS))]
-    return tuple(short[:_RECAP_LINES]) if len(short) >= FEWEST_POINTS else ()
+    """Return sentences short enough to be repeated, the best first; none if only one is."""
+    short = [line for sentence in sentences if (line := _shorten_for_headline(sentence, _RECAP_WORDS))]
+    return tuple(short[:_RECAP_LINES]) if len(short) >= MIN_POINTS else ()
 
 
 def _sign_off(brief: Brief, persona: PersonaCard, language: str) -> str:
-    """Where the story is, and whom to follow."""
+    """Return where the story is, and whom to follow."""
     try:
         host = (urlsplit(brief.url.strip()).hostname or "").lower()
     except ValueError:
@@ -322,35 +335,45 @@ def _draft(
 
 
 def _check_content(
-    draft: Draft, slides: Sequence[Slide], refused: Refused | None, of_caption: str | None, *, has_call: bool
+    draft: Draft,
+    slides: Sequence[Slide],
+    refusal: Refused | None,
+    caption_fault: str | None,
+    *,
+    has_call: bool,
 ) -> Check:
-    """`has_call` where there is a link or somebody to follow: else the last point ends it."""
-    fault = of_caption
-    if refused is not None and refused.code != "too_many_words":
-        fault = refused.message
+    """Check the parts.
+
+    `has_call` says that there is a link or somebody to follow: else the last point ends it.
+    """
+    fault = caption_fault
+    if refusal is not None and refusal.code != "too_many_words":
+        fault = refusal.message
     elif not _VISIBLE.search(draft.body):
         fault = "There are no words beside the slides."
     elif slides and (slides[0].kind != HOOK or (has_call and slides[-1].kind != CALL)):
         fault = "The first slide is the hook and the last one the call."
-    ends = "call" if slides and slides[-1].kind == CALL else "last point"
-    return judge("content", f"There is a caption, and {len(slides)} slides from hook to {ends}.", fault)
+    ending = "call" if slides and slides[-1].kind == CALL else "last point"
+    return make_check(
+        "content", f"There is a caption, and {len(slides)} slides from hook to {ending}.", fault
+    )
 
 
-def _check_words(slides: Sequence[Slide], refused: Refused | None) -> Check:
-    fault = refused.message if refused is not None and refused.code == "too_many_words" else None
-    most = max((count_words(slide.words) for slide in slides), default=0)
-    return judge("slide_words", f"No slide has more than {most} of {WORDS_MOST} words.", fault)
+def _check_words(slides: Sequence[Slide], refusal: Refused | None) -> Check:
+    fault = refusal.message if refusal is not None and refusal.code == "too_many_words" else None
+    longest = max((count_words(slide.words) for slide in slides), default=0)
+    return make_check("slide_words", f"No slide has more than {longest} of {MAX_SLIDE_WORDS} words.", fault)
 
 
 def _check_body(draft: Draft) -> Check:
     length = len(draft.body)
-    most = _BODY_MOST + 20
+    maximum = _MAX_BODY_CHARACTERS + 20
     fault = (
-        f"The words beside the slides have {length} characters; {most} are the most."
-        if length > most
+        f"The words beside the slides have {length} characters; {maximum} are the most."
+        if length > maximum
         else None
     )
-    return judge("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
+    return make_check("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:
@@ -359,7 +382,7 @@ def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> 
         draw_slides(slides, persona, AvailableMedia(size=UPRIGHT), language=draft.language)
     except Refused as refused:
         fault = refused.message
-    return judge("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)
+    return make_check("fits", f"Each slide's words fit at {MIN_SIZE} pixels or more.", fault)
 
 
 PLUGIN = Carousel()

@@ -1,4 +1,4 @@
-"""The slides of a carousel: as typed data, and where everything stands on each."""
+"""Parses the slides of a carousel, and lays out everything on each."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ POINT: Final = "point"
 RECAP: Final = "recap"
 CALL: Final = "cta"
 KINDS: Final = (HOOK, POINT, RECAP, CALL)
-FEWEST: Final = 4
-MOST: Final = 10
-WORDS_MOST: Final = 45
+MIN_SLIDES: Final = 4
+MAX_SLIDES: Final = 10
+MAX_SLIDE_WORDS: Final = 45
 """Of one slide, title and text together."""
-LEAST_SIZE: Final = 38
-"""Of what a slide says, in pixels."""
+MIN_SIZE: Final = 38
+"""Of a slide's text, in pixels."""
 
 _HOOK: Final = Style(weight=700, optical=32, line_height=1.14)
 _UNDER_HOOK: Final = Style(weight=450, optical=28, line_height=1.34)
@@ -50,7 +50,7 @@ _MARK: Final = Style(weight=600, optical=20, line_height=1.2)
 _BIG_NUMBER: Final = 168
 _BAR: Final = (96, 10)
 _SWIPE: Final = (34, 30, 66)
-"""Of the pill that says where to go: its type, what is left at its sides, its height."""
+"""The pill that says to go on: its type size, the room at its sides, its height."""
 _GAP: Final = 40
 _HEAD: Final = 92
 """From the upper margin down to where a slide's own words may begin."""
@@ -61,7 +61,7 @@ _DOT: Final = 18
 
 @dataclass(frozen=True)
 class Slide:
-    """`text` has a line for each point of a recap."""
+    """One slide. `text` has a line for each point of a recap."""
 
     kind: str
     title: str
@@ -76,30 +76,31 @@ class Slide:
 
 
 def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
-    """The slides of an item's content. Raises `Refused` that names the member which isn't one."""
-    found = content.get("slides")
-    if not isinstance(found, list) or not FEWEST <= len(found) <= MOST:
-        count = len(found) if isinstance(found, list) else 0
-        message = f"A carousel has {FEWEST} to {MOST} slides; this has {count}."
+    """Return the slides of an item's content. Raises `Refused` that names an invalid one."""
+    stored = content.get("slides")
+    if not isinstance(stored, list) or not MIN_SLIDES <= len(stored) <= MAX_SLIDES:
+        count = len(stored) if isinstance(stored, list) else 0
+        message = f"A carousel has {MIN_SLIDES} to {MAX_SLIDES} slides; this has {count}."
         raise Refused(message, code="slide_count", field="content.slides")
-    return tuple(_slide(one, place) for place, one in enumerate(found))
+    return tuple(_parse_slide(slide, index) for index, slide in enumerate(stored))
 
 
-def _slide(given: Any, place: int) -> Slide:
-    field = f"content.slides[{place}]"
+def _parse_slide(data: Any, index: int) -> Slide:
+    """Parse one slide of an item's content; raises `Refused`, naming the field, if it can't be one."""
+    field = f"content.slides[{index}]"
     names = {"kind", "title", "text"}
-    if not isinstance(given, dict) or not all(isinstance(given.get(name), str) for name in names):
+    if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in names):
         raise Refused("A slide has the texts kind, title and text.", code="invalid_slide", field=field)
-    if set(given) != names or given["kind"] not in KINDS:
+    if set(data) != names or data["kind"] not in KINDS:
         message = f"A slide has kind, title and text; its kind is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
         raise Refused(message, code="invalid_slide", field=field)
-    slide = Slide(given["kind"], given["title"].strip(), given["text"].strip())
+    slide = Slide(data["kind"], data["title"].strip(), data["text"].strip())
     if not slide.words:
-        message = f"Slide {place + 1} has no words."
+        message = f"Slide {index + 1} has no words."
         raise Refused(message, code="empty_slide", field=field)
     count = count_words(slide.words)
-    if count > WORDS_MOST:
-        message = f"Slide {place + 1} has {count} words; {WORDS_MOST} are the most."
+    if count > MAX_SLIDE_WORDS:
+        message = f"Slide {index + 1} has {count} words; {MAX_SLIDE_WORDS} are the most."
         raise Refused(message, code="too_many_words", field=field)
     return slide
 
@@ -107,36 +108,38 @@ def _slide(given: Any, place: int) -> Slide:
 def draw_slides(
     slides: Sequence[Slide], persona: PersonaCard, media: AvailableMedia, *, language: str
 ) -> tuple[PicturePlan, ...]:
-    """One picture for each. Raises `Refused` that names the slide whose words can't be drawn."""
+    """Return one picture per slide. Raises `Refused` that names the slide whose words can't be drawn."""
     pictures = []
-    # All run the way of the most of their words, or the frame would jump from slide to slide.
-    spoken = "\n".join(slide.words for slide in slides)
-    for place in range(len(slides)):
+    # All slides run in the direction of most of their words, or the frame would jump from slide to slide.
+    all_words = "\n".join(slide.words for slide in slides)
+    for index in range(len(slides)):
         try:
-            pictures.append(_Page(slides, place, persona, media, spoken=spoken, language=language).picture())
+            pictures.append(
+                _SlideLayout(slides, index, persona, media, spoken=all_words, language=language).picture()
+            )
         except Refused as refused:
-            message = f"Slide {place + 1}: {refused.message}"
-            raise Refused(message, code=refused.code, field=f"content.slides[{place}]") from refused
+            message = f"Slide {index + 1}: {refused.message}"
+            raise Refused(message, code=refused.code, field=f"content.slides[{index}]") from refused
     return tuple(pictures)
 
 
-class _Page(PictureLayout):
-    """One slide: a head with the persona and the count, its words, what leads on."""
+class _SlideLayout(PictureLayout):
+    """One slide: a head with the persona and the count, its words, and what leads on."""
 
     def __init__(
         self,
         slides: Sequence[Slide],
-        place: int,
+        index: int,
         persona: PersonaCard,
         media: AvailableMedia,
         *,
         spoken: str,
         language: str,
     ) -> None:
-        self.slide = slides[place]
-        self.place = place
+        self.slide = slides[index]
+        self.place = index
         self.count = len(slides)
-        self.point = sum(slide.kind == POINT for slide in slides[: place + 1])
+        self.point = sum(slide.kind == POINT for slide in slides[: index + 1])
         is_full = self.slide.kind in {HOOK, CALL}
         tones = full_tones(persona) if is_full else paper_tones(persona)
         super().__init__(persona, media, tones, words=spoken, language=language)
@@ -159,15 +162,19 @@ class _Page(PictureLayout):
     # --- The frame ---
 
     def _head(self) -> list[Item]:
-        """The persona's name at the one edge, which slide of how many at the other."""
+        """Lay out the persona's name at one edge, and the slide's number at the other."""
         tones = self.tones
         count = self.text(
             f"{self.place + 1}/{self.count}", (200, 44), self._end(_MARK), (32, 32), language="en"
         )
         items: list[Item] = [self.words(count, self.trailing(count.width), MARGIN, tones.faint)]
-        who = typeset(" ".join(self.persona.name.split()), self.persona.language) or handle_of(self.persona)
-        if who:
-            name = self.text(who, (self.room - 240, 44), _MARK, (32, 14), language=self.persona.language)
+        name_text = typeset(" ".join(self.persona.name.split()), self.persona.language) or handle_of(
+            self.persona
+        )
+        if name_text:
+            name = self.text(
+                name_text, (self.room - 240, 44), _MARK, (32, 14), language=self.persona.language
+            )
             # On one line, whatever script the name is written in.
             y = MARGIN + count.lines[0].baseline - name.lines[0].baseline
             items.append(self.words(name, self.leading(name.width), y, tones.ink))
@@ -178,16 +185,16 @@ class _Page(PictureLayout):
         return dataclasses.replace(style, align="end")
 
     def _progress(self) -> list[Item]:
-        """A bar for each slide, up to this one in the accent."""
+        """Lay out a bar for each slide, in the accent up to this one."""
         gap, height = 10, 6
         width = (self.room - gap * (self.count - 1)) / self.count
         y = self.height - MARGIN - height
         bars: list[Item] = []
         faint = mix(self.tones.bottom, self.tones.ink, 0.2)
-        for place in range(self.count):
-            x = round(self.leading(width, place * (width + gap)))
-            shown = self.tones.accent if place <= self.place else faint
-            bars.append(Panel(x, y, round(width), height, height // 2, shown))
+        for index in range(self.count):
+            x = round(self.leading(width, index * (width + gap)))
+            colour = self.tones.accent if index <= self.place else faint
+            bars.append(Panel(x, y, round(width), height, height // 2, colour))
         return bars
 
     @property
@@ -203,37 +210,39 @@ class _Page(PictureLayout):
 
     # --- What it says ---
 
-    def _said(self, words: str) -> str:
+    def _typeset(self, words: str) -> str:
         return typeset(words, self.language)
 
     def _hook(self) -> list[Item]:
         swipe, pill = self._swipe()
         floor = self._floor - _SWIPE[2] - _GAP
         room = floor - self._top - _BAR[1] - _GAP
-        title, text = self._pair(room, _HOOK, (120, 52), _UNDER_HOOK, (46, LEAST_SIZE))
+        title, text = self._title_and_text(room, _HOOK, (120, 52), _UNDER_HOOK, (46, MIN_SIZE))
         height = _BAR[1] + _GAP + self._height(title, text)
         y = self._middle(height, floor)
         items: list[Item] = [
             Panel(round(self.leading(_BAR[0])), round(y), _BAR[0], _BAR[1], _BAR[1] // 2, self.tones.accent)
         ]
-        items += self._placed(title, text, y + _BAR[1] + _GAP)
+        items += self._place_pair(title, text, y + _BAR[1] + _GAP)
         return [*items, pill, swipe]
 
     def _swipe(self) -> tuple[DrawnText, Panel]:
-        """The cue, in a pill of the accent at the lower edge where the next slide is."""
+        """Return the swipe cue, in a pill of the accent colour at the lower edge, on the side of the next
+        slide.
+        """
         size, side, height = _SWIPE
         arrow = "\u2190" if self.is_rtl else "\u2192"
         block = self.text(f"{self.fixed.swipe} {arrow}", (420, height), _MARK, (size, size))
-        wide = max(line.width for line in block.lines)
-        width = round(wide + 2 * side)
+        text_width = max(line.width for line in block.lines)
+        width = round(text_width + 2 * side)
         x = round(self.trailing(width))
         y = round(self._floor - height)
         tones = self.tones
         pill = Panel(x, y, width, height, height // 2, tones.accent)
-        start = min(line.x for line in block.lines)
+        text_left = min(line.x for line in block.lines)
         ink = tones.bottom
         words = DrawnText(
-            round(x + side - start, 2), round(y + (height - block.height) / 2, 2), block, ink, ink
+            round(x + side - text_left, 2), round(y + (height - block.height) / 2, 2), block, ink, ink
         )
         return words, pill
 
@@ -241,18 +250,19 @@ class _Page(PictureLayout):
         number, number_height = self.ornament(str(self.point), _BIG_NUMBER, 0, weight=800)
         room = self._floor - self._top - number_height - _GAP - 16
         if self.slide.title and self.slide.text:
-            title, text = self._pair(room, _TITLE, (104, 48), _TEXT, (60, LEAST_SIZE))
+            title, text = self._title_and_text(room, _TITLE, (104, 48), _TEXT, (60, MIN_SIZE))
         else:
-            alone = self.text(self._said(self.slide.words), (self.room, room), _ALONE, (92, LEAST_SIZE))
+            alone = self.text(self._typeset(self.slide.words), (self.room, room), _ALONE, (92, MIN_SIZE))
             title, text = alone, None
         height = number_height + _GAP + 16 + self._height(title, text)
         y = self._middle(height, self._floor)
         number = dataclasses.replace(number, y=round(number.y + y, 2))
-        return [number, *self._placed(title, text, y + number_height + _GAP + 16)]
+        return [number, *self._place_pair(title, text, y + number_height + _GAP + 16)]
 
     def _recap(self) -> list[Item]:
+        """Lay out a title with the points below it, in the largest size at which all fit."""
         title = self.text(
-            self._said(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (96, 52)
+            self._typeset(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (96, 52)
         )
         lines = [line.strip() for line in self.slide.text.splitlines() if line.strip()]
         room = self._floor - self._top - title.height - _GAP
@@ -262,11 +272,9 @@ class _Page(PictureLayout):
             if blocks is not None:
                 break
             size -= 2
-            if size < LEAST_SIZE:
-                # One more time, to say in the usual words that it doesn't fit.
-                blocks = [
-                    self._line(line, room / len(lines) - _GAP, LEAST_SIZE, LEAST_SIZE) for line in lines
-                ]
+            if size < MIN_SIZE:
+                # Lay out once more at the smallest size, so that the usual message says that it doesn't fit.
+                blocks = [self._line(line, room / len(lines) - _GAP, MIN_SIZE, MIN_SIZE) for line in lines]
                 break
         height = title.height + _GAP + sum(block.height + _GAP for block in blocks) - _GAP * bool(blocks)
         y = self._middle(height, self._floor)
@@ -278,7 +286,7 @@ class _Page(PictureLayout):
         return items
 
     def _points(self, lines: Sequence[str], room: float, size: int) -> list[Block] | None:
-        """All points at one size; None where they don't fit."""
+        """Return all points at one size; None if they don't fit."""
         try:
             blocks = [self._line(line, room, size, size) for line in lines]
         except Refused as refused:
@@ -288,7 +296,7 @@ class _Page(PictureLayout):
         return blocks if sum(block.height + _GAP for block in blocks) - _GAP <= room else None
 
     def _line(self, line: str, room: float, largest: int, smallest: int) -> Block:
-        return self.text(self._said(line), (self.room - 3 * _DOT, room), _TEXT, (largest, smallest))
+        return self.text(self._typeset(line), (self.room - 3 * _DOT, room), _TEXT, (largest, smallest))
 
     def _bullet(self, block: Block, y: float) -> list[Item]:
         middle = y + block.lines[0].baseline - block.size * 0.36
@@ -296,10 +304,11 @@ class _Page(PictureLayout):
         return [dot, self.words(block, self.leading(block.width, 3 * _DOT), y, self.tones.ink)]
 
     def _call(self) -> list[Item]:
+        """Lay out the last slide: the persona's face, and below it what readers should do."""
         tones = self.tones
         floor = self._floor - SIGNATURE_HEIGHT
         room = floor - self._top - _FACE - 56
-        title, text = self._pair(room, _HOOK, (100, 52), _UNDER_HOOK, (52, LEAST_SIZE))
+        title, text = self._title_and_text(room, _HOOK, (100, 52), _UNDER_HOOK, (52, MIN_SIZE))
         height = _FACE + 56 + self._height(title, text)
         y = self._middle(height, self._floor)
         items: list[Item] = lay_out_face(
@@ -310,24 +319,24 @@ class _Page(PictureLayout):
             disc=tones.disc,
             on_disc=tones.on_disc,
         )
-        return [*items, *self._placed(title, text, y + _FACE + 56)]
+        return [*items, *self._place_pair(title, text, y + _FACE + 56)]
 
-    def _pair(
+    def _title_and_text(
         self, room: float, style: Style, sizes: tuple[int, int], under: Style, under_sizes: tuple[int, int]
     ) -> tuple[Block, Block | None]:
-        """Title and text in a height that they share; one of them alone has all of it."""
+        """Lay out title and text in a height that they share; one of them alone has all of it."""
         slide = self.slide
         if not (slide.title and slide.text):
-            return self.text(self._said(slide.words), (self.room, room), style, sizes), None
-        title = self.text(self._said(slide.title), (self.room, room * 0.5), style, sizes)
-        left = room - title.height - _GAP
-        return title, self.text(self._said(slide.text), (self.room, left), under, under_sizes)
+            return self.text(self._typeset(slide.words), (self.room, room), style, sizes), None
+        title = self.text(self._typeset(slide.title), (self.room, room * 0.5), style, sizes)
+        remaining = room - title.height - _GAP
+        return title, self.text(self._typeset(slide.text), (self.room, remaining), under, under_sizes)
 
     @staticmethod
     def _height(title: Block, text: Block | None) -> float:
         return title.height + (_GAP + text.height if text else 0.0)
 
-    def _placed(self, title: Block, text: Block | None, y: float) -> list[Item]:
+    def _place_pair(self, title: Block, text: Block | None, y: float) -> list[Item]:
         items: list[Item] = [self.words(title, MARGIN, y, self.tones.ink)]
         if text is not None:
             is_full = self.slide.kind in {HOOK, CALL}

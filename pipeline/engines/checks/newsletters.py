@@ -1,4 +1,6 @@
-"""What every newsletter keeps to: a subject and a preheader that inboxes show whole, sections, and what may be said."""
+"""Rules of every newsletter: a subject and a preheader that inboxes show whole, sections, and what may be
+said.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,13 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Fact, PersonaCard, SourceText
     from pipeline.text.newsletter_sections import NewsletterSection
 
-SUBJECT_MOST: Final = 50
-"""Telephones show about so many characters of a subject."""
-PREHEADER_LEAST: Final = 40
-PREHEADER_MOST: Final = 90
-HEADLINE_MOST: Final = 90
+MAX_SUBJECT_CHARACTERS: Final = 50
+"""Phones show about so many characters of a subject."""
+MIN_PREHEADER_CHARACTERS: Final = 40
+MAX_PREHEADER_CHARACTERS: Final = 90
+MAX_HEADLINE_CHARACTERS: Final = 90
 
-_OF_WORDS: Final = (
+_WORD_CHECKS: Final = (
     "link_origin",
     "hashtags",
     "mentions",
@@ -49,22 +51,25 @@ _OF_WORDS: Final = (
     "claims",
     "instructions",
 )
-"""What is judged in a newsletter's words as in those of a post."""
+"""Checks of a post that also hold for a newsletter's words."""
 _POST: Final = re.compile(r"\b([Tt])he post\b")
 _UNNAMED: Final = re.compile(
     r"\b(?:he|she|they|it) (?:said|says|added|adds|told|wrote|writes|argued|explained|noted)\b", re.IGNORECASE
 )
-"""Somebody who was named in another sentence speaks."""
+"""Speech of somebody who was named in another sentence."""
 SUBJECT_RULES: Final = f"""\
-- `subject`: at most {SUBJECT_MOST} characters, what the reader gets; no greeting, no "newsletter", no full stop.
-- `preheader`: {PREHEADER_LEAST} to {PREHEADER_MOST} characters that go on where the subject ends, with another fact; never the subject again.
+- `subject`: at most {MAX_SUBJECT_CHARACTERS} characters, what the reader gets; no greeting, no "newsletter", no full stop.
+- `preheader`: {MIN_PREHEADER_CHARACTERS} to {MAX_PREHEADER_CHARACTERS} characters that go on where the subject ends, with another fact; never the subject again.
 - Plain words: no Markdown, no HTML, no emoji, no hashtag.
 - Write no link: the program adds the link to the source.
 """
 
 
 def sayable_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
-    """The fact's sentence as it may stand in a newsletter without an edit but a trimmed "And"; None where it may not."""
+    """Return the fact's sentence as it may stand in a newsletter; None if it may not.
+
+    It is edited only by trimming an "And".
+    """
     sentence = trim_conjunction(collapse(fact.quote))
     if not is_clean(sentence) or not is_allowed(sentence, brief, persona):
         return None
@@ -72,37 +77,45 @@ def sayable_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | No
 
 
 def claim_of(sentence: str, fact: Fact) -> Claim:
+    """Return the claim of a sentence made from the fact."""
     return Claim(text=sentence, quote=fact.quote, start=fact.start, end=fact.end)
 
 
 def rank_sentences(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
-    """What may be said, best first: sentences that stand alone; only where there are none, the others.
+    """Return the usable sentences, best first: those that stand alone; only if there are none, the others.
 
-    None that begins with what another sentence said: without it, it says something else.
+    None begins with a reference to another sentence: without that, it would say something else.
     """
-    said = [
+    sentences = [
         (sentence, fact) for fact in facts if (sentence := sayable_sentence(fact, brief, persona)) is not None
     ]
-    alone = [
-        pair for pair in said if is_self_contained(pair[0], brief.language) and not _UNNAMED.search(pair[0])
+    self_contained = [
+        pair
+        for pair in sentences
+        if is_self_contained(pair[0], brief.language) and not _UNNAMED.search(pair[0])
     ]
-    return alone or [
-        pair for pair in said if not points_back(pair[0], brief.language) and not lacks_antecedent(pair[0])
+    return self_contained or [
+        pair
+        for pair in sentences
+        if not points_back(pair[0], brief.language) and not lacks_antecedent(pair[0])
     ]
 
 
 def subject_of(title: str) -> str:
-    return first_words(title, SUBJECT_MOST)
+    """Return the title cut to the length of a subject."""
+    return first_words(title, MAX_SUBJECT_CHARACTERS)
 
 
 def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[str, tuple[Claim, ...]]:
-    """The first sentence that fits whole, else one that is cut at a clause, else the first words of the first.
+    """Return the first sentence that fits whole, with its claims; "" if it could only repeat the subject.
 
-    Empty where nothing but the subject could be said again.
+    If none fits, it is one cut at a clause, else the first words of all.
     """
-    whole = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
-    cut = ((one, fact) for sentence, fact in sentences for one in clause_cuts(sentence) if _fits(one))
-    for words, fact in (*whole, *cut):
+    whole_sentences = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
+    cut = (
+        (clause, fact) for sentence, fact in sentences for clause in clause_cuts(sentence) if _fits(clause)
+    )
+    for words, fact in (*whole_sentences, *cut):
         if not repeats_subject(words, subject):
             return words, (claim_of(words, fact),)
     words = ""
@@ -110,49 +123,51 @@ def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[s
     for sentence, fact in sentences:
         words = paragraph_of((words, sentence)).strip()
         claims.append(claim_of(sentence, fact))
-        if len(words) >= PREHEADER_LEAST:
+        if len(words) >= MIN_PREHEADER_CHARACTERS:
             break
-    shown = first_words(words, PREHEADER_MOST)
-    # A quotation that stays open would be closed by whatever the inbox shows next.
-    shown = shown if is_balanced(shown) else shown.translate(_NO_MARKS)
-    return ("", ()) if repeats_subject(shown, subject) else (shown, tuple(claims))
+    shortened = first_words(words, MAX_PREHEADER_CHARACTERS)
+    # An open quotation would be closed by whatever the inbox shows next.
+    shortened = shortened if is_balanced(shortened) else shortened.translate(_REMOVE_MARKS)
+    return ("", ()) if repeats_subject(shortened, subject) else (shortened, tuple(claims))
 
 
-_NO_MARKS: Final = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d()[]'))
+_REMOVE_MARKS: Final = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d()[]'))
 
 
 def repeats_subject(preheader: str, subject: str) -> bool:
-    """Whether it says nothing but the subject again."""
+    """Return whether the preheader only repeats the subject."""
     return preheader.rstrip(".\u2026").casefold() == subject.rstrip(".\u2026").casefold()
 
 
 def _fits(words: str) -> bool:
-    return PREHEADER_LEAST <= len(words) <= PREHEADER_MOST
+    return MIN_PREHEADER_CHARACTERS <= len(words) <= MAX_PREHEADER_CHARACTERS
 
 
 def check_words(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> tuple[Check, ...]:
-    """The rules that any words keep to, over all that the reader sees: subject, preheader and body."""
+    """Run a post's rules for words over all that the reader sees: subject, preheader and body."""
     body = markdown_to_text(draft.body)
-    links = " \n".join(one.link for one in from_content(draft.content))
-    # A sign that no number and no address goes across.
-    words = "\n|\n".join((*_lines(draft.content), body, links))
+    links = " \n".join(section.link for section in from_content(draft.content))
+    # A separator that no number and no address spans.
+    words = "\n|\n".join((*_inbox_lines(draft.content), body, links))
     as_post = dataclasses.replace(draft, body=words, content={"parts": [words]})
-    judged = {check.code: check for check in POST.check(as_post, brief, source, persona)}
+    checks_by_code = {check.code: check for check in POST.check(as_post, brief, source, persona)}
     return tuple(
-        dataclasses.replace(judged[code], message=_POST.sub(r"\1he newsletter", judged[code].message))
-        for code in _OF_WORDS
+        dataclasses.replace(
+            checks_by_code[code], message=_POST.sub(r"\1he newsletter", checks_by_code[code].message)
+        )
+        for code in _WORD_CHECKS
     )
 
 
 def check_content(draft: Draft) -> Check:
-    """`content`: the sections are there, and the body says what they say."""
+    """Return the check `content`: the sections are there, and the body says the same."""
     sections = from_content(draft.content)
     fault = None
     if not {"subject", "preheader", "sections"} <= set(draft.content) or not sections:
         fault = "The content of a newsletter is a subject, a preheader and its sections."
-    elif any(not one.headline.strip() or not one.text.strip() for one in sections):
+    elif any(not section.headline.strip() or not section.text.strip() for section in sections):
         fault = "A section has no headline or no words."
-    elif any(one.text not in draft.body or one.link not in draft.body for one in sections):
+    elif any(section.text not in draft.body or section.link not in draft.body for section in sections):
         fault = "The body doesn't say what the sections say."
     return check_result(
         "content", "Subject, preheader and sections are there, and the body says the same.", fault
@@ -160,36 +175,43 @@ def check_content(draft: Draft) -> Check:
 
 
 def check_subject(draft: Draft) -> Check:
+    """Check that the subject is one line that inboxes show whole."""
     subject = str(draft.content.get("subject", ""))
     fault = None
     if not subject.strip() or subject != collapse(subject):
         fault = "The subject has to be one line of words."
-    elif len(subject) > SUBJECT_MOST:
-        fault = f"The subject has {len(subject)} characters; {SUBJECT_MOST} are the most."
-    return check_result("subject", f"The subject has at most {SUBJECT_MOST} characters.", fault)
+    elif len(subject) > MAX_SUBJECT_CHARACTERS:
+        fault = f"The subject has {len(subject)} characters; {MAX_SUBJECT_CHARACTERS} are the most."
+    return check_result("subject", f"The subject has at most {MAX_SUBJECT_CHARACTERS} characters.", fault)
 
 
 def check_preheader(draft: Draft) -> Check:
+    """Check that the preheader is one line that inboxes show whole, and not the subject again."""
     preheader = str(draft.content.get("preheader", ""))
     subject = str(draft.content.get("subject", ""))
     fault = None
-    if preheader != collapse(preheader) or not PREHEADER_LEAST <= len(preheader) <= PREHEADER_MOST:
+    if (
+        preheader != collapse(preheader)
+        or not MIN_PREHEADER_CHARACTERS <= len(preheader) <= MAX_PREHEADER_CHARACTERS
+    ):
         fault = (
-            f"The preheader has {counted(len(preheader), 'character')}; it has to be one line of {PREHEADER_LEAST} to "
-            f"{PREHEADER_MOST}."
+            f"The preheader has {counted(len(preheader), 'character')}; it has to be one line of {MIN_PREHEADER_CHARACTERS} to "
+            f"{MAX_PREHEADER_CHARACTERS}."
         )
     elif repeats_subject(preheader, subject):
         fault = "The preheader only repeats the subject."
     return check_result(
-        "preheader", f"The preheader has {PREHEADER_LEAST} to {PREHEADER_MOST} characters.", fault
+        "preheader",
+        f"The preheader has {MIN_PREHEADER_CHARACTERS} to {MAX_PREHEADER_CHARACTERS} characters.",
+        fault,
     )
 
 
 def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """`banned_in_subject`, of a persona that bans words: title and body are judged with every draft."""
+    """Return `banned_in_subject` if the persona bans words; title and body are checked with every draft."""
     if not persona.banned_words:
         return ()
-    banned = banned_in("\n|\n".join(_lines(draft.content)), persona)
+    banned = banned_in("\n|\n".join(_inbox_lines(draft.content)), persona)
     fault = f"The persona never says: {', '.join(banned)}." if banned else None
     return (
         check_result("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),
@@ -197,21 +219,22 @@ def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
 
 
 def is_verbatim(section: NewsletterSection, claims: Iterable[Claim]) -> bool:
-    """Whether the section's words are sentences of the source and nothing else."""
-    left = markdown_to_text(section.text)
+    """Return whether the section's words are sentences of the source and nothing else."""
+    remaining = markdown_to_text(section.text)
     for claim in sorted(claims, key=lambda claim: -len(claim.text)):
-        left = left.replace(claim.text, "")
-    return not left.strip()
+        remaining = remaining.replace(claim.text, "")
+    return not remaining.strip()
 
 
 def words_in(section: NewsletterSection) -> int:
+    """Return the number of words in the section."""
     return count_words(markdown_to_text(section.text))
 
 
 def check_result(code: str, passed: str, fault: str | None) -> Check:
-    """One check; `fault` is the sentence for a failure, None where all is well."""
+    """Return one check: failed with the sentence `fault`, passed if that is None."""
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
 
-def _lines(content: Mapping[str, object]) -> tuple[str, str]:
+def _inbox_lines(content: Mapping[str, object]) -> tuple[str, str]:
     return str(content.get("subject", "")), str(content.get("preheader", ""))

@@ -1,4 +1,6 @@
-"""What a persona demands of every draft, where a program can tell: banned words, structures, whether it says “I”."""
+"""Checks what a persona demands of every draft, as far as a program can: banned words, structures, first
+person.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,19 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
 
-MOST_NAMED: Final = 5
+MAX_NAMED: Final = 5
 
 _SPACE: Final = re.compile(r"\s+")
 _HASHTAG: Final = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
 _TRAILING_TAGS: Final = re.compile(r"(?:\s*[#\uff03]\w+)+\s*$")
 _EMOJI: Final = re.compile(
-    # A flag is two letters; a sequence that is joined to one picture counts once.
+    # A flag is two letters; an emoji sequence that is joined to one picture counts once.
     r"[\U0001f1e6-\U0001f1ff]{2}"
     r"|[\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001faff](?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[\u2600-\u27bf\U0001f300-\U0001faff])*"
 )
 _QUOTED: Final = re.compile(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"|(?<!\w)‘[^’]*’(?!\w)")
-_WORDS: Final[Mapping[str, re.Pattern[str]]] = {
-    # “World War I” and “Charles I” are nobody's.
+_FIRST_PERSON: Final[Mapping[str, re.Pattern[str]]] = {
+    # The "I" of “World War I” and “Charles I” is no pronoun.
     "en": re.compile(
         r"(?<![A-Z]\w )(?<![a-z] War )\bI(?:['’](?:m|ve|ll|d)\b|(?=\s+[a-z]))|\b(?:[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]urs?|us)\b"
     ),
@@ -41,7 +43,7 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True)
 class StructureKind:
-    """One demand that a persona can make. `takes` names the key beside `kind`, None where it has none."""
+    """A kind of demand. `takes` is the key of its value beside `kind`, None if it has none."""
 
     label: str
     takes: Literal["most", "text"] | None = None
@@ -60,52 +62,59 @@ KINDS: Final[Mapping[str, StructureKind]] = {
     ),
 }
 
-_OF_LONG_WORDS: Final = frozenset({"max_hashtags", "max_emoji"})
+_KINDS_OF_LONG_TEXTS: Final = frozenset({"max_hashtags", "max_emoji"})
 
 
 def banned_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
-    """The persona's banned words and phrases that stand in `words` as whole words, in any case and spacing."""
+    """Return the persona's banned words and phrases that stand in `words` as whole words, in any case and
+    spacing.
+    """
     if not persona.banned_words:
         return ()
-    said = _folded(words)
-    return tuple(banned for banned in persona.banned_words if _stands_in(_folded(banned), said))
+    folded_words = _fold_words(words)
+    return tuple(banned for banned in persona.banned_words if _contains(_fold_words(banned), folded_words))
 
 
 def missing_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
-    """What the words lack of the persona's required structures, as sentences. Links at their end don't count."""
+    """Return sentences on what the words lack of the persona's required structures.
+
+    Links at their end don't count.
+    """
     return tuple(
         fault
         for structure in persona.required_structures
-        if (fault := _fault(structure, words, _core(words))) is not None
+        if (fault := _structure_fault(structure, words, _without_trailing_links(words))) is not None
     )
 
 
 def keeps_rules(words: str, persona: PersonaCard) -> bool:
-    """Whether the persona may say these words as a whole post."""
+    """Return whether the persona may say these words as a whole post."""
     return not banned_in(words, persona) and not missing_in(words, persona)
 
 
 def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """The checks `banned_words` and `required_structures`; none of a persona that demands nothing.
+    """Return `banned_words` and `required_structures`; nothing for a persona without such demands.
 
-    Of words that aren't plain text, which are no posts, only their hashtags and emoji are counted.
+    In texts that aren't plain, which are no posts, only hashtags and emoji are counted.
     """
     checks: list[Check] = []
     if persona.banned_words:
         slides = draft.content.get("slides") or ()
-        shown = (str(words) for slide in slides if isinstance(slide, dict) for words in slide.values())
-        banned = banned_in("\n|\n".join((draft.title, draft.body, *shown)), persona)
-        message = f"The persona never says: {_named(banned)}."
+        slide_words = (str(words) for slide in slides if isinstance(slide, dict) for words in slide.values())
+        banned = banned_in("\n|\n".join((draft.title, draft.body, *slide_words)), persona)
+        message = f"The persona never says: {_list_words(banned)}."
         passed = "None of the persona's banned words is said."
         checks.append(_check("banned_words", passed, message if banned else None))
     structures = persona.required_structures
     if draft.body_format != "text":
-        # How a post begins and ends, and how long it is, is nothing to ask of an article or a letter.
-        structures = tuple(one for one in structures if one.get("kind") in _OF_LONG_WORDS)
+        # How a post begins and ends, and how long it is, can't be demanded of an article or a letter.
+        structures = tuple(
+            structure for structure in structures if structure.get("kind") in _KINDS_OF_LONG_TEXTS
+        )
     if any(_is_checked(structure) for structure in structures):
-        lacks = missing_in(draft.body, replace(persona, required_structures=structures))
+        faults = missing_in(draft.body, replace(persona, required_structures=structures))
         passed = "The words have the structures that the persona requires."
-        checks.append(_check("required_structures", passed, " ".join(lacks) or None))
+        checks.append(_check("required_structures", passed, " ".join(faults) or None))
     return tuple(checks)
 
 
@@ -126,25 +135,28 @@ def _is_checked(structure: Mapping[str, object]) -> bool:
     return kind is not None and kind.is_checked
 
 
-def _fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
+def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
+    """Return what the text lacks of one structure that the persona demands; None if nothing."""
     kind, text = str(structure.get("kind")), str(structure.get("text") or "")
-    said, wanted = _folded(core), _folded(text)
+    folded_core, folded_text = _fold_words(core), _fold_words(text)
     if kind == "ends_with_question":
         return None if is_question(core) else "It has to end with a question."
     if kind == "starts_with":
-        return None if said.startswith(wanted) else f"It has to begin with \u201c{text}\u201d."
+        return None if folded_core.startswith(folded_text) else f"It has to begin with \u201c{text}\u201d."
     if kind == "ends_with":
         # What is required may itself be a tag or an address.
-        ends = (said, _folded(words))
+        endings = (folded_core, _fold_words(words))
         return (
-            None if any(end.endswith(wanted) for end in ends) else f"It has to end with \u201c{text}\u201d."
+            None
+            if any(end.endswith(folded_text) for end in endings)
+            else f"It has to end with \u201c{text}\u201d."
         )
-    most = structure.get("most")
-    if kind not in _COUNTED or not isinstance(most, int):
+    maximum = structure.get("most")
+    if kind not in _COUNTED or not isinstance(maximum, int):
         return None
     count_in, name = _COUNTED[kind]
     count = count_in(words if kind != "max_words" else core)
-    return None if count <= most else f"It has {count} {name}; {most} are the most."
+    return None if count <= maximum else f"It has {count} {name}; {maximum} are the most."
 
 
 _COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {
@@ -154,45 +166,47 @@ _COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {
 }
 
 
-def _core(words: str) -> str:
-    """The words without the links and tags at their end, which an engine adds."""
+def _without_trailing_links(words: str) -> str:
+    """Return the words without the links and tags at their end, which an engine adds."""
     return _TRAILING_TAGS.sub("", without_links(words).rstrip()).rstrip()
 
 
-def _folded(words: str) -> str:
+def _fold_words(words: str) -> str:
     text = unicodedata.normalize("NFKC", strip_invisible(words)).replace("\u2019", "'")
     return _SPACE.sub(" ", text.casefold()).strip()
 
 
-def _stands_in(banned: str, said: str) -> bool:
-    """As whole words; in scripts that write without spaces, anywhere."""
+def _contains(banned: str, words: str) -> bool:
+    """Return whether the words contain the banned phrase, as whole words in scripts that have spaces."""
     if not banned:
         return False
-    before = r"(?<!\w)" if _is_spaced(banned[0]) else ""
-    after = r"(?!\w)" if _is_spaced(banned[-1]) else ""
-    return re.search(f"{before}{re.escape(banned)}{after}", said) is not None
+    before = r"(?<!\w)" if _is_spaced_script(banned[0]) else ""
+    after = r"(?!\w)" if _is_spaced_script(banned[-1]) else ""
+    return re.search(f"{before}{re.escape(banned)}{after}", words) is not None
 
 
-def _is_spaced(sign: str) -> bool:
-    return (sign.isalnum() or sign == "_") and not "\u2e80" <= sign <= "\u9fff"
+def _is_spaced_script(character: str) -> bool:
+    return (character.isalnum() or character == "_") and not "\u2e80" <= character <= "\u9fff"
 
 
-def _named(things: tuple[str, ...]) -> str:
-    shown = ", ".join(f"\u201c{one}\u201d" for one in things[:MOST_NAMED])
-    left_out = len(things) - MOST_NAMED
-    return f"{shown} and {left_out} more" if left_out > 0 else shown
+def _list_words(words: tuple[str, ...]) -> str:
+    listed = ", ".join(f"\u201c{word}\u201d" for word in words[:MAX_NAMED])
+    omitted_count = len(words) - MAX_NAMED
+    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
 
 
 def first_person_in(words: str, language: str) -> str:
-    """The first such word outside of quotations, empty for none; languages that aren't known have none."""
-    pattern = _WORDS.get(language.lower().replace("_", "-").partition("-")[0])
-    found = pattern.search(_QUOTED.sub(" ", words)) if pattern is not None else None
-    return found.group() if found else ""
+    """Return the first first-person word outside quotations, empty if there is none or the language is
+    unknown.
+    """
+    pattern = _FIRST_PERSON.get(language.lower().replace("_", "-").partition("-")[0])
+    match = pattern.search(_QUOTED.sub(" ", words)) if pattern is not None else None
+    return match.group() if match else ""
 
 
 def is_author(persona: PersonaCard, brief: Brief, source: SourceText) -> bool:
-    """Whether the persona has written what is told; a brand lane tells of the persona alone."""
+    """Return whether the persona wrote what is told; a brand lane always tells of the persona itself."""
     if brief.lane is not None:
         return True
-    names = {collapse(one).casefold().lstrip("@") for one in (persona.name, persona.handle) if one.strip()}
+    names = {collapse(name).casefold().lstrip("@") for name in (persona.name, persona.handle) if name.strip()}
     return collapse(source.author).casefold().lstrip("@") in names

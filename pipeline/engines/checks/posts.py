@@ -1,17 +1,17 @@
-"""The checks that engines of words share: what is claimed, what is hidden, what is tagged."""
+"""Checks that text engines share: claims, hidden characters, hashtags, links."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engines.base import Check, judge
+from pipeline.engines.base import Check, make_check
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,
     check_suspicion,
     list_some,
-    strange_tags,
+    unlisted_tags,
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.persona_rules import count_hashtags
@@ -36,15 +36,17 @@ def check_words(
     most_tags: int,
     what: str = "post",
 ) -> tuple[Check, ...]:
-    """What every plain text has to keep: who can be reached through it, and that it says what the source says."""
+    """Return the checks of every plain text: whom it leads readers to, and that it says what the source
+    says.
+    """
     body = draft.body
-    # A sign that no number and no address goes across.
-    shown = f"{draft.title}\n|\n{body}"
+    # A separator that no number and no address spans.
+    title_and_body = f"{draft.title}\n|\n{body}"
     return (
-        check_addresses(shown, brief, persona, url=source.url),
-        check_hashtags(body, strange_tags(body, brief, persona), most=most_tags, what=what),
-        check_accounts(shown, persona),
-        check_contacts(shown, brief, persona, url=source.url),
+        check_addresses(title_and_body, brief, persona, url=source.url),
+        check_hashtags(body, unlisted_tags(body, brief, persona), most=most_tags, what=what),
+        check_accounts(title_and_body, persona),
+        check_contacts(title_and_body, brief, persona, url=source.url),
         check_characters(body, what),
         check_numbers(parts, draft, source, persona),
         check_quotations(parts, source),
@@ -54,41 +56,44 @@ def check_words(
 
 
 def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
-    """Of a post that is no thread: there are words, and its one part is its body."""
-    faults = None
+    """Check a post that is no thread: it has words, and its one part is its body."""
+    fault = None
     if is_empty:
-        faults = "The post is empty."
+        fault = "The post is empty."
     elif draft.content != {"parts": [draft.body]}:
-        faults = "The post's one part isn't the same as its body."
-    return judge("content", "The post is one part.", faults)
+        fault = "The post's one part isn't the same as its body."
+    return make_check("content", "The post is one part.", fault)
 
 
 def check_link_count(links: int) -> Check:
-    faults = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
-    return judge("link_count", "The post has at most one link.", faults)
+    """Check that a post has at most one link."""
+    fault = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
+    return make_check("link_count", "The post has at most one link.", fault)
 
 
 def check_characters(words: str, what: str = "post") -> Check:
-    faults = None if is_clean(words) else f"The {what} holds hidden or control characters."
-    return judge("characters", f"The {what} holds no hidden characters.", faults)
+    """Check that the words hold no hidden or control characters; `what` is how a message calls them."""
+    fault = None if is_clean(words) else f"The {what} holds hidden or control characters."
+    return make_check("characters", f"The {what} holds no hidden characters.", fault)
 
 
 def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str = "post") -> Check:
-    """`strange` are those that `allowed_contacts.strange_tags` found."""
+    """Check number and meaning of hashtags; `strange` are those that `unlisted_tags` returned."""
     hashtags = count_hashtags(words)
-    faults = None
+    fault = None
     if hashtags > most:
-        faults = f"The {what} has {hashtags} hashtags; {_COUNTED[most]} are the most."
+        fault = f"The {what} has {hashtags} hashtags; {_COUNTED[most]} are the most."
     elif strange:
-        faults = f"These hashtags say what no fact says: {list_some(strange)}."
+        fault = f"These hashtags say what no fact says: {list_some(strange)}."
     passed = f"The {what} has at most {_COUNTED[most]} hashtags, of words that the facts say."
-    return judge("hashtags", passed, faults)
+    return make_check("hashtags", passed, fault)
 
 
 def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, what: str = "post") -> Check:
-    faults = None
+    """Check that every claim's quote stands in the source at its place."""
+    fault = None
     if any(not claim.quote or source.text[claim.start : claim.end] != claim.quote for claim in draft.claims):
-        faults = "A claim's quote isn't in the source at the place that it names."
+        fault = "A claim's quote isn't in the source at the place that it names."
     elif needs_claim and not draft.claims:
-        faults = f"The {what} quotes no passage of the source as evidence."
-    return judge("claims", f"What the {what} says stands in the source.", faults)
+        fault = f"The {what} quotes no passage of the source as evidence."
+    return make_check("claims", f"What the {what} says stands in the source.", fault)

@@ -1,4 +1,6 @@
-"""The words that readers see beside a draft's own: in its pictures or its film, or on one outlet alone; and their checks."""
+"""Collects and checks words that readers see beside a draft's own: in its pictures or film, or on one outlet
+alone.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,20 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 _COUNTER: Final = re.compile(r"(\d{1,2})(?:\s*/\s*\d{1,2})?")
-"""Which of the pictures it is, or how many points follow."""
+"""The number of a picture, or of the points that follow."""
 _UNSPACED: Final = "\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _LINE_END: Final = re.compile(
     rf"\u00ad\s+|(?<=[{_UNSPACED}])\s+(?=[{_UNSPACED}\d\u201c\u201d])|(?<=[\d\u201c\u201d])\s+(?=[{_UNSPACED}])"
 )
-"""Where a line ended within a word, or within a text that is written without spaces."""
-_WORSE: Final = {"passed": 0, "warning": 1, "failed": 2}
+"""A line end within a word, or within a text that is written without spaces."""
+_SEVERITY: Final = {"passed": 0, "warning": 1, "failed": 2}
 
 
 def drawn_words(engine: Engine, draft: Draft, source: SourceText, persona: PersonaCard) -> tuple[str, ...]:
-    """Every text that the pictures or the film of a draft show as its engine lays them out, each once.
+    """Return every text that the pictures or the film of a draft show as its engine lays them out, each once.
 
-    Empty for an engine that draws nothing, and for words that can't be drawn: the engine's own checks say so.
+    Empty for an engine that draws nothing, and for words that can't be drawn, which the engine's own checks
+    report.
     """
     if not engine.sizes:
         return ()
@@ -55,46 +58,50 @@ def drawn_words(engine: Engine, draft: Draft, source: SourceText, persona: Perso
     return (
         ()
         if layout is None
-        else _without_signs(_layout_words(layout), persona, draft.language, len(layout.pictures))
+        else _without_engine_text(_layout_texts(layout), persona, draft.language, len(layout.pictures))
     )
 
 
 def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
-    """Every text that stands on the screen or in the captions, each once."""
-    shown: list[str] = []
-    before = ""
+    """Return every text on the screen or in the captions, each once."""
+    texts: list[str] = []
+    previous_name = ""
     for text in storyboard_edits.texts(board):
         name = text.name.partition(" ")[0]
-        if (before, name) == ("figure", "of"):
+        if (previous_name, name) == ("figure", "of"):
             # What is counted stands below its number: "12" and "million crowns".
-            shown[-1] = f"{shown[-1]} {text.words}"
+            texts[-1] = f"{texts[-1]} {text.words}"
         else:
-            shown.append(text.words)
-        before = name
-    # A sentence, or a number with its unit, may go on from card to card.
-    shown += [
+            texts.append(text.words)
+        previous_name = name
+    # A sentence, or a number with its unit, may continue from card to card.
+    texts += [
         joined(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
     ]
-    return _without_signs(shown, persona, board.meta.language, len(board.scenes))
+    return _without_engine_text(texts, persona, board.meta.language, len(board.scenes))
 
 
-def _layout_words(layout: Layout) -> Iterator[str]:
+def _layout_texts(layout: Layout) -> Iterator[str]:
     for picture in layout.pictures:
         for item in picture.items:
             if isinstance(item, DrawnText):
                 yield " ".join(line.text for line in item.block.lines)
 
 
-def _without_signs(shown: Iterable[str], persona: PersonaCard, language: str, pieces: int) -> tuple[str, ...]:
-    """Without initials, the word "Source" and the numbers of the pieces: they are the engine's, and say nothing."""
-    signs = {"", initials_of(persona.name), source_word(language)}
-    texts = dict.fromkeys(storyboard_edits.plain(_LINE_END.sub("", one)) for one in shown)
-    return tuple(text for text in texts if text not in signs and not _is_counter(text, pieces))
+def _without_engine_text(
+    texts: Iterable[str], persona: PersonaCard, language: str, pieces: int
+) -> tuple[str, ...]:
+    """Return the texts without initials, the word "Source" and numbers of pieces, which the engine adds and
+    state nothing.
+    """
+    engine_texts = {"", initials_of(persona.name), source_word(language)}
+    unique_texts = dict.fromkeys(storyboard_edits.plain(_LINE_END.sub("", text)) for text in texts)
+    return tuple(text for text in unique_texts if text not in engine_texts and not _is_counter(text, pieces))
 
 
 def _is_counter(text: str, pieces: int) -> bool:
-    found = _COUNTER.fullmatch(text)
-    return found is not None and int(found[1]) <= pieces
+    match = _COUNTER.fullmatch(text)
+    return match is not None and int(match[1]) <= pieces
 
 
 def check_further(
@@ -107,30 +114,33 @@ def check_further(
     further: Iterable[str],
     where: str,
 ) -> tuple[Check, ...]:
-    """The checks of a draft, with what is wrong with further words that are shown with it.
+    """Return the checks of a draft together with faults of further words that are shown with it.
 
-    What stands in its own words is judged already, but for numbers of a part of them: "500 m²" is cut out of
-    "2 500 m²". `where` begins the sentence of what is found ("In the film"). The draft comes as its engine has marked it.
+    Words that stand in the draft were checked before, except numbers of a part of them: "500 m²" cut out of
+    "2 500 m²". `where` begins the sentence of a fault ("In the film"). The draft comes as its engine has
+    marked it.
     """
     texts = (draft.title, *words_of(draft))
-    whole = {_folded(one) for text in texts for one in (text, *text.splitlines())}
-    shown = tuple(one for one in further if _folded(one) not in whole)
-    if not shown:
+    known_texts = {_comparable(one) for text in texts for one in (text, *text.splitlines())}
+    new_texts = tuple(text for text in further if _comparable(text) not in known_texts)
+    if not new_texts:
         return tuple(checks)
-    own = "\n".join(_folded(one) for one in texts)
-    fresh = "\n|\n".join(one for one in shown if _folded(one) not in own)
-    found = [
-        check_numbers(("\n|\n".join(shown),), draft, source, persona),
-        *(_checks_of(fresh, draft, brief, source, persona) if fresh else ()),
+    draft_text = "\n".join(_comparable(text) for text in texts)
+    new_words = "\n|\n".join(text for text in new_texts if _comparable(text) not in draft_text)
+    new_checks = [
+        check_numbers(("\n|\n".join(new_texts),), draft, source, persona),
+        *(_check_new_words(new_words, draft, brief, source, persona) if new_words else ()),
     ]
-    told = {
-        one.code: replace(one, message=f"{where}: {one.message}") for one in found if one.outcome != "passed"
+    faults_by_code = {
+        check.code: replace(check, message=f"{where}: {check.message}")
+        for check in new_checks
+        if check.outcome != "passed"
     }
-    both = tuple(_joined(one, told.pop(one.code, None)) for one in checks)
-    return (*both, *told.values())
+    merged = tuple(_merge_checks(check, faults_by_code.pop(check.code, None)) for check in checks)
+    return (*merged, *faults_by_code.values())
 
 
-def _checks_of(
+def _check_new_words(
     words: str, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
 ) -> Iterator[Check]:
     yield check_quotations((words,), source)
@@ -144,16 +154,16 @@ def _checks_of(
         yield Check("banned_words", "failed", f"The persona never says: {', '.join(banned)}.")
 
 
-def _joined(own: Check, other: Check | None) -> Check:
-    """Both sentences where both have found something, under the worse outcome of the two."""
+def _merge_checks(own: Check, other: Check | None) -> Check:
+    """Return both messages, if both checks found something, under the worse outcome of the two."""
     if other is None:
         return own
     if own.outcome == "passed":
         return other
-    worse = max(own.outcome, other.outcome, key=_WORSE.__getitem__)
+    worse = max(own.outcome, other.outcome, key=_SEVERITY.__getitem__)
     return Check(own.code, worse, f"{own.message} {other.message}")
 
 
-def _folded(words: str) -> str:
-    """To be compared: typeset words, cut into lines and cards, are the words as they were written."""
+def _comparable(words: str) -> str:
+    """Return the words for comparison: typeset, cut into lines and cards, they equal the written ones."""
     return "".join(fold(storyboard_edits.plain(words)).split())

@@ -1,4 +1,4 @@
-"""Which stretch of a talk makes a film of its own: whole sentences, one after the other, 15 to 60 seconds."""
+"""Finds which stretch of a talk makes a film: whole sentences in sequence, 15 to 60 seconds long."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
 
-LEAST: Final = 15.0
-MOST: Final = 60.0
-AIM: Final = (25.0, 50.0)
-"""Seconds of a film that is watched to its end and says something."""
-PAD: Final = 0.15
-"""Seconds before the first word and after the last, where nobody speaks in them."""
-SHOWN_MOST: Final = 60_000
-"""Characters of a transcript that a model chooses from; of a longer one it sees the most promising parts."""
+MIN_SECONDS: Final = 15.0
+MAX_SECONDS: Final = 60.0
+BEST_SECONDS: Final = (25.0, 50.0)
+"""The length of a film that is watched to its end and says something."""
+PAD_SECONDS: Final = 0.15
+"""Added before the first word and after the last, if nobody speaks then."""
+MAX_SHOWN_CHARACTERS: Final = 60_000
+"""Characters of a transcript that a model chooses from; of a longer one it gets the most promising parts."""
 
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 _FIGURE: Final = re.compile(r"\d")
@@ -41,13 +41,13 @@ _UNFINISHED: Final = re.compile(
     r"[,;:\-\u2013\u2014]$|\b(?:and|but|so|because|or|the|a|to|of)$", re.IGNORECASE
 )
 _POINTING: Final = re.compile(r"\b(?:them|they|him|her|hers|it|those|these|his|their)\b", re.IGNORECASE)
-_QUICK: Final = 0.3
-"""Seconds of rest that part two thoughts."""
+_MIN_PAUSE_SECONDS: Final = 0.3
+"""A pause that separates two thoughts."""
 
 
 @dataclass(frozen=True)
 class FactRange:
-    """`facts[first:last]` of a brief."""
+    """Consecutive facts of a brief, `facts[first:last]`, with a score."""
 
     first: int
     last: int
@@ -58,9 +58,9 @@ class FactRange:
 
 
 def sentences_in(source: SourceText) -> tuple[Fact, ...]:
-    """What is said in the raw item's video, sentence by sentence, each at its place in the text and in the video.
+    """Return the sentences said in the raw item's video, each with its place in the text and in the video.
 
-    Empty where there is no transcript, or the text doesn't hold its words.
+    There are none without a transcript, or if the text doesn't contain its words.
     """
     clip = source.material.spoken if source.material is not None else None
     if clip is None:
@@ -68,177 +68,202 @@ def sentences_in(source: SourceText) -> tuple[Fact, ...]:
     base = source.text.rfind(text_of(clip.words))
     if base < 0:
         return ()
-    # Where each word begins in the text.
+    # Offsets of the words in the text.
     starts = [0, *accumulate(len(word.t) + 1 for word in clip.words)]
     return tuple(
         Fact(
             id=f"s{number}",
-            text=one.text,
-            quote=one.text,
-            start=base + starts[one.first],
-            end=base + starts[one.first] + len(one.text),
+            text=sentence.text,
+            quote=sentence.text,
+            start=base + starts[sentence.first],
+            end=base + starts[sentence.first] + len(sentence.text),
             kind="spoken",
-            seconds=(one.start, one.end),
+            seconds=(sentence.start, sentence.end),
         )
-        for number, one in enumerate(sentences(clip.words), start=1)
+        for number, sentence in enumerate(sentences(clip.words), start=1)
     )
 
 
-def weigh_sentences(said: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The sentences with a score each: by what the brief found telling, and by the words that the talk is about."""
-    common = Counter(word for one in said for word in set(_WORD.findall(one.text.lower())))
-    telling = dict(enumerate(facts))
+def weigh_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return the sentences with scores: by what the brief found telling, and by the words that the talk is
+    about.
+    """
+    word_counts = Counter(
+        word for sentence in sentences for word in set(_WORD.findall(sentence.text.lower()))
+    )
+    facts_by_rank = dict(enumerate(facts))
     return tuple(
         Fact(
-            one.id,
-            one.text,
-            one.quote,
-            one.start,
-            one.end,
-            one.kind,
-            round(_about(one, common, len(said)) + _found(one, telling), 4),
-            one.seconds,
+            sentence.id,
+            sentence.text,
+            sentence.quote,
+            sentence.start,
+            sentence.end,
+            sentence.kind,
+            round(
+                _subject_score(sentence, word_counts, len(sentences)) + _fact_score(sentence, facts_by_rank),
+                4,
+            ),
+            sentence.seconds,
         )
-        for one in said
+        for sentence in sentences
     )
 
 
-def _about(one: Fact, common: Counter[str], count: int) -> float:
-    words = _WORD.findall(one.text.lower())
+def _subject_score(sentence: Fact, word_counts: Counter[str], count: int) -> float:
+    """Return how much the sentence is about the talk's subject, 0 to 0.5."""
+    words = _WORD.findall(sentence.text.lower())
     if not words:
         return 0.0
-    # What is said again and again is the subject; what every other sentence has is only language.
-    weight = sum(math.log1p(common[word]) for word in words if 1 < common[word] <= max(2, count // 3))
-    return min(0.5, 0.15 * weight / math.sqrt(len(words)) + 0.1 * (_FIGURE.search(one.text) is not None))
+    # A word that recurs is the subject; a word in every other sentence is only language.
+    weight = sum(
+        math.log1p(word_counts[word]) for word in words if 1 < word_counts[word] <= max(2, count // 3)
+    )
+    return min(0.5, 0.15 * weight / math.sqrt(len(words)) + 0.1 * (_FIGURE.search(sentence.text) is not None))
 
 
-def _found(one: Fact, telling: dict[int, Fact]) -> float:
-    for rank, fact in telling.items():
-        if fact.start < one.end and one.start < fact.end:
-            return 1.0 - 0.5 * rank / max(len(telling), 1)
+def _fact_score(sentence: Fact, facts_by_rank: dict[int, Fact]) -> float:
+    """Return how telling the facts in the sentence are, 0 to 1."""
+    for rank, fact in facts_by_rank.items():
+        if fact.start < sentence.end and sentence.start < fact.end:
+            return 1.0 - 0.5 * rank / max(len(facts_by_rank), 1)
     return 0.0
 
 
-def find_stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
-    """Every stretch that may be a film, best first. Sentences that lead elsewhere are in none of them."""
-    usable = [_is_usable(one.text, brief, persona) for one in said]
-    found: list[FactRange] = []
-    for first in range(len(said)):
-        worth = 0.0
-        for last in range(first + 1, len(said) + 1):
-            if not usable[last - 1] or not are_consecutive(said, first, last):
+def find_stretches(sentences: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
+    """Return every stretch that may be a film, best first; sentences that lead elsewhere are in none."""
+    usable = [_is_usable(sentence.text, brief, persona) for sentence in sentences]
+    stretches: list[FactRange] = []
+    for first in range(len(sentences)):
+        total_score = 0.0
+        for last in range(first + 1, len(sentences) + 1):
+            if not usable[last - 1] or not are_consecutive(sentences, first, last):
                 break
-            seconds = seconds_of(said, first, last)
-            if seconds > MOST:
+            seconds = seconds_of(sentences, first, last)
+            if seconds > MAX_SECONDS:
                 break
-            worth += said[last - 1].score
-            if seconds >= LEAST:
-                found.append(FactRange(first, last, round(_score(said, first, last, worth), 4)))
-    return sorted(found, key=lambda one: (-one.score, one.first, one.last))
+            total_score += sentences[last - 1].score
+            if seconds >= MIN_SECONDS:
+                stretches.append(
+                    FactRange(first, last, round(_score(sentences, first, last, total_score), 4))
+                )
+    return sorted(stretches, key=lambda stretch: (-stretch.score, stretch.first, stretch.last))
 
 
 def _is_usable(sentence: str, brief: Brief, persona: PersonaCard) -> bool:
-    is_ordered = any(sentence in order for order in brief.orders)
+    is_order = any(sentence in order for order in brief.orders)
     return (
         is_clean(sentence)
-        and not is_ordered
+        and not is_order
         and not find_links(sentence)
         and is_allowed(sentence, brief, persona)
     )
 
 
-def _score(said: Sequence[Fact], first: int, last: int, worth: float) -> float:
-    """What is said in each second, a good beginning, an end, and a length that is watched to the end."""
-    opening, ending = said[first].text, said[last - 1].text
-    seconds = seconds_of(said, first, last)
-    score = worth / (last - first)
+def _score(sentences: Sequence[Fact], first: int, last: int, total_score: float) -> float:
+    """Return a score of what is said per sentence, a good beginning and end, and a length that is watched to
+    the end.
+    """
+    opening, ending = sentences[first].text, sentences[last - 1].text
+    seconds = seconds_of(sentences, first, last)
+    score = total_score / (last - first)
     score += 0.35 * (not opens_dangling(opening) and _POINTING.search(opening) is None) + 0.15 * is_balanced(
         opening
     )
     score += 0.15 * (_FIGURE.search(opening) is not None) + 0.1 * opening.endswith("?")
     score += 0.2 * (_UNFINISHED.search(ending.rstrip()) is None) - 0.2 * ending.endswith("?")
-    score -= 0.8 * any(_ASIDE.search(one.text) is not None for one in said[first:last])
-    score += 0.1 * (_rest(said, first) >= _QUICK) + 0.1 * (_rest(said, last) >= _QUICK)
-    off = max(AIM[0] - seconds, seconds - AIM[1], 0.0)
-    return score - 0.06 * off
+    score -= 0.8 * any(_ASIDE.search(sentence.text) is not None for sentence in sentences[first:last])
+    score += 0.1 * (_pause_at(sentences, first) >= _MIN_PAUSE_SECONDS) + 0.1 * (
+        _pause_at(sentences, last) >= _MIN_PAUSE_SECONDS
+    )
+    excess_seconds = max(BEST_SECONDS[0] - seconds, seconds - BEST_SECONDS[1], 0.0)
+    return score - 0.06 * excess_seconds
 
 
-def _rest(said: Sequence[Fact], edge: int) -> float:
-    """Seconds between the sentences at an edge; a second at the beginning and the end of all."""
-    if not 0 < edge < len(said):
+def _pause_at(sentences: Sequence[Fact], edge: int) -> float:
+    """Return the seconds of silence at an edge between sentences.
+
+    One second at the start and the end of all.
+    """
+    if not 0 < edge < len(sentences):
         return 1.0
-    return _start(said[edge]) - _end(said[edge - 1])
+    return _start(sentences[edge]) - _end(sentences[edge - 1])
 
 
-def choose_stretches(found: Sequence[FactRange], most: int) -> list[FactRange]:
-    """The best, none of which has a sentence of another."""
-    taken: list[FactRange] = []
-    for one in found:
-        if len(taken) == most:
+def choose_stretches(stretches: Sequence[FactRange], limit: int) -> list[FactRange]:
+    """Return the best stretches, none of which shares a sentence with another."""
+    chosen: list[FactRange] = []
+    for stretch in stretches:
+        if len(chosen) == limit:
             break
-        if not any(one.overlaps(other) for other in taken):
-            taken.append(one)
-    return taken
+        if not any(stretch.overlaps(other) for other in chosen):
+            chosen.append(stretch)
+    return chosen
 
 
-def is_too_long(said: Sequence[Fact]) -> bool:
-    """Whether there is more than a model should read to choose."""
-    return sum(len(one.text) for one in said) > SHOWN_MOST
+def is_too_long(sentences: Sequence[Fact]) -> bool:
+    """Return whether the transcript is longer than what a model should read to choose."""
+    return sum(len(sentence.text) for sentence in sentences) > MAX_SHOWN_CHARACTERS
 
 
-def are_consecutive(said: Sequence[Fact], first: int, last: int) -> bool:
-    """Whether nothing was said between the sentences but what is among them."""
-    return last <= first or _number(said[last - 1]) - _number(said[first]) == last - 1 - first
-
-
-def _number(one: Fact) -> int:
-    return int(one.id[1:])
-
-
-def facts_of_spans(said: Sequence[Fact], found: Sequence[FactRange]) -> tuple[Fact, ...]:
-    """Of a long talk the sentences of its best stretches."""
-    kept: set[int] = set()
-    left = SHOWN_MOST
-    for one in found:
-        new = [place for place in range(one.first, one.last) if place not in kept]
-        cost = sum(len(said[place].text) for place in new)
-        if cost > left:
-            break
-        kept.update(new)
-        left -= cost
-    return tuple(said[place] for place in sorted(kept))
-
-
-def seconds_of(said: Sequence[Fact], first: int, last: int) -> float:
-    return _end(said[last - 1]) - _start(said[first]) + 2 * PAD
-
-
-def span_of(name: str, said: Sequence[Fact], first: int, last: int) -> VideoSpan:
-    """With the pad at both ends, as far as nobody else's words are in it."""
-    start, end = _start(said[first]), _end(said[last - 1])
-    before = _end(said[first - 1]) if first else 0.0
-    after = _start(said[last]) if last < len(said) else end + PAD
-    return VideoSpan(
-        name,
-        round(max(start - PAD, min(before, start), 0.0), 3),
-        round(min(end + PAD, max(after, end)), 3),
+def are_consecutive(sentences: Sequence[Fact], first: int, last: int) -> bool:
+    """Return whether nothing was said between the sentences except what is among them."""
+    return (
+        last <= first
+        or _sentence_number(sentences[last - 1]) - _sentence_number(sentences[first]) == last - 1 - first
     )
 
 
-def is_on_edges(span: VideoSpan, said: Sequence[Fact]) -> bool:
-    """Whether it begins with a sentence and ends with one, but for the pad."""
-    slack = PAD + 0.002
-    begins = any(-0.002 <= _start(one) - span.start <= slack for one in said)
-    return begins and any(-0.002 <= span.end - _end(one) <= slack for one in said)
+def _sentence_number(sentence: Fact) -> int:
+    return int(sentence.id[1:])
+
+
+def facts_of_spans(sentences: Sequence[Fact], stretches: Sequence[FactRange]) -> tuple[Fact, ...]:
+    """Return the sentences of the best stretches of a long talk."""
+    chosen_indexes: set[int] = set()
+    remaining_characters = MAX_SHOWN_CHARACTERS
+    for stretch in stretches:
+        new_indexes = [index for index in range(stretch.first, stretch.last) if index not in chosen_indexes]
+        cost = sum(len(sentences[index].text) for index in new_indexes)
+        if cost > remaining_characters:
+            break
+        chosen_indexes.update(new_indexes)
+        remaining_characters -= cost
+    return tuple(sentences[index] for index in sorted(chosen_indexes))
+
+
+def seconds_of(sentences: Sequence[Fact], first: int, last: int) -> float:
+    """Return the length of the stretch with its padding, in seconds."""
+    return _end(sentences[last - 1]) - _start(sentences[first]) + 2 * PAD_SECONDS
+
+
+def span_of(name: str, sentences: Sequence[Fact], first: int, last: int) -> VideoSpan:
+    """Return the stretch with padding at both ends, as far as nobody else's words are in it."""
+    start, end = _start(sentences[first]), _end(sentences[last - 1])
+    before = _end(sentences[first - 1]) if first else 0.0
+    after = _start(sentences[last]) if last < len(sentences) else end + PAD_SECONDS
+    return VideoSpan(
+        name,
+        round(max(start - PAD_SECONDS, min(before, start), 0.0), 3),
+        round(min(end + PAD_SECONDS, max(after, end)), 3),
+    )
+
+
+def is_on_edges(span: VideoSpan, sentences: Sequence[Fact]) -> bool:
+    """Return whether the span begins and ends with a sentence, apart from the padding."""
+    tolerance = PAD_SECONDS + 0.002
+    begins = any(-0.002 <= _start(sentence) - span.start <= tolerance for sentence in sentences)
+    return begins and any(-0.002 <= span.end - _end(sentence) <= tolerance for sentence in sentences)
 
 
 def clean_title(words: str) -> str:
+    """Return the title in one line."""
     return collapse(words.replace("\n", " "))
 
 
-def _start(one: Fact) -> float:
-    return one.seconds[0] if one.seconds is not None else 0.0
+def _start(sentence: Fact) -> float:
+    return sentence.seconds[0] if sentence.seconds is not None else 0.0
 
 
-def _end(one: Fact) -> float:
-    return one.seconds[1] if one.seconds is not None else 0.0
+def _end(sentence: Fact) -> float:
+    return sentence.seconds[1] if sentence.seconds is not None else 0.0

@@ -1,4 +1,4 @@
-"""A title for a clip: the speaker's own words, as many as fit."""
+"""Makes a title for a clip from the speaker's own words, as many as fit."""
 
 from __future__ import annotations
 
@@ -17,32 +17,36 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard
 
-TITLE_MOST: Final = 64
-_SHORTER: Final = (60, 40, 24)
-"""Characters of the beginning of a sentence that is no title, where more don't fit on the film."""
+MAX_TITLE_CHARACTERS: Final = 64
+_SHORTER_CHARACTERS: Final = (60, 40, 24)
+"""Lengths to try for the beginning of a sentence that is no title, if more doesn't fit on the film."""
 
 
-def verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> str:
-    """A sentence of the stretch, else its beginning, word for word."""
-    best = sorted(said, key=lambda one: (-one.score, one.start))
-    whole = [
+def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]) -> str:
+    """Return a sentence of the stretch, else its beginning, word for word."""
+    ranked = sorted(sentences, key=lambda sentence: (-sentence.score, sentence.start))
+    whole_sentences = [
         title
-        for one in best
-        if len(title := _as_title(one)) <= TITLE_MOST and is_self_contained(title, brief.language)
+        for sentence in ranked
+        if len(title := _as_title(sentence)) <= MAX_TITLE_CHARACTERS
+        and is_self_contained(title, brief.language)
     ]
-    cut = [
+    clauses = [
         title
-        for one in best
-        if is_self_contained(_as_title(one), brief.language)
-        for title in clause_cuts(_as_title(one))
-        if 16 <= len(title) <= TITLE_MOST
+        for sentence in ranked
+        if is_self_contained(_as_title(sentence), brief.language)
+        for title in clause_cuts(_as_title(sentence))
+        if 16 <= len(title) <= MAX_TITLE_CHARACTERS
     ]
-    begun = [first_words(_as_title(said[0]), most) for most in (TITLE_MOST, *_SHORTER)]
-    for title in (*whole, *cut, *begun):
-        shown_as = title.rstrip(".") if title.endswith(".") and not title.endswith("..") else title
-        if _fits(shown_as, brief.language) and is_allowed(shown_as, brief, persona):
-            return shown_as
-    return begun[-1]
+    openings = [
+        first_words(_as_title(sentences[0]), max_characters)
+        for max_characters in (MAX_TITLE_CHARACTERS, *_SHORTER_CHARACTERS)
+    ]
+    for title in (*whole_sentences, *clauses, *openings):
+        displayed = title.rstrip(".") if title.endswith(".") and not title.endswith("..") else title
+        if _fits(displayed, brief.language) and is_allowed(displayed, brief, persona):
+            return displayed
+    return openings[-1]
 
 
 def _fits(title: str, language: str) -> bool:
@@ -53,5 +57,5 @@ def _fits(title: str, language: str) -> bool:
     return True
 
 
-def _as_title(one: Fact) -> str:
-    return trim_conjunction(clean_title(one.text))
+def _as_title(sentence: Fact) -> str:
+    return trim_conjunction(clean_title(sentence.text))

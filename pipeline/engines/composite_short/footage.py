@@ -1,7 +1,7 @@
-"""Which parts of the videos and which pictures of a raw item a Composite Short shows, and in which order.
+"""Chooses which parts of videos and which pictures of a raw item a Composite Short shows, and in which order.
 
-Where what is told was said in a video, that moment of it is shown; else parts from all over the videos, and a picture
-now and then. Nothing is shown twice.
+If what is told was said in a video, that moment of it is shown; else parts from all over the videos, and a
+picture now and then. Nothing is shown twice.
 """
 
 from __future__ import annotations
@@ -26,143 +26,154 @@ if TYPE_CHECKING:
 
 Thing = TypeVar("Thing")
 
-LEAST: Final = 3
-"""Things to show; of fewer there is no film to speak of."""
-MOST: Final = 20
-LONGEST: Final = 10.0
-"""Seconds of one part, which is looked at before it is shown."""
-_SMALLEST: Final = 400
-"""Pixels of a picture's shorter edge."""
-_EDGE: Final = 0.1
-"""Seconds at a video's end that aren't shown: its last frame may stand there."""
-_BEFORE: Final = 0.3
-"""Seconds of a video before the words for which it is shown."""
-_PICTURES: Final = 3
-"""Every third thing is a picture, where there are so many."""
+MIN_VISUALS: Final = 3
+"""Fewer parts and pictures make no film."""
+MAX_VISUALS: Final = 20
+MAX_PART_SECONDS: Final = 10.0
+"""Of one part, which is searched for shots before it is shown."""
+_MIN_EDGE_PIXELS: Final = 400
+"""Of a picture's shorter edge."""
+_TAIL_SECONDS: Final = 0.1
+"""At a video's end these aren't shown: its last frame may freeze there."""
+_LEAD_SECONDS: Final = 0.3
+"""Shown of a video before the words for which it is shown."""
+_PICTURE_INTERVAL: Final = 3
+"""Every third visual is a picture, if there are so many."""
 
 
 def count_things(material: FilmMaterial) -> int:
-    """How many there are to show."""
+    """Return how many parts and pictures there are to show."""
     return len(_stills(material)) + sum(len(_parts(clip)) for clip in material.clips)
 
 
 def find_moments(
     outline: Outline, script: NarrationScript, claims: Sequence[Claim], material: FilmMaterial
 ) -> list[float | None]:
-    """For each piece of the film the second of the spoken video at which is said what is told then."""
+    """Return when the spoken video says each piece's words, in seconds of that video; None if unknown."""
     words = outline.heard.words
-    told = list(_told(script, claims))
-    found: list[float | None] = []
-    for piece in cut(words, outline.card, [PIECE[1]] * MOST):
+    claim_by_word = list(_claims_by_word(script, claims))
+    moments: list[float | None] = []
+    for piece in cut(words, outline.card, [PIECE[1]] * MAX_VISUALS):
         middle = (piece.start + piece.end) / 2
-        place = bisect_right([word.start for word in words], middle) - 1
-        claim = told[place] if 0 <= place < len(told) else None
-        found.append(_second_of(claim, material) if claim is not None else None)
-    return found
+        word_index = bisect_right([word.start for word in words], middle) - 1
+        claim = claim_by_word[word_index] if 0 <= word_index < len(claim_by_word) else None
+        moments.append(_second_in_video(claim, material) if claim is not None else None)
+    return moments
 
 
 def choose_clips(
     material: FilmMaterial, wanted: Sequence[float | None], turn: int = 0
 ) -> list[dict[str, Any]]:
-    """As `content.clips` names them, as many as are wanted where there are so many.
+    """Return as many clips as are wanted, if there are so many, as `content.clips` names them.
 
-    Variants have another `turn` each: where nothing says which moment to show, they show other parts, as far as there are.
+    Each variant has its own `turn`: where nothing says which moment to show, they show other parts, as far as
+    there are.
     """
-    shown = _chosen(material, wanted, turn)
-    if len(shown) == min(len(wanted), count_things(material)):
-        return shown
-    # Moments may lie so that less has room between them.
-    plain = _chosen(material, [None] * len(wanted), turn)
-    return plain if len(plain) > len(shown) else shown
+    clips = _choose(material, wanted, turn)
+    if len(clips) == min(len(wanted), count_things(material)):
+        return clips
+    # Moments may lie so that fewer parts fit between them.
+    clips_without_moments = _choose(material, [None] * len(wanted), turn)
+    return clips_without_moments if len(clips_without_moments) > len(clips) else clips
 
 
-def _chosen(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
-    parts, stills = _turned([_parts(clip) for clip in material.clips], turn), _turned(_stills(material), turn)
-    of_videos = sum(map(len, parts))
-    count = min(len(wanted), of_videos + len(stills))
-    pictures = min(len(stills), max(count - of_videos, count // _PICTURES))
-    of_pictures = {(2 * number + 1) * count // (2 * pictures) for number in range(pictures)}
-    of_moments: dict[int, VideoSpan] = {}
+def _choose(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
+    """Return a clip or still for each piece of the film, as its content stores them.
+
+    A piece shows the moment of the video that says its words, where that is known. Others get further parts
+    of the clips, and stills at even intervals.
+    """
+    parts, stills = _rotate([_parts(clip) for clip in material.clips], turn), _rotate(_stills(material), turn)
+    part_count = sum(map(len, parts))
+    count = min(len(wanted), part_count + len(stills))
+    picture_count = min(len(stills), max(count - part_count, count // _PICTURE_INTERVAL))
+    picture_places = {(2 * number + 1) * count // (2 * picture_count) for number in range(picture_count)}
+    moment_spans: dict[int, VideoSpan] = {}
     for place in range(count):
-        span = _around(wanted[place], material, of_moments.values()) if place not in of_pictures else None
+        span = (
+            _span_around(wanted[place], material, moment_spans.values())
+            if place not in picture_places
+            else None
+        )
         if span is not None:
-            of_moments[place] = span
-    # Of the rest only what is shown nowhere else.
+            moment_spans[place] = span
+    # Of the other parts only those that show nothing of these moments.
     queue = iter(
         part
-        for part in _spread(parts, count - pictures, turn)
-        if not any(_overlap(part, other) for other in of_moments.values())
+        for part in _spread_parts(parts, count - picture_count, turn)
+        if not any(_overlap(part, other) for other in moment_spans.values())
     )
-    shown: list[dict[str, Any]] = []
+    clips: list[dict[str, Any]] = []
     for place in range(count):
-        if place in of_pictures:
+        if place in picture_places:
             still = stills.pop(0)
-            shown.append({"upload": still.name, **_whose(still, material)})
-        elif (span := of_moments.get(place) or next(queue, None)) is not None:
+            clips.append({"upload": still.name, **_ownership(still, material)})
+        elif (span := moment_spans.get(place) or next(queue, None)) is not None:
             times = {"start": span.start, "end": span.end}
-            shown.append({"upload": span.name, **times, **_whose_clip(span, material)})
-    return shown
+            clips.append({"upload": span.name, **times, **_clip_ownership(span, material)})
+    return clips
 
 
-def spans_in(shown: Sequence[Any]) -> tuple[VideoSpan, ...]:
-    """The parts of videos among what is shown; whatever can't be one is left out."""
-    found = (
-        VideoSpan(one["upload"], float(one["start"]), float(one["end"]))
-        for one in shown[:MOST]
-        if is_span(one)
+def spans_in(clips: Sequence[Any]) -> tuple[VideoSpan, ...]:
+    """Return the valid parts of videos among the clips."""
+    spans = (
+        VideoSpan(clip["upload"], float(clip["start"]), float(clip["end"]))
+        for clip in clips[:MAX_VISUALS]
+        if is_span(clip)
     )
-    return tuple(span for span in found if span.end - span.start <= LONGEST)
+    return tuple(span for span in spans if span.end - span.start <= MAX_PART_SECONDS)
 
 
-def fault_in(shown: Sequence[Any], material: FilmMaterial | None) -> str | None:
-    """The sentence for what can't be shown, None where all can; without material nothing is asked of it."""
-    if not LEAST <= len(shown) <= MOST:
-        return f"The content names {counted(len(shown), 'clip or picture', 'clips and pictures')}; {LEAST} to {MOST} can be shown."
-    known = {clip.name: clip for clip in material.clips} if material is not None else {}
+def fault_in(clips: Sequence[Any], material: FilmMaterial | None) -> str | None:
+    """Return the sentence for what can't be shown, None if all can.
+
+    Without material its existence isn't checked.
+    """
+    if not MIN_VISUALS <= len(clips) <= MAX_VISUALS:
+        return f"The content names {counted(len(clips), 'clip or picture', 'clips and pictures')}; {MIN_VISUALS} to {MAX_VISUALS} can be shown."
+    clips_by_name = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name for still in material.stills} if material is not None else set()
-    before: list[VideoSpan] = []
-    for one in shown:
-        name = one.get("upload") if isinstance(one, dict) else None
+    earlier_spans: list[VideoSpan] = []
+    for clip in clips:
+        name = clip.get("upload") if isinstance(clip, dict) else None
         if not isinstance(name, str):
             return "Each clip names an upload, and of a video its start and end in seconds."
-        span = _span_of(one, name)
+        span = _span_of(clip, name)
         if span is None:
-            return (
-                f"The part of {name} has a start and an end, {PIECE[0]:.0f} to {LONGEST:.0f} seconds apart."
-            )
-        if any(_overlap(span, other) for other in before):
+            return f"The part of {name} has a start and an end, {PIECE[0]:.0f} to {MAX_PART_SECONDS:.0f} seconds apart."
+        if any(_overlap(span, other) for other in earlier_spans):
             return f"The film would show the same of {name} twice."
-        before.append(span)
-        if material is not None and (fault := _gone(span, known.get(name), stills)):
+        earlier_spans.append(span)
+        if material is not None and (fault := _missing_fault(span, clips_by_name.get(name), stills)):
             return fault
     return None
 
 
-def _span_of(one: Mapping[str, Any], name: str) -> VideoSpan | None:
-    """A still has no length; None for what is neither."""
-    if "start" not in one and "end" not in one:
+def _span_of(clip: Mapping[str, Any], name: str) -> VideoSpan | None:
+    """Return the span of a clip; a still picture has no length. None for what is neither."""
+    if "start" not in clip and "end" not in clip:
         return VideoSpan(name, 0.0, 0.0)
-    if not is_span(one) or not PIECE[0] <= one["end"] - one["start"] <= LONGEST:
+    if not is_span(clip) or not PIECE[0] <= clip["end"] - clip["start"] <= MAX_PART_SECONDS:
         return None
-    return VideoSpan(name, float(one["start"]), float(one["end"]))
+    return VideoSpan(name, float(clip["start"]), float(clip["end"]))
 
 
-def _gone(span: VideoSpan, clip: Clip | None, stills: set[str]) -> str | None:
+def _missing_fault(span: VideoSpan, clip: Clip | None, stills: set[str]) -> str | None:
     if not span.end:
         return None if span.name in stills else f"The picture {span.name} isn't among the item's media."
     if clip is None:
         return f"The video {span.name} isn't among the item's media."
     seconds = _seconds(clip)
-    if span.end > seconds + _EDGE:
+    if span.end > seconds + _TAIL_SECONDS:
         return f"{span.name} is {seconds:.1f} seconds long; second {span.end:g} isn't in it."
     return None
 
 
-def _overlap(one: VideoSpan, other: VideoSpan) -> bool:
-    """A still overlaps with itself alone."""
-    if one.name != other.name:
+def _overlap(first: VideoSpan, second: VideoSpan) -> bool:
+    """Return whether two spans show the same; a still picture overlaps only with itself."""
+    if first.name != second.name:
         return False
-    return one == other or (one.start < other.end and other.start < one.end)
+    return first == second or (first.start < second.end and second.start < first.end)
 
 
 def _seconds(clip: Clip) -> float:
@@ -170,86 +181,93 @@ def _seconds(clip: Clip) -> float:
 
 
 def _parts(clip: Clip) -> list[VideoSpan]:
-    """From all over it, in order, each as long as any piece of a film takes."""
-    seconds = _seconds(clip) - _EDGE
+    """Return parts from all over the video, in order, each as long as any piece of a film takes."""
+    seconds = _seconds(clip) - _TAIL_SECONDS
     if seconds < PIECE[0]:
         return []
-    number = max(1, min(MOST, int(seconds / ROOM)))
-    each = seconds / number
-    length = min(each, ROOM)
-    starts = (place * each + (each - length) / 2 for place in range(number))
+    part_count = max(1, min(MAX_VISUALS, int(seconds / ROOM)))
+    part_seconds = seconds / part_count
+    length = min(part_seconds, ROOM)
+    starts = (index * part_seconds + (part_seconds - length) / 2 for index in range(part_count))
     return [VideoSpan(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
 
 
 def _stills(material: FilmMaterial) -> list[StillImage]:
-    """A size that isn't known is no reason against one."""
+    """Return the pictures that are large enough, or whose size is unknown."""
     return [
-        one for one in material.stills if min(one.width or _SMALLEST, one.height or _SMALLEST) >= _SMALLEST
+        still
+        for still in material.stills
+        if min(still.width or _MIN_EDGE_PIXELS, still.height or _MIN_EDGE_PIXELS) >= _MIN_EDGE_PIXELS
     ]
 
 
-def _in_turn(parts: Sequence[Sequence[VideoSpan]]) -> list[VideoSpan]:
-    """One of each video, then the next of each."""
+def _interleave(parts: Sequence[Sequence[VideoSpan]]) -> list[VideoSpan]:
+    """Return one part of each video, then the next of each, and so on."""
     return [span for row in zip_longest(*parts) for span in row if span is not None]
 
 
-def _turned(things: Sequence[Thing], turn: int) -> list[Thing]:
-    """Another of them first."""
+def _rotate(things: Sequence[Thing], turn: int) -> list[Thing]:
+    """Return the list rotated, so that each variant begins with another."""
     first = turn % len(things) if things else 0
     return [*things[first:], *things[:first]]
 
 
-def _spread(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -> list[VideoSpan]:
-    """So many, of every video some, from all over each and in its order; behind them those between."""
+def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -> list[VideoSpan]:
+    """Return `count` parts, some of every video, from all over each and in its order.
+
+    After them the parts between.
+    """
     shares = [0] * len(parts)
     while sum(shares) < count:
-        # `count` is no more than there are.
-        fewest = min(
-            (place for place in range(len(parts)) if shares[place] < len(parts[place])),
+        # `count` is at most the number of parts, so this ends.
+        video = min(
+            (index for index in range(len(parts)) if shares[index] < len(parts[index])),
             key=shares.__getitem__,
         )
-        shares[fewest] += 1
-    first = [
+        shares[video] += 1
+    chosen_by_video = [
         [part[number * len(part) // share + turn % (len(part) // share)] for number in range(share)]
         for part, share in zip(parts, shares, strict=True)
     ]
-    taken = _in_turn(first)
-    return [*taken, *(span for span in _in_turn(parts) if span not in taken)]
+    chosen = _interleave(chosen_by_video)
+    return [*chosen, *(span for span in _interleave(parts) if span not in chosen)]
 
 
-def _around(second: float | None, material: FilmMaterial, taken: Iterable[VideoSpan]) -> VideoSpan | None:
+def _span_around(
+    second: float | None, material: FilmMaterial, used_spans: Iterable[VideoSpan]
+) -> VideoSpan | None:
     clip = material.spoken
     if second is None or clip is None:
         return None
-    start = round(min(max(second - _BEFORE, 0.0), _seconds(clip) - _EDGE - ROOM), 2)
+    start = round(min(max(second - _LEAD_SECONDS, 0.0), _seconds(clip) - _TAIL_SECONDS - ROOM), 2)
     span = VideoSpan(clip.name, start, round(start + ROOM, 2))
-    return span if start >= 0 and not any(_overlap(span, other) for other in taken) else None
+    return span if start >= 0 and not any(_overlap(span, other) for other in used_spans) else None
 
 
-def _whose(asset: Clip | StillImage, material: FilmMaterial) -> dict[str, str]:
+def _ownership(asset: Clip | StillImage, material: FilmMaterial) -> dict[str, str]:
     return {"author": asset.author or material.credit, "licence": asset.licence}
 
 
-def _whose_clip(span: VideoSpan, material: FilmMaterial) -> dict[str, str]:
-    return _whose(next(clip for clip in material.clips if clip.name == span.name), material)
+def _clip_ownership(span: VideoSpan, material: FilmMaterial) -> dict[str, str]:
+    return _ownership(next(clip for clip in material.clips if clip.name == span.name), material)
 
 
-def _told(script: NarrationScript, claims: Sequence[Claim]) -> Iterator[Claim | None]:
-    """For each word of the script the claim that it is part of."""
+def _claims_by_word(script: NarrationScript, claims: Sequence[Claim]) -> Iterator[Claim | None]:
+    """Yield for each word of the script the claim that it is part of, or None."""
     for passage in script.passages:
-        places = [
+        claim_spans = [
             (start, start + len(claim.text), claim)
             for claim in claims
             if (start := passage.find(claim.text)) >= 0
         ]
         for token in written_words(passage):
-            yield next((claim for start, end, claim in places if start <= token.start < end), None)
+            yield next((claim for start, end, claim in claim_spans if start <= token.start < end), None)
 
 
-def _second_of(claim: Claim, material: FilmMaterial) -> float | None:
+def _second_in_video(claim: Claim, material: FilmMaterial) -> float | None:
     clip = material.spoken
-    at = claim.start - material.words_at
-    if clip is None or material.words_at < 0 or at < 0:
+    offset = claim.start - material.words_at
+    if clip is None or material.words_at < 0 or offset < 0:
         return None
     starts = [0, *accumulate(len(word.t) + 1 for word in clip.words)]
-    return clip.words[bisect_right(starts, at) - 1].start if at < starts[-1] else None
+    return clip.words[bisect_right(starts, offset) - 1].start if offset < starts[-1] else None

@@ -25,29 +25,32 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Claim, Fact, PersonaCard, SourceText, Story
 
-STORIES_LEAST: Final = 3
-STORIES_MOST: Final = 7
-WORDS_LEAST: Final = 40
-WORDS_MOST: Final = 70
-EXCERPT_MOST: Final = 90
-"""Words of two sentences that are taken as they are."""
-_SENTENCES: Final = 2
-_TITLE_MOST: Final = 120
-_BETWEEN: Final = " \u00b7 "
+MIN_STORIES: Final = 3
+MAX_STORIES: Final = 7
+MIN_WORDS: Final = 40
+MAX_WORDS: Final = 70
+MAX_EXCERPT_WORDS: Final = 90
+"""Of two sentences that are taken verbatim."""
+_SENTENCES_PER_STORY: Final = 2
+_MAX_TITLE_CHARACTERS: Final = 120
+_SEPARATOR: Final = " \u00b7 "
 _RULES: Final = f"""\
 A Newsletter Digest is one mail about several stories, for readers who skim it and open what concerns them.
 - Each fact names its `story`. Write one entry of `stories` for every story that the facts name, in that order, and \
-name it there; {STORIES_LEAST} to {STORIES_MOST} entries.
-- An entry's `headline`: at most {rules.HEADLINE_MOST} characters, what happened. Its `text`: {WORDS_LEAST} to \
-{WORDS_MOST} words in one paragraph, fewer only where its facts hold no more: what happened, the figure or the name \
+name it there; {MIN_STORIES} to {MAX_STORIES} entries.
+- An entry's `headline`: at most {rules.MAX_HEADLINE_CHARACTERS} characters, what happened. Its `text`: {MIN_WORDS} to \
+{MAX_WORDS} words in one paragraph, fewer only where its facts hold no more: what happened, the figure or the name \
 that matters, and why to read on. Only from the facts of its own story.
-- `title`: what the whole mail is called, at most {rules.HEADLINE_MOST} characters, from its most important story.
+- `title`: what the whole mail is called, at most {rules.MAX_HEADLINE_CHARACTERS} characters, from its most important story.
 - No greeting, no sign-off, no "in this issue", no transitions between stories.
 {rules.SUBJECT_RULES}"""
 
 
 class NewsletterDigest(Engine):
-    """Without a model: of each story its title, two sentences as they stand there, and the link."""
+    """Makes a newsletter of several stories.
+
+    Without a model each story is its title, two verbatim sentences and the link.
+    """
 
     kind = "newsletter_digest"
     name = "Newsletter Digest"
@@ -64,29 +67,29 @@ class NewsletterDigest(Engine):
                 "A digest is made from several items together: create a series under Calendar \u203a Recurring, or with "
                 "POST /v1/series."
             )
-        if stories < STORIES_LEAST:
-            return f"A digest needs {STORIES_LEAST} stories or more; this has {stories}."
+        if stories < MIN_STORIES:
+            return f"A digest needs {MIN_STORIES} stories or more; this has {stories}."
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """The best two sentences of each story make the first variant, the next two the second."""
+        """Return drafts: the best two sentences of each story make the first variant, the next two the
+        second.
+        """
         del seed
-        said = [
+        sentences_by_story = [
             (story, rules.rank_sentences(brief.facts_of(story), brief, persona)) for story in brief.stories
         ]
-        made: list[Draft] = []
-        for place in range(max(1, variants)):
-            draft = _excerpts(said, place, brief, persona)
+        drafts: list[Draft] = []
+        for variant in range(max(1, variants)):
+            draft = _excerpt_draft(sentences_by_story, variant, brief, persona)
             if draft is None:
                 break
             if not missing_in(draft.body, persona):
-                made.append(draft)
-        if not made:
-            message = (
-                f"Fewer than {STORIES_LEAST} of the stories hold a sentence that could stand in a digest."
-            )
+                drafts.append(draft)
+        if not drafts:
+            message = f"Fewer than {MIN_STORIES} of the stories hold a sentence that could stand in a digest."
             raise Refused(message, code="too_few_stories")
-        return tuple(made)
+        return tuple(drafts)
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
@@ -126,17 +129,17 @@ class NewsletterDigest(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The stories' addresses are added here: a model neither sees nor writes them."""
-        known = {story_name(place): story for place, story in enumerate(brief.stories)}
-        named = [entry["story"] for entry in answer["stories"]]
-        if len(set(named)) < len(named) or set(named) - set(known):
-            message = f"Each entry names another one of the stories {', '.join(known)}."
+        """Build the draft. The stories' addresses are added here, as a model neither sees nor writes them."""
+        stories_by_name = {story_name(index): story for index, story in enumerate(brief.stories)}
+        answered_names = [entry["story"] for entry in answer["stories"]]
+        if len(set(answered_names)) < len(answered_names) or set(answered_names) - set(stories_by_name):
+            message = f"Each entry names another one of the stories {', '.join(stories_by_name)}."
             raise Refused(message, code="unknown_story")
         sections = [
             NewsletterSection(
                 collapse(entry["headline"]),
                 escape_markdown(collapse(entry["text"])),
-                ascii_url(known[entry["story"]].url),
+                ascii_url(stories_by_name[entry["story"]].url),
             )
             for entry in answer["stories"]
         ]
@@ -151,7 +154,7 @@ class NewsletterDigest(Engine):
 
 
 def story_name(place: int) -> str:
-    """What a model is told that the story at this place, from 0, is called."""
+    """Return the name by which a model knows the story at this index."""
     return f"s{place + 1}"
 
 
@@ -175,35 +178,43 @@ def _draft(
     )
 
 
-def _excerpts(
-    said: Sequence[tuple[Story, Sequence[tuple[str, Fact]]]], place: int, brief: Brief, persona: PersonaCard
+def _excerpt_draft(
+    sentences_by_story: Sequence[tuple[Story, Sequence[tuple[str, Fact]]]],
+    variant: int,
+    brief: Brief,
+    persona: PersonaCard,
 ) -> Draft | None:
-    """The draft of each story's sentences at that place; None for too few stories, or no words for a preheader."""
+    """Return the draft of each story's next sentences.
+
+    It is None if there are too few stories, or no words for a preheader.
+    """
     sections: list[NewsletterSection] = []
     claims: list[Claim] = []
-    for story, sentences in said:
-        taken = _pair(sentences[place * _SENTENCES : (place + 1) * _SENTENCES])
-        if not taken or len(sections) == STORIES_MOST:
+    for story, sentences in sentences_by_story:
+        chosen = _usable_pair(
+            sentences[variant * _SENTENCES_PER_STORY : (variant + 1) * _SENTENCES_PER_STORY]
+        )
+        if not chosen or len(sections) == MAX_STORIES:
             continue
-        ordered = sorted(taken, key=lambda pair: pair[1].start)
+        ordered = sorted(chosen, key=lambda pair: pair[1].start)
         text = paragraph_of(sentence for sentence, _ in ordered)
         headline = _headline(story, ordered[0][0], brief, persona)
         sections.append(NewsletterSection(headline, escape_markdown(text), ascii_url(story.url)))
         claims += [rules.claim_of(sentence, fact) for sentence, fact in ordered]
-    if len(sections) < STORIES_LEAST:
+    if len(sections) < MIN_STORIES:
         return None
-    headlines = [one.headline for one in sections]
-    others = _BETWEEN.join(headlines[1:])
+    headlines = [section.headline for section in sections]
+    other_headlines = _SEPARATOR.join(headlines[1:])
     subject = rules.subject_of(headlines[0])
-    preheader = first_words(others, rules.PREHEADER_MOST)
-    if len(preheader) < rules.PREHEADER_LEAST or rules.repeats_subject(preheader, subject):
-        said_first = [pair for _, sentences in said for pair in sentences]
-        preheader, more = rules.preheader_of(said_first, subject)
-        claims += [claim for claim in more if claim not in claims]
-    if len(preheader) < rules.PREHEADER_LEAST:
+    preheader = first_words(other_headlines, rules.MAX_PREHEADER_CHARACTERS)
+    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS or rules.repeats_subject(preheader, subject):
+        all_sentences = [pair for _, sentences in sentences_by_story for pair in sentences]
+        preheader, further_claims = rules.preheader_of(all_sentences, subject)
+        claims += [claim for claim in further_claims if claim not in claims]
+    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
         return None
     return _draft(
-        first_words(_BETWEEN.join(headlines[:2]), _TITLE_MOST),
+        first_words(_SEPARATOR.join(headlines[:2]), _MAX_TITLE_CHARACTERS),
         (subject, preheader),
         sections,
         claims=tuple(claims),
@@ -211,74 +222,95 @@ def _excerpts(
     )
 
 
-def _pair(sentences: Sequence[tuple[str, Fact]]) -> Sequence[tuple[str, Fact]]:
-    """Both, or the better one where both are too long."""
+def _usable_pair(sentences: Sequence[tuple[str, Fact]]) -> Sequence[tuple[str, Fact]]:
+    """Return both sentences, or the better one if both are too long."""
     words = sum(count_words(sentence) for sentence, _ in sentences)
-    return sentences if words <= EXCERPT_MOST else sentences[:1]
+    return sentences if words <= MAX_EXCERPT_WORDS else sentences[:1]
 
 
 def _headline(story: Story, sentence: str, brief: Brief, persona: PersonaCard) -> str:
-    title = first_words(story.title, rules.HEADLINE_MOST)
+    title = first_words(story.title, rules.MAX_HEADLINE_CHARACTERS)
     if title and is_allowed(title, brief, persona):
         return title
-    return first_words(sentence, rules.HEADLINE_MOST)
+    return first_words(sentence, rules.MAX_HEADLINE_CHARACTERS)
 
 
 def _check_count(draft: Draft) -> Check:
     stories = len(from_content(draft.content))
     fault = None
-    if not STORIES_LEAST <= stories <= STORIES_MOST:
-        fault = f"The digest has {counted(stories, 'story', 'stories')}; it has to have {STORIES_LEAST} to {STORIES_MOST}."
-    return rules.check_result("stories", f"The digest has {STORIES_LEAST} to {STORIES_MOST} stories.", fault)
+    if not MIN_STORIES <= stories <= MAX_STORIES:
+        fault = f"The digest has {counted(stories, 'story', 'stories')}; it has to have {MIN_STORIES} to {MAX_STORIES}."
+    return rules.check_result("stories", f"The digest has {MIN_STORIES} to {MAX_STORIES} stories.", fault)
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
+    """Check the headlines' characters, and the words of each story that isn't verbatim.
+
+    A story whose facts hold fewer words than the minimum may be shorter, with a warning.
+    """
     sections = from_content(draft.content)
-    long = [one for one in sections if len(one.headline) > rules.HEADLINE_MOST]
-    if long:
-        message = f"A headline has {len(long[0].headline)} characters; {rules.HEADLINE_MOST} are the most."
+    too_long = [section for section in sections if len(section.headline) > rules.MAX_HEADLINE_CHARACTERS]
+    if too_long:
+        message = f"A headline has {len(too_long[0].headline)} characters; {rules.MAX_HEADLINE_CHARACTERS} are the most."
         return Check("length", "failed", message)
-    written = [one for one in sections if not rules.is_verbatim(one, draft.claims)]
-    if not written:
+    written_sections = [section for section in sections if not rules.is_verbatim(section, draft.claims)]
+    if not written_sections:
         message = (
             f"Each story is a sentence or two of its source and nothing added, which may be fewer or more than the "
-            f"{WORDS_LEAST} to {WORDS_MOST} words of a written one."
+            f"{MIN_WORDS} to {MAX_WORDS} words of a written one."
         )
         return Check("length", "passed", message)
-    off = [(one, words) for one in written if not WORDS_LEAST <= (words := rules.words_in(one)) <= WORDS_MOST]
+    off_limits = [
+        (section, words)
+        for section in written_sections
+        if not MIN_WORDS <= (words := rules.words_in(section)) <= MAX_WORDS
+    ]
     failed = [
-        f"\u201c{one.headline}\u201d has {counted(words, 'word')}"
-        for one, words in off
-        if words > WORDS_MOST or words < min(WORDS_LEAST, _held(one, brief))
+        f"\u201c{section.headline}\u201d has {counted(words, 'word')}"
+        for section, words in off_limits
+        if words > MAX_WORDS or words < min(MIN_WORDS, _fact_words(section, brief))
     ]
     if failed:
-        message = f"{'; '.join(failed)}. A story has {WORDS_LEAST} to {WORDS_MOST}."
+        message = f"{'; '.join(failed)}. A story has {MIN_WORDS} to {MAX_WORDS}."
         return Check("length", "failed", message)
-    if off:
-        message = f"{counted(len(off), 'story has', 'stories have')} fewer than {WORDS_LEAST} words: their facts hold no more."
+    if off_limits:
+        message = f"{counted(len(off_limits), 'story has', 'stories have')} fewer than {MIN_WORDS} words: their facts hold no more."
         return Check("length", "warning", message)
-    return Check("length", "passed", f"Each story has {WORDS_LEAST} to {WORDS_MOST} words.")
+    return Check("length", "passed", f"Each story has {MIN_WORDS} to {MAX_WORDS} words.")
 
 
-def _held(section: NewsletterSection, brief: Brief) -> int:
-    """How many words the facts of a section's story have; many where it isn't known which one that is."""
-    story = next((one for one in brief.stories if section.link and ascii_url(one.url) == section.link), None)
+def _fact_words(section: NewsletterSection, brief: Brief) -> int:
+    """Return how many words the facts of a section's story have; `MIN_WORDS` if its story is unknown."""
+    story = next(
+        (
+            candidate
+            for candidate in brief.stories
+            if section.link and ascii_url(candidate.url) == section.link
+        ),
+        None,
+    )
     if story is None:
-        return WORDS_LEAST
+        return MIN_WORDS
     return sum(count_words(fact.quote) for fact in brief.facts_of(story))
 
 
 def _check_stories(draft: Draft, source: SourceText) -> Check:
-    """Each story's numbers are its own: a figure of another one would be as wrong as an invented one."""
-    faults = []
+    """Check that each story's numbers are its own: one of another story would be as wrong as an invented
+    one.
+    """
+    foreign_numbers = []
     for section in from_content(draft.content):
-        own = [one for one in source.stories if section.link and ascii_url(one.url) == section.link]
+        own = [story for story in source.stories if section.link and ascii_url(story.url) == section.link]
         if not own:
             continue
-        text = "\n".join(source.text[one.start : one.end] for one in own)
-        strange = ungrounded_numbers(f"{section.headline}\n|\n{section.text}", text)
-        faults += [f"{number} (in \u201c{section.headline}\u201d)" for number in strange]
-    fault = f"These numbers are those of another story: {', '.join(faults)}." if faults else None
+        text = "\n".join(source.text[story.start : story.end] for story in own)
+        ungrounded = ungrounded_numbers(f"{section.headline}\n|\n{section.text}", text)
+        foreign_numbers += [f"{number} (in \u201c{section.headline}\u201d)" for number in ungrounded]
+    fault = (
+        f"These numbers are those of another story: {', '.join(foreign_numbers)}."
+        if foreign_numbers
+        else None
+    )
     return rules.check_result("own_numbers", "Every number stands in the source of its own story.", fault)
 
 

@@ -1,4 +1,4 @@
-"""Newsletter Issue: one story as a mail, with subject, preheader and a link to the whole of it."""
+"""Newsletter Issue: one story as a mail, with subject, preheader and a link to the full story."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
-WORDS_LEAST: Final = 300
-WORDS_MOST: Final = 500
-SOURCE_LEAST: Final = 40
-"""A text of fewer words is no story that somebody would open a mail for."""
-_SENTENCES_MOST: Final = 8
-_EXCERPT_MOST: Final = 220
-"""Words that are taken from one source without a model: an excerpt, not a copy."""
-_PARAGRAPH: Final = 3
-"""Sentences."""
-_FURTHER_LEAST: Final = 60
-"""Words of an excerpt beyond the first: what is left of a short source makes no mail of its own."""
+MIN_WORDS: Final = 300
+MAX_WORDS: Final = 500
+MIN_SOURCE_WORDS: Final = 40
+"""A shorter text is no story that anybody would open a mail for."""
+_MAX_SENTENCES: Final = 8
+_MAX_EXCERPT_WORDS: Final = 220
+"""Words taken from one source without a model: an excerpt, not a copy."""
+_SENTENCES_PER_PARAGRAPH: Final = 3
+"""Most sentences of one paragraph of an excerpt."""
+_MIN_FURTHER_WORDS: Final = 60
+"""Words of a further excerpt; what remains of a short source makes no mail of its own."""
 _WORD: Final = re.compile(r"\w+")
 _RULES: Final = f"""\
 A Newsletter Issue is one mail about one story, for readers who subscribed and have a minute and a half.
-- {WORDS_LEAST} to {WORDS_MOST} words in `paragraphs`, each of 2 to 4 sentences; fewer only where the facts hold no more.
-- `headline`: at most {rules.HEADLINE_MOST} characters, what happened; it may say more than the subject.
+- {MIN_WORDS} to {MAX_WORDS} words in `paragraphs`, each of 2 to 4 sentences; fewer only where the facts hold no more.
+- `headline`: at most {rules.MAX_HEADLINE_CHARACTERS} characters, what happened; it may say more than the subject.
 - The first paragraph says what happened and why it matters to the reader. Then the details by weight, one idea to a \
 paragraph, and at the end what comes next or what isn't known yet.
 - No greeting, no sign-off, no "in this issue", no call to share.
@@ -48,7 +48,10 @@ paragraph, and at the end what comes next or what isn't known yet.
 
 
 class NewsletterIssue(Engine):
-    """Without a model it is an excerpt: the story's best sentences in their order, and the link to the rest."""
+    """Makes a newsletter of one story.
+
+    Without a model it is an excerpt: the story's best sentences in their order, and the link to the rest.
+    """
 
     kind = "newsletter_issue"
     name = "Newsletter Issue"
@@ -57,33 +60,38 @@ class NewsletterIssue(Engine):
     credits = 3
     made_from = ("text", "topic")
     draft_tokens = 8_000
-    least_lines = _PARAGRAPH
+    least_lines = _SENTENCES_PER_PARAGRAPH
 
     def why_not(self, source: SourceText) -> str | None:
         words = count_words(source.text)
-        if words >= SOURCE_LEAST:
+        if words >= MIN_SOURCE_WORDS:
             return None
         if not words:
             return "This item has no words beyond its title, and a newsletter needs a story."
-        return f"A newsletter needs a story of {SOURCE_LEAST} words or more; this item has {words}."
+        return f"A newsletter needs a story of {MIN_SOURCE_WORDS} words or more; this item has {words}."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """The best sentences make the first variant, those that are left the next; the same whatever the seed."""
+        """Return drafts: the best sentences make the first variant, those left the next.
+
+        The same whatever the seed.
+        """
         del seed
-        left = rules.rank_sentences(brief.facts, brief, persona)
-        made: list[Draft] = []
-        while len(made) < max(1, variants):
-            taken = _excerpt(left)
-            if not taken or (made and sum(count_words(one) for one, _ in taken) < _FURTHER_LEAST):
+        remaining = rules.rank_sentences(brief.facts, brief, persona)
+        drafts: list[Draft] = []
+        while len(drafts) < max(1, variants):
+            chosen = _choose_sentences(remaining)
+            if not chosen or (
+                drafts and sum(count_words(sentence) for sentence, _ in chosen) < _MIN_FURTHER_WORDS
+            ):
                 break
-            draft = _excerpt_draft(taken, left, brief, persona)
-            left = [pair for pair in left if pair not in taken]
+            draft = _excerpt_draft(chosen, remaining, brief, persona)
+            remaining = [pair for pair in remaining if pair not in chosen]
             if draft is not None and not missing_in(draft.body, persona):
-                made.append(draft)
-        if not made:
+                drafts.append(draft)
+        if not drafts:
             message = "The source holds too few sentences that could stand in a newsletter."
             raise Refused(message, code="nothing_to_say")
-        return tuple(made)
+        return tuple(drafts)
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
@@ -111,7 +119,7 @@ class NewsletterIssue(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The source's address is added here: a model neither sees nor writes it."""
+        """Build the draft. The source's address is added here, as a model neither sees nor writes it."""
         headline = collapse(answer["headline"])
         paragraphs = [words for words in map(collapse, answer["paragraphs"]) if words]
         if not headline or not paragraphs:
@@ -151,82 +159,91 @@ def _draft(
     )
 
 
-def _excerpt(left: Sequence[tuple[str, Fact]]) -> list[tuple[str, Fact]]:
-    taken: list[tuple[str, Fact]] = []
+def _choose_sentences(remaining: Sequence[tuple[str, Fact]]) -> list[tuple[str, Fact]]:
+    chosen: list[tuple[str, Fact]] = []
     words = 0
-    for sentence, fact in left:
+    for sentence, fact in remaining:
         words += count_words(sentence)
-        if len(taken) == _SENTENCES_MOST or (words > _EXCERPT_MOST and taken):
+        if len(chosen) == _MAX_SENTENCES or (words > _MAX_EXCERPT_WORDS and chosen):
             break
-        taken.append((sentence, fact))
-    return taken
+        chosen.append((sentence, fact))
+    return chosen
 
 
 def _excerpt_draft(
-    taken: Sequence[tuple[str, Fact]], left: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard
+    chosen: Sequence[tuple[str, Fact]],
+    remaining: Sequence[tuple[str, Fact]],
+    brief: Brief,
+    persona: PersonaCard,
 ) -> Draft | None:
-    """None where there are too few words for a preheader beside the subject."""
-    ordered = sorted(taken, key=lambda pair: pair[1].start)
+    """Return the draft; None if there are too few words for a preheader beside the subject."""
+    ordered = sorted(chosen, key=lambda pair: pair[1].start)
     headline = title_of(brief, persona, ordered[0][0])
-    # What opens the story stands right below the preheader in many an inbox.
-    others = [pair for pair in left if pair != ordered[0] and not _repeats(pair[0], headline)]
+    # Many inboxes show the opening sentence right below the preheader.
+    other_sentences = [
+        pair for pair in remaining if pair != ordered[0] and not _repeats_headline(pair[0], headline)
+    ]
     subject = rules.subject_of(headline)
-    preheader, claims = rules.preheader_of(others or ordered, subject)
-    if len(preheader) < rules.PREHEADER_LEAST:
+    preheader, claims = rules.preheader_of(other_sentences or ordered, subject)
+    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
         preheader, claims = rules.preheader_of(ordered, subject)
-    if len(preheader) < rules.PREHEADER_LEAST:
+    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
         return None
-    said = [rules.claim_of(sentence, fact) for sentence, fact in ordered]
+    sentence_claims = [rules.claim_of(sentence, fact) for sentence, fact in ordered]
     return _draft(
         headline,
         (subject, preheader),
         [paragraph_of(paragraph) for paragraph in _paragraphs(ordered)],
         url=ascii_url(brief.url),
-        claims=(*said, *(claim for claim in claims if claim not in said)),
+        claims=(*sentence_claims, *(claim for claim in claims if claim not in sentence_claims)),
         language=brief.language,
     )
 
 
-def _repeats(sentence: str, headline: str) -> bool:
-    words, others = (set(_WORD.findall(one.casefold())) for one in (sentence, headline))
-    return len(words & others) > len(words) // 2
+def _repeats_headline(sentence: str, headline: str) -> bool:
+    words, headline_words = (set(_WORD.findall(text.casefold())) for text in (sentence, headline))
+    return len(words & headline_words) > len(words) // 2
 
 
 def _paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
-    """Only sentences that follow one another in the source stand in one paragraph, so that none leans on a wrong one."""
-    found: list[list[str]] = []
+    """Return the paragraphs.
+
+    Only sentences that follow one another in the source share one, so none refers to a wrong one.
+    """
+    paragraphs: list[list[str]] = []
     end = None
     for sentence, fact in ordered:
         is_next = end is not None and 0 <= fact.start - end <= 1
-        if is_next and len(found[-1]) < _PARAGRAPH:
-            found[-1].append(sentence)
+        if is_next and len(paragraphs[-1]) < _SENTENCES_PER_PARAGRAPH:
+            paragraphs[-1].append(sentence)
         else:
-            found.append([sentence])
+            paragraphs.append([sentence])
         end = fact.end
-    return found
+    return paragraphs
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
+    """Check the number of words; fewer than the minimum pass with a warning if the facts hold no more."""
     sections = from_content(draft.content)
     words = sum(map(rules.words_in, sections))
-    if words > WORDS_MOST:
-        message = f"The issue has {counted(words, 'word')}; {WORDS_MOST} are the most."
+    if words > MAX_WORDS:
+        message = f"The issue has {counted(words, 'word')}; {MAX_WORDS} are the most."
         return Check("length", "failed", message)
-    if words >= WORDS_LEAST:
+    if words >= MIN_WORDS:
         return Check(
-            "length", "passed", f"The issue has {counted(words, 'word')}, from {WORDS_LEAST} to {WORDS_MOST}."
+            "length", "passed", f"The issue has {counted(words, 'word')}, from {MIN_WORDS} to {MAX_WORDS}."
         )
-    if sections and all(rules.is_verbatim(one, draft.claims) for one in sections):
+    if sections and all(rules.is_verbatim(section, draft.claims) for section in sections):
         message = (
             f"The issue has {counted(words, 'word')}: sentences of the source and nothing added, so it is shorter than the "
-            f"{WORDS_LEAST} words of a written one."
+            f"{MIN_WORDS} words of a written one."
         )
         return Check("length", "passed", message)
-    held = sum(count_words(fact.quote) for fact in brief.facts)
-    if words < min(WORDS_LEAST, held):
-        message = f"The issue has {counted(words, 'word')}; write {WORDS_LEAST} to {WORDS_MOST}, the facts hold enough for more."
+    fact_words = sum(count_words(fact.quote) for fact in brief.facts)
+    if words < min(MIN_WORDS, fact_words):
+        message = f"The issue has {counted(words, 'word')}; write {MIN_WORDS} to {MAX_WORDS}, the facts hold enough for more."
         return Check("length", "failed", message)
-    message = f"The issue has {counted(words, 'word')}, fewer than {WORDS_LEAST}: its facts hold no more."
+    message = f"The issue has {counted(words, 'word')}, fewer than {MIN_WORDS}: its facts hold no more."
     return Check("length", "warning", message)
 
 

@@ -1,4 +1,4 @@
-"""Persona Tweet: the persona's words on a card in the look of a post, postable anywhere."""
+"""Persona Tweet: the persona's words on a card that looks like a post, publishable anywhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, judge, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, make_check, variant_schema
 from pipeline.engines.shared.picture_parts import (
     at_leading_edge,
     brand_colours,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from pipeline.render.picture_plan import Item
     from pipeline.render.typography.layout_types import Block
 
-# The pattern, then the months as they stand after a day.
-_WAYS: Final[Mapping[str, tuple[str, str]]] = {
+# The pattern, then the months in the form that follows a day.
+_DATE_FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "en": (
         "{day} {month} {year}",
         "January February March April May June July August September October November December",
@@ -89,11 +89,11 @@ _WAYS: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 SIZES: Final = (UPRIGHT, SQUARE)
-LEAST_SIZE: Final = 40
+MIN_SIZE: Final = 40
 """Of the words, in pixels."""
 _LARGEST_SIZE: Final = 84
 _PREFERRED_SHARE: Final = 0.5
-"""Of the picture's height, for the words; the whole card is used only where they would not fit otherwise."""
+"""Share of the picture's height for the words; the whole card is used only if they don't fit otherwise."""
 
 _INSET: Final = 60
 _PADDING: Final = 68
@@ -103,15 +103,15 @@ _AFTER_PORTRAIT: Final = 28
 _BEFORE_WORDS: Final = 44
 _BEFORE_DATE: Final = 40
 _OPTICAL_CENTRE: Final = 0.47
-"""What stands exactly in the middle looks as if it had slipped."""
+"""What stands exactly in the middle looks as if it had slipped down."""
 
 _WORDS: Final = Style(weight=450, optical=26, line_height=1.32, hang=_INSET + _PADDING - MARGIN)
 _NAME: Final = Style(weight=700, optical=24, line_height=1.2)
 _HANDLE: Final = Style(weight=450, optical=20, line_height=1.25)
 _DATE: Final = Style(weight=450, optical=18, line_height=1.25)
 
-_SEEN: Final = 1.25
-"""The least contrast at which a coloured disc is seen on the card."""
+_MIN_DISC_CONTRAST: Final = 1.25
+"""The least contrast at which a coloured disc is visible on the card."""
 _MARKED: Final = re.compile(r"(?<![\w&/@#])[#@\uff03\uff20][^\W_][\w.\-]*\w|(?<![\w&/@#])[#@][^\W\d_]")
 
 _OWN_CHECKS: Final = ("content", "length", "link_count")
@@ -125,17 +125,20 @@ A Persona Tweet is one idea from one source, drawn as large words on a picture t
 
 
 def say_date(on: date, language: str) -> str:
-    """With the month in words where the language is known, else as ISO 8601 writes it."""
+    """Return the date with the month in words if the language is known, else in ISO 8601."""
     tag = language.lower().replace("_", "-")
-    way = _WAYS.get(tag) or _WAYS.get(tag.partition("-")[0])
-    if way is None:
+    date_format = _DATE_FORMATS.get(tag) or _DATE_FORMATS.get(tag.partition("-")[0])
+    if date_format is None:
         return on.isoformat()
-    pattern, months = way
+    pattern, months = date_format
     return pattern.format(day=on.day, month=months.split()[on.month - 1], year=on.year)
 
 
 class PersonaTweet(Engine):
-    """The words are chosen and judged as a Short Post's are; they carry no link, which goes into the caption."""
+    """Its words are chosen and checked as a Short Post's are.
+
+    They carry no link, which goes into the caption.
+    """
 
     kind = "persona_tweet"
     name = "Persona Tweet"
@@ -152,7 +155,7 @@ class PersonaTweet(Engine):
         return self._post.why_not(source)
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """The best first, whatever the seed, as a Short Post does."""
+        """Return the best first, whatever the seed, as a Short Post does."""
         posts = self._post.offline(_without_url(brief), persona, variants=variants, seed=seed)
         return tuple(_as_card(post, brief) for post in posts)
 
@@ -168,21 +171,24 @@ class PersonaTweet(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Short Post's rules for the words, and whether they can be drawn in every size."""
+        """Run Short Post's rules for the words, and check that they can be drawn in every size."""
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
-        judged = self._post.check(as_post, brief, source, persona)
-        length = next(check for check in judged if check.code == "length")
+        post_checks = self._post.check(as_post, brief, source, persona)
+        length = next(check for check in post_checks if check.code == "length")
         return (
             _check_content(draft, brief, source, persona),
             length,
-            *(check for check in judged if check.code not in _OWN_CHECKS),
+            *(check for check in post_checks if check.code not in _OWN_CHECKS),
             check_picture_links(draft.body),
             check_glyphs(draft.body, draft.language, persona),
             _check_fits(draft, persona),
         )
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
-        """One picture. Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
+        """Return one picture.
+
+        Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`.
+        """
         if media.size not in SIZES:
             message = f"A Persona Tweet is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
@@ -207,7 +213,7 @@ def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: Pers
         fault = "The content of a Persona Tweet is a caption and no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return judge("content", "The picture has words and a caption.", fault)
+    return make_check("content", "The picture has words and a caption.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
@@ -218,11 +224,11 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
             break
-    return judge("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
+    return make_check("fits", f"The words fit into each size at {MIN_SIZE} pixels or more.", fault)
 
 
 class _Colours:
-    """The card's colours from the persona's two; what is read has a contrast of 4.5 or more."""
+    """The card's colours, from the persona's two; what is read has a contrast of at least 4.5."""
 
     def __init__(self, persona: PersonaCard) -> None:
         self.ground, self.accent = brand_colours(persona)
@@ -230,8 +236,12 @@ class _Colours:
         self.words = colour.readable(colour.mix(self.ground, "#0b0d12", 0.88), self.card, 12.0)
         self.faint = colour.readable(colour.mix(self.words, self.card, 0.42), self.card)
         self.marked = colour.readable(self.accent, self.card)
-        seen = (one for one in (self.accent, self.ground) if colour.contrast(one, self.card) >= _SEEN)
-        self.disc = next(seen, self.words)
+        visible_colours = (
+            candidate
+            for candidate in (self.accent, self.ground)
+            if colour.contrast(candidate, self.card) >= _MIN_DISC_CONTRAST
+        )
+        self.disc = next(visible_colours, self.words)
         self.initials = max(
             (colour.WHITE, self.words),
             key=lambda ink: colour.contrast(ink, self.disc) + (ink == colour.WHITE),
@@ -241,7 +251,7 @@ class _Colours:
 
 
 class _Card:
-    """One card: a header, the words, a day. Everything is mirrored where the words run from right to left."""
+    """One card: a header, the words, a date. Everything is mirrored if the words run from right to left."""
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
         self.draft = draft
@@ -249,17 +259,17 @@ class _Card:
         self.media = media
         self.width, self.height = media.size
         self.colours = _Colours(persona)
-        strong = first_strong_is_rtl(draft.body)
-        self.is_rtl = is_rtl_language(draft.language) if strong is None else strong
+        is_rtl_by_letters = first_strong_is_rtl(draft.body)
+        self.is_rtl = is_rtl_language(draft.language) if is_rtl_by_letters is None else is_rtl_by_letters
         self.left = _INSET + _PADDING
         self.room = self.width - 2 * self.left
         self.right = self.left + self.room
 
     def picture(self) -> PicturePlan:
         name, handle, header = self._header()
-        day = self._day()
-        below = _BEFORE_DATE + day.height if day else 0.0
-        frame = 2 * _PADDING + header + _BEFORE_WORDS + below
+        date_block = self._date()
+        date_height = _BEFORE_DATE + date_block.height if date_block else 0.0
+        frame = 2 * _PADDING + header + _BEFORE_WORDS + date_height
         words = self._words(self.height - 2 * _INSET - frame)
         height = round(frame + words.height)
         top = round((self.height - height) * _OPTICAL_CENTRE)
@@ -270,14 +280,16 @@ class _Card:
         y = top + _PADDING
         items += self._face(y + (header - _PORTRAIT) / 2)
         text_top = y + (header - name.height - (handle.height if handle else 0)) / 2
-        beside = self.left if self.is_rtl else self.left + _PORTRAIT + _AFTER_PORTRAIT
-        items.append(self._placed(name, beside, text_top, colours.words))
+        text_x = self.left if self.is_rtl else self.left + _PORTRAIT + _AFTER_PORTRAIT
+        items.append(self._place(name, text_x, text_top, colours.words))
         if handle:
-            items.append(self._placed(handle, beside, text_top + name.height, colours.faint))
+            items.append(self._place(handle, text_x, text_top + name.height, colours.faint))
         y_words = y + header + _BEFORE_WORDS
-        items.append(self._placed(words, self.left, y_words, colours.words))
-        if day:
-            items.append(self._placed(day, self.left, y_words + words.height + _BEFORE_DATE, colours.faint))
+        items.append(self._place(words, self.left, y_words, colours.words))
+        if date_block:
+            items.append(
+                self._place(date_block, self.left, y_words + words.height + _BEFORE_DATE, colours.faint)
+            )
         return PicturePlan(
             name=f"persona-tweet-{self.width}x{self.height}.jpg",
             role="image" if self.media.size == SIZES[0] else "alternative",
@@ -288,54 +300,54 @@ class _Card:
             alt_text=f"{self.draft.body} – {self.persona.name}",
         )
 
-    def _placed(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
+    def _place(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
         return DrawnText(round(x, 2), round(y, 2), block, ink, self.colours.marked)
 
     def _line(
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
-        """Text that stands at the card's leading edge, whichever way it runs itself."""
+        """Lay out text at the card's leading edge, whichever way it runs itself."""
         return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
     def _header(self) -> tuple[Block, Block | None, float]:
-        beside = self.room - _PORTRAIT - _AFTER_PORTRAIT
+        text_width = self.room - _PORTRAIT - _AFTER_PORTRAIT
         language = self.persona.language
         name = typeset(" ".join(self.persona.name.split()), language)
         try:
-            name_block = self._line(name, (beside, 52), _NAME, (42, 34), language)
+            name_block = self._line(name, (text_width, 52), _NAME, (42, 34), language)
         except TextDoesNotFit:
-            name_block = self._line(name, (beside, 132), _NAME, (36, 24), language)
+            name_block = self._line(name, (text_width, 132), _NAME, (36, 24), language)
         handle = handle_of(self.persona)
-        handle_block = self._line(handle, (beside, 84), _HANDLE, (34, 24), "en") if handle else None
+        handle_block = self._line(handle, (text_width, 84), _HANDLE, (34, 24), "en") if handle else None
         height = name_block.height + (handle_block.height if handle_block else 0.0)
         return name_block, handle_block, max(float(_PORTRAIT), height)
 
-    def _day(self) -> Block | None:
+    def _date(self) -> Block | None:
         if self.media.shown_on is None:
             return None
         language = self.draft.language or self.persona.language
         return self._line(say_date(self.media.shown_on, language), (self.room, 60), _DATE, (30, 26), language)
 
-    def _words(self, most: float) -> Block:
-        said = typeset(self.draft.body, self.draft.language)
-        marked = [match.span() for match in _MARKED.finditer(said)]
-        marked += [(link.start, link.end) for link in find_links(said)]
-        height = min(most, self.height * _PREFERRED_SHARE)
+    def _words(self, max_height: float) -> Block:
+        text = typeset(self.draft.body, self.draft.language)
+        accents = [match.span() for match in _MARKED.finditer(text)]
+        accents += [(link.start, link.end) for link in find_links(text)]
+        height = min(max_height, self.height * _PREFERRED_SHARE)
         try:
-            return self._words_in(said, height, marked)
+            return self._words_in(text, height, accents)
         except TextDoesNotFit:
-            return self._words_in(said, most, marked)
+            return self._words_in(text, max_height, accents)
 
-    def _words_in(self, said: str, height: float, marked: list[tuple[int, int]]) -> Block:
+    def _words_in(self, text: str, height: float, accents: list[tuple[int, int]]) -> Block:
         return layout(
-            said,
+            text,
             (self.room, height),
             _WORDS,
             largest=_LARGEST_SIZE,
-            smallest=LEAST_SIZE,
+            smallest=MIN_SIZE,
             language=self.draft.language,
             direction="rtl" if self.is_rtl else "ltr",
-            accents=marked,
+            accents=accents,
         )
 
     def _face(self, y: float) -> list[Item]:

@@ -1,4 +1,6 @@
-"""Quote Graphic: one sentence of the source, word for word, large on the persona's own colour, with who said it."""
+"""Quote Graphic: one verbatim sentence of the source, large on the persona's colour, with the name of its
+speaker.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,14 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import title_of
 from pipeline.engines.quote_graphic.attribution import find_speaker, is_same_person, origin_of
-from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, QuoteLayout
+from pipeline.engines.quote_graphic.picture import MIN_SIZE, SIZES, QuoteLayout
 from pipeline.engines.quote_graphic.quotation import (
-    QUOTE_CHARACTERS_BEST,
-    QUOTE_CHARACTERS_LEAST,
-    QUOTE_CHARACTERS_MOST,
+    BEST_QUOTE_CHARACTERS,
+    MAX_QUOTE_CHARACTERS,
+    MIN_QUOTE_CHARACTERS,
     WORD,
     Quotation,
     bare_words,
@@ -40,9 +42,9 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.quote_graphic.attribution import NamedSpeaker
 
-_LIKENESS: Final = 0.4
-_NEAR: Final = 400
-"""How far from the quote its speaker is named, in characters of the source, before a person is asked to look."""
+_SAME_QUOTE_SIMILARITY: Final = 0.4
+_NEAR_CHARACTERS: Final = 400
+"""If the source names the speaker farther from the quote than this, a person is asked to look."""
 
 
 _VISIBLE: Final = re.compile(r"\w")
@@ -51,13 +53,13 @@ _BEGINS_AFTER: Final = frozenset("\n.!?\u2026:\"'([\u2013\u2014-\u061f\u3002\u30
 _ENDS: Final = frozenset(".!?\u2026\u061f\u3002")
 _ENDS_BEFORE: Final = re.compile(r"[,.\u3002]? ?[\"'\n\u300d\u300f]|[.!?\u2026\u061f\u3002]")
 _ENDINGLESS: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
-"""Scripts in which particles are written to a name without a space, or no spaces at all."""
+"""Scripts that write particles onto names without a space, or use no spaces at all."""
 _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 
 _RULES: Final = f"""\
 A Quote Graphic shows one quotation from the source, large, on a picture that stands alone.
 - "quote": words of one fact's quote, exactly as they stand there, without quotation marks around them. What somebody
-  said is best; else the one sentence that says most by itself. {QUOTE_CHARACTERS_BEST[0]} to {QUOTE_CHARACTERS_BEST[-1]} characters, {QUOTE_CHARACTERS_MOST} at most.
+  said is best; else the one sentence that says most by itself. {BEST_QUOTE_CHARACTERS[0]} to {BEST_QUOTE_CHARACTERS[-1]} characters, {MAX_QUOTE_CHARACTERS} at most.
 - Change, leave out or add nothing inside of it, not even a word or a comma. It begins and ends with a whole sentence,
   or with the whole of what was said.
 - "speaker": who said it, named as the fact names them; empty where the fact doesn't say so.
@@ -66,7 +68,10 @@ A Quote Graphic shows one quotation from the source, large, on a picture that st
 
 
 class QuoteGraphic(Engine):
-    """Its body is the quotation in its marks and a line with who said it; both are drawn, and an edit draws again."""
+    """Its body is the quotation in its marks and a line with its speaker.
+
+    Both are drawn, and an edit draws them again.
+    """
 
     kind = "quote_graphic"
     name = "Quote Graphic"
@@ -88,17 +93,19 @@ class QuoteGraphic(Engine):
         return "This item has no words, so there is nothing to quote."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """What somebody said first, then the sentences that stand alone; the same whatever the seed."""
+        """Return what somebody said first, then sentences that stand alone; the same whatever the seed."""
         del seed
         drafts: list[Draft] = []
-        said: list[frozenset[str]] = []
+        earlier_words: list[frozenset[str]] = []
         for quote, fact in find_quotations(brief, persona):
             if len(drafts) >= max(1, variants):
                 break
             words = frozenset(WORD.findall(quote.words.lower()))
-            if any(len(words & other) >= _LIKENESS * len(words | other) for other in said):
+            if any(
+                len(words & other) >= _SAME_QUOTE_SIMILARITY * len(words | other) for other in earlier_words
+            ):
                 continue
-            said.append(words)
+            earlier_words.append(words)
             claim = Claim(text=quote.words, quote=fact.quote, start=fact.start, end=fact.end)
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
         if not drafts and brief.lane is None and not origin_of(brief, persona):
@@ -108,7 +115,7 @@ class QuoteGraphic(Engine):
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:
-            message = f"The source has no sentence of {QUOTE_CHARACTERS_LEAST} to {QUOTE_CHARACTERS_MOST} characters that could stand alone as a quotation."
+            message = f"The source has no sentence of {MIN_QUOTE_CHARACTERS} to {MAX_QUOTE_CHARACTERS} characters that could stand alone as a quotation."
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
 
@@ -124,14 +131,17 @@ class QuoteGraphic(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Where no speaker is named, the source itself is; for a brand's own line nobody."""
+        """Build the draft.
+
+        Without a named speaker the source itself is named; for a brand's own line nobody is.
+        """
         words = bare_words(collapse(answer["quote"]))
         speaker = collapse(answer["speaker"]).lstrip("\u2013\u2014- ")
         claims = claims_of(answer, brief)
         is_spoken = (
             bool(speaker)
             or brief.lane is not None
-            or any(fold(words) in fold(said) for claim in claims for said in quotations(claim.quote))
+            or any(fold(words) in fold(quoted) for claim in claims for quoted in quotations(claim.quote))
         )
         quote = Quotation(words, speaker or origin_of(brief, persona), is_spoken)
         language = brief.language or persona.language
@@ -141,14 +151,16 @@ class QuoteGraphic(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """The quotation's own rules, then a Short Post's for all words, and whether it can be drawn in every size."""
+        """Run the quotation's own rules, then a Short Post's for all words, and check that it can be drawn in
+        every size.
+        """
         quote = quotation_in(draft.body)
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         return (
             _check_content(draft, quote, brief, source, persona),
             _check_length(quote),
             _check_quote(quote, brief, source),
-            _check_by(quote, brief, source, persona),
+            _check_attribution(quote, brief, source, persona),
             *(
                 check
                 for check in self._post.check(as_post, brief, source, persona)
@@ -160,7 +172,10 @@ class QuoteGraphic(Engine):
         )
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
-        """One picture. Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
+        """Return one picture.
+
+        Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`.
+        """
         if media.size not in SIZES:
             message = f"A Quote Graphic is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
@@ -191,69 +206,76 @@ def _check_content(
         fault = "A Quote Graphic has no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return judge("content", "The picture has a quotation and a caption.", fault)
+    return make_check("content", "The picture has a quotation and a caption.", fault)
 
 
 def _check_length(quote: Quotation) -> Check:
     length = len(quote.words)
     fault = (
-        f"The quotation has {length} characters; {QUOTE_CHARACTERS_MOST} are the most."
-        if length > QUOTE_CHARACTERS_MOST
+        f"The quotation has {length} characters; {MAX_QUOTE_CHARACTERS} are the most."
+        if length > MAX_QUOTE_CHARACTERS
         else None
     )
-    return judge("quote_length", f"The quotation has {length} of {QUOTE_CHARACTERS_MOST} characters.", fault)
+    return make_check(
+        "quote_length", f"The quotation has {length} of {MAX_QUOTE_CHARACTERS} characters.", fault
+    )
 
 
 def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
-    place = _place(quote.words, source)
+    start = _find_quote(quote.words, source)
     fault = None
-    if place is None:
+    if start is None:
         fault = f"The source doesn't say this word for word: \u201c{first_words(quote.words, 80)}\u201d."
-    elif not _is_whole(quote.words, place, brief, source):
+    elif not _is_whole(quote.words, start, brief, source):
         fault = "The quotation leaves out the beginning or the end of its sentence."
-    return judge("quote", "The quotation stands in the source word for word.", fault)
+    return make_check("quote", "The quotation stands in the source word for word.", fault)
 
 
-def _said_by(source: SourceText) -> str:
-    """The source folded, line by line: its lines end sentences too."""
+def _folded_lines(source: SourceText) -> str:
+    """Return the source folded line by line, since its lines end sentences too."""
     return "\n".join(fold(line) for line in f"{source.title}\n{source.text}".splitlines())
 
 
-def _place(words: str, source: SourceText) -> int | None:
-    """Where the folded source says them, as whole words; None where it doesn't."""
+def _find_quote(words: str, source: SourceText) -> int | None:
+    """Return where the folded source has the words, as whole words; None if it hasn't."""
     wanted = fold(words).rstrip(" ,")
-    said = _said_by(source).replace("\n", " ")
-    place = said.find(wanted) if wanted else -1
-    while place != -1:
-        end = place + len(wanted)
-        if not _joins(said[place - 1 : place], wanted[0]) and not _joins(wanted[-1], said[end : end + 1]):
-            return place
-        place = said.find(wanted, place + 1)
+    source_text = _folded_lines(source).replace("\n", " ")
+    start = source_text.find(wanted) if wanted else -1
+    while start != -1:
+        end = start + len(wanted)
+        if not _are_one_word(source_text[start - 1 : start], wanted[0]) and not _are_one_word(
+            wanted[-1], source_text[end : end + 1]
+        ):
+            return start
+        start = source_text.find(wanted, start + 1)
     return None
 
 
-def _joins(one: str, other: str) -> bool:
-    return one.isalnum() and other.isalnum()
+def _are_one_word(first: str, second: str) -> bool:
+    return first.isalnum() and second.isalnum()
 
 
-def _is_whole(words: str, place: int, brief: Brief, source: SourceText) -> bool:
-    """Whether it begins and ends where the source's own sentence or speech does."""
+def _is_whole(words: str, start: int, brief: Brief, source: SourceText) -> bool:
+    """Return whether the quotation begins and ends where the source's own sentence or speech does."""
     wanted = fold(words).rstrip(" ,")
     if any(wanted == fold(fact.quote) for fact in brief.facts):
         return True
-    said = _said_by(source)
-    before, after = said[:place].rstrip(" "), said[place + len(wanted) :]
+    source_text = _folded_lines(source)
+    before, after = source_text[:start].rstrip(" "), source_text[start + len(wanted) :]
     begins = not before or before[-1] in _BEGINS_AFTER
     return begins and (wanted[-1] in _ENDS or not after or _ENDS_BEFORE.match(after) is not None)
 
 
-def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    """Nobody is named whom the source doesn't name. Numbers have a check of their own."""
-    others = _other_speakers(quote, source)
-    origins = (origin_of(brief, persona), "" if others else source.author)
-    known = _folded(*origins)
-    said = _said_by(source).replace("\n", " ")
-    # Numbers have a check of their own.
+def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
+    """Check that only somebody whom the source names is named for the quotation.
+
+    Numbers have their own check.
+    """
+    other_speakers = _other_speakers(quote, source)
+    origins = (origin_of(brief, persona), "" if other_speakers else source.author)
+    known_origins = _fold_names(*origins)
+    source_text = _folded_lines(source).replace("\n", " ")
+    # Names are compared with and without numbers, which have their own check.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
         if brief.lane is not None and not origin_of(brief, persona):
@@ -261,56 +283,62 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
                 "attribution", "passed", "The line is the brand's own, whose name stands at the foot."
             )
         return Check("attribution", "failed", "Nobody is named for the quotation.")
-    if known.intersection(form.casefold() for form in forms):
+    if known_origins.intersection(form.casefold() for form in forms):
         return Check("attribution", "passed", "The picture names where the quotation is from.")
-    if _folded(persona.name, brief.title).intersection(form.casefold() for form in forms):
+    if _fold_names(persona.name, brief.title).intersection(form.casefold() for form in forms):
         message = f"The source doesn't say that these are words of {quote.by}: see whether they are."
         return Check("attribution", "warning", message)
-    parts, absent = min((_parts_named(form, said) for form in forms), key=lambda found: len(found[1]))
-    if absent:
-        message = f"The source doesn't name {', '.join(absent[:3])}."
+    named_parts, unnamed_parts = min(
+        (_split_attribution(form, source_text) for form in forms), key=lambda split: len(split[1])
+    )
+    if unnamed_parts:
+        message = f"The source doesn't name {', '.join(unnamed_parts[:3])}."
         return Check("attribution", "failed", message)
-    if others:
-        message = f"The source names {others[0].speaker} for this quotation, not {parts[0]}."
-        surname = parts[0].split()[-1]
-        is_plain = any(one.is_plain and one.speaker.split()[-1] != surname for one in others)
+    if other_speakers:
+        message = f"The source names {other_speakers[0].speaker} for this quotation, not {named_parts[0]}."
+        surname = named_parts[0].split()[-1]
+        is_plain = any(
+            speaker.is_plain and speaker.speaker.split()[-1] != surname for speaker in other_speakers
+        )
         return Check("attribution", "failed" if is_plain else "warning", message)
-    place = _place(quote.words, source)
-    near = _said_by(source).replace("\n", " ")[
-        max(0, (place or 0) - _NEAR) : (place or 0) + len(quote.words) + _NEAR
+    start = _find_quote(quote.words, source)
+    text_near = _folded_lines(source).replace("\n", " ")[
+        max(0, (start or 0) - _NEAR_CHARACTERS) : (start or 0) + len(quote.words) + _NEAR_CHARACTERS
     ]
-    if place is not None and parts[0] not in near:
-        message = f"The source names {parts[0]} far from the quotation: see whether it is theirs."
+    if start is not None and named_parts[0] not in text_near:
+        message = f"The source names {named_parts[0]} far from the quotation: see whether it is theirs."
         return Check("attribution", "warning", message)
     message = (
         "The source names who said it beside the quotation."
         if find_speaker(quote.words, source.text)
-        else f"The source names {parts[0]} near the quotation."
+        else f"The source names {named_parts[0]} near the quotation."
     )
     return Check("attribution", "passed", message)
 
 
 def _other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker, ...]:
-    """Whom the source names for the quotation, where it is nobody who may be meant."""
+    """Return whom the source names for the quotation, unless it may be the person who is named."""
     readings = find_speaker(quote.words, source.text)
-    is_meant = any(is_same_person(one.speaker, quote.by, source.text) for one in readings)
+    is_meant = any(is_same_person(reading.speaker, quote.by, source.text) for reading in readings)
     return () if is_meant else readings
 
 
-def _folded(*names: str) -> frozenset[str]:
-    return frozenset(fold(one).casefold() for one in names if one.strip())
+def _fold_names(*names: str) -> frozenset[str]:
+    return frozenset(fold(name).casefold() for name in names if name.strip())
 
 
-def _parts_named(by: str, said: str) -> tuple[list[str], list[str]]:
-    """What stands between the commas, and what of it the source doesn't hold."""
+def _split_attribution(by: str, source_text: str) -> tuple[list[str], list[str]]:
+    """Return the parts of the attribution between commas, and those of them that the source doesn't
+    contain.
+    """
     parts = [part.strip() for part in by.split(",") if part.strip()]
-    return parts, [part for part in parts if not _names(said, part)]
+    return parts, [part for part in parts if not _names_part(source_text, part)]
 
 
-def _names(said: str, part: str) -> bool:
+def _names_part(source_text: str, part: str) -> bool:
     if _ENDINGLESS.search(part):
-        return part in said
-    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", said) is not None
+        return part in source_text
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source_text) is not None
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
@@ -321,7 +349,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} \u00d7 {size[1]} pixels: {refused.message}"
             break
-    return judge("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
+    return make_check("fits", f"The quotation fits into each size at {MIN_SIZE} pixels or more.", fault)
 
 
 PLUGIN = QuoteGraphic()

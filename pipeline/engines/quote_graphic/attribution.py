@@ -1,4 +1,6 @@
-"""Attribution says whom a text names for given words, who stands behind the others, and whether two names are one."""
+"""Finds whom a text names as the speaker of given words, who stands behind unattributed ones, and if two
+names are one person.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,23 @@ from urllib.parse import urlsplit
 
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.quote_graphic.speakers import ARTICLES, LABEL, SAYS, speech_in
-from pipeline.grounding import PAIRED, fold
+from pipeline.grounding import PAIRED_QUOTES, fold
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard
 
-_PARTED: Final = re.compile(r"\n[^\S\n]*\n")
-_FORMS: Final = word_set(
+_BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
+_FORMS_OF_ADDRESS: Final = word_set(
     "mr mrs ms mx miss dr prof professor sir dame lord lady rev st president minister mayor senator governor captain judge coach chief "
     "herr frau doktor bürgermeister bürgermeisterin minister ministerin präsident präsidentin "
     "monsieur madame mme mlle docteur maire ministre président présidente don doña señor señora sr sra alcalde alcaldesa ministro ministra "
     "presidente presidenta doctor doctora signor signora dott dottor dottoressa sindaco sindaca"
 )
-_NO_SITES: Final = word_set("local localhost localdomain internal intranet lan home corp test invalid arpa")
+_PRIVATE_DOMAINS: Final = word_set(
+    "local localhost localdomain internal intranet lan home corp test invalid arpa"
+)
 _QUOTES: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]")
 _WORDS: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
@@ -32,7 +36,7 @@ _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
 
 @dataclass(frozen=True)
 class NamedSpeaker:
-    """Whom a text names as the speaker of some words; `is_plain` where a clause with a verb has a name alone."""
+    """A speaker that a text names for some words; `is_plain` if a clause with a verb has only a name."""
 
     speaker: str
     is_plain: bool
@@ -40,34 +44,39 @@ class NamedSpeaker:
 
 @lru_cache(maxsize=32)
 def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
-    """Whom the text names for these words, wherever it has them.
+    """Return whom the text names for these words, at every place where it has them.
 
-    That is the sentence that holds them; where nothing but the speech stands there, the one before that ends with a
-    colon, the one after that tells no other speech, or the speech that it goes on from.
+    That is in the sentence that holds them; if only the speech stands there, in the sentence before that ends
+    with a colon, in the one after that holds no other speech, or in the speech that it continues.
     """
-    wanted = _comparable(words)
-    if not wanted:
+    comparable_words = _comparable(words)
+    if not comparable_words:
         return ()
     spans = split_sentences(text)
-    found: list[NamedSpeaker] = []
-    for place, (start, end) in enumerate(spans):
-        if not _has(text[start:end], wanted):
+    speakers: list[NamedSpeaker] = []
+    for index, (start, end) in enumerate(spans):
+        if not _contains(text[start:end], comparable_words):
             continue
-        before = text[slice(*spans[place - 1])] if place else ""
-        after = text[slice(*spans[place + 1])] if place + 1 < len(spans) else ""
-        is_parted = place > 0 and _PARTED.search(text, spans[place - 1][1], start) is not None
-        found += _readings(wanted, text[start:end], before, after, is_parted=is_parted)
-    return tuple(dict.fromkeys(found))
+        before = text[slice(*spans[index - 1])] if index else ""
+        after = text[slice(*spans[index + 1])] if index + 1 < len(spans) else ""
+        is_new_paragraph = index > 0 and _BLANK_LINE.search(text, spans[index - 1][1], start) is not None
+        speakers += _speakers_at(
+            comparable_words, text[start:end], before, after, is_new_paragraph=is_new_paragraph
+        )
+    return tuple(dict.fromkeys(speakers))
 
 
-def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted: bool) -> list[NamedSpeaker]:
-    named = _named_for(wanted, sentence)
-    if named:
-        return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in named]
+def _speakers_at(
+    wanted: str, sentence: str, before: str, after: str, *, is_new_paragraph: bool
+) -> list[NamedSpeaker]:
+    """Return who may have said the words, going by their sentence and the ones before and after it."""
+    names = _named_for(wanted, sentence)
+    if names:
+        return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in names]
     label = LABEL.match(sentence)
-    if label is not None and _has(sentence[label.end() :], wanted):
+    if label is not None and _contains(sentence[label.end() :], wanted):
         return [NamedSpeaker(label["name"], is_plain=False)]
-    if not PAIRED.fullmatch(without_gershayim(sentence.strip())):
+    if not PAIRED_QUOTES.fullmatch(without_gershayim(sentence.strip())):
         return []
     if before.rstrip().endswith(":"):
         label = LABEL.fullmatch(f"{before.strip()} ")
@@ -78,35 +87,36 @@ def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted:
             for name in _named_for(wanted, f"{before} {sentence}")
         ]
     if _SAYS_WORD.search(after) and not _QUOTES.search(after):
-        named = _named_for(wanted, f"{sentence} {after}")
-        if named:
-            return [NamedSpeaker(name, is_plain=False) for name in named]
-    if is_parted:
+        names = _named_for(wanted, f"{sentence} {after}")
+        if names:
+            return [NamedSpeaker(name, is_plain=False) for name in names]
+    if is_new_paragraph:
         return []
     return [
-        NamedSpeaker(one.speaker, is_plain=False)
-        for one in speech_in(collapse(before))
-        if not _is_role(one.speaker)
+        NamedSpeaker(speech.speaker, is_plain=False)
+        for speech in speech_in(collapse(before))
+        if not _is_role(speech.speaker)
     ][-1:]
 
 
 def _named_for(wanted: str, sentence: str) -> list[str]:
-    """Speakers of the sentence's speech that holds the words, or is most of them."""
+    """Return speakers of the sentence's speech that holds the words, or is most of them."""
     return [
-        one.speaker
-        for one in speech_in(collapse(sentence))
-        if wanted in (said := _comparable(one.words)) or (said in wanted and 2 * len(said) >= len(wanted))
-        if not _is_role(one.speaker)
+        speech.speaker
+        for speech in speech_in(collapse(sentence))
+        if wanted in (comparable_speech := _comparable(speech.words))
+        or (comparable_speech in wanted and 2 * len(comparable_speech) >= len(wanted))
+        if not _is_role(speech.speaker)
     ]
 
 
 def _is_role(speaker: str) -> bool:
-    """Whether it is only what somebody is: "die Bürgermeisterin", "the party's leader"."""
+    """Return whether the speaker is only a role: "die Bürgermeisterin", "the party's leader"."""
     words = speaker.split()
     return words[0] in ARTICLES and (len(words) == 2 or words[-1][0].islower())
 
 
-def _has(sentence: str, wanted: str) -> bool:
+def _contains(sentence: str, wanted: str) -> bool:
     return wanted in _comparable(sentence)
 
 
@@ -114,45 +124,47 @@ def _comparable(words: str) -> str:
     return fold(words).casefold().strip(" .,;:!?\u2026\"'")
 
 
-def is_same_person(one: str, other: str, text: str) -> bool:
-    """Whether two names may be one person's: a surname, a title before it, or what the text has in one run."""
-    ours, theirs = (_name_words(name) for name in (one, other))
-    if not ours or not theirs:
+def is_same_person(first_name: str, second_name: str, text: str) -> bool:
+    """Return whether two names may be one person's: a surname, a title before it, or both in one run of the
+    text.
+    """
+    own_words, other_words = (_name_words(name) for name in (first_name, second_name))
+    if not own_words or not other_words:
         return True
-    if not any(sign.isupper() for sign in one + other):
-        # Scripts without capital letters, some of which write a name and what it belongs to as one.
-        bare = [collapse(name).replace(" ", "") for name in (one, other)]
-        return bare[0] in bare[1] or bare[1] in bare[0] or bool(set(ours) & set(theirs))
-    if set(ours) <= set(theirs) or set(theirs) <= set(ours):
+    if not any(character.isupper() for character in first_name + second_name):
+        # Scripts without capital letters, some of which join a name and its title.
+        compact = [collapse(name).replace(" ", "") for name in (first_name, second_name)]
+        return compact[0] in compact[1] or compact[1] in compact[0] or bool(set(own_words) & set(other_words))
+    if set(own_words) <= set(other_words) or set(other_words) <= set(own_words):
         return True
-    if re.search(rf"{re.escape(f'{one}, {other}')}(?:[.,;]|$)", text):
-        # What somebody is, and who.
+    if re.search(rf"{re.escape(f'{first_name}, {second_name}')}(?:[.,;]|$)", text):
+        # A role and a name, as in "the mayor, Ida Berg".
         return True
-    if ours[-1] != theirs[-1]:
+    if own_words[-1] != other_words[-1]:
         return False
-    both = set(ours) | set(theirs)
-    run = rf"(?:(?:{'|'.join(map(re.escape, sorted(both)))})\b\.?\s*){{{len(both)}}}"
+    all_words = set(own_words) | set(other_words)
+    run_pattern = rf"(?:(?:{'|'.join(map(re.escape, sorted(all_words)))})\b\.?\s*){{{len(all_words)}}}"
     return any(
-        set(_WORDS.findall(match.group().casefold())) == both
-        for match in re.finditer(rf"(?<!\w){run}", text, re.IGNORECASE)
+        set(_WORDS.findall(match.group().casefold())) == all_words
+        for match in re.finditer(rf"(?<!\w){run_pattern}", text, re.IGNORECASE)
     )
 
 
 def _name_words(name: str) -> list[str]:
-    """The words of a name in small letters, without forms of address, and without what is said after a comma."""
+    """Return the words of a name in lower case, without forms of address and what follows a comma."""
     words = _WORDS.findall(name.split(",", maxsplit=1)[0])
     is_cased = any(word[0].isupper() for word in words)
     return [
         word.casefold()
         for word in words
-        if word.casefold() not in _FORMS and (word[0].isupper() or not is_cased)
+        if word.casefold() not in _FORMS_OF_ADDRESS and (word[0].isupper() or not is_cased)
     ]
 
 
 def origin_of(brief: Brief, persona: PersonaCard) -> str:
-    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody.
+    """Return the origin of unattributed words: the persona for its own, the site for a source's; else "".
 
-    A brand says nothing as a person does: the picture's foot has its name.
+    A brand says nothing as a person does: its name stands at the picture's foot.
     """
     if brief.lane is not None:
         return "" if persona.is_brand else persona.name.strip()
@@ -167,7 +179,7 @@ def origin_of(brief: Brief, persona: PersonaCard) -> str:
 
 
 def _is_site(host: str) -> bool:
-    """Whether readers know a site by that name: no number, and no machine of a network at home."""
+    """Return whether readers know a site by that name: no IP address, and no host of a private network."""
     labels = host.rstrip(".").split(".")
     is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
-    return is_named and labels[-1] not in _NO_SITES
+    return is_named and labels[-1] not in _PRIVATE_DOMAINS

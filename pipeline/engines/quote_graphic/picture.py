@@ -1,4 +1,4 @@
-"""A quotation laid out large, in the persona's colours."""
+"""Lays out a quotation, large, in the persona's colours."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pipeline.render.typography.layout_types import Block
 
 SIZES: Final = (UPRIGHT, SQUARE)
-LEAST_SIZE: Final = 44
+MIN_SIZE: Final = 44
 """Of the quote, in pixels."""
 _LARGEST_SIZE: Final = 128
-_MOST_HEIGHT: Final = 0.56
+_MAX_HEIGHT_SHARE: Final = 0.56
 """Of the picture's height, for the quote."""
 _WORDS: Final = Style(weight=600, optical=32, line_height=1.2)
 _BY: Final = Style(weight=600, optical=24, line_height=1.25)
@@ -37,13 +37,16 @@ _ORNAMENT: Final = {UPRIGHT: 330, SQUARE: 270}
 _AFTER_ORNAMENT: Final = 48
 _BEFORE_BY: Final = 56
 _DASH: Final = (56, 6, 28)
-"""The line before who said it: its width, its height, what is left after it."""
+"""The line before the speaker's name: its width, its height, the room after it."""
 _ABOVE_SIGNATURE: Final = 48
 _OPTICAL_CENTRE: Final = 0.44
 
 
 class QuoteLayout(PictureLayout):
-    """A mark, the quotation, who said it; at the foot the persona. All is mirrored where it runs right to left."""
+    """Draws a mark, the quotation and its speaker, with the persona at the foot.
+
+    The picture is mirrored if the text runs from right to left.
+    """
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
         self.quote = quotation_in(draft.body)
@@ -55,24 +58,24 @@ class QuoteLayout(PictureLayout):
 
     def picture(self) -> PicturePlan:
         tones, size = self.tones, self.media.size
-        foot = float(self.height - MARGIN)
-        floor = foot - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
+        bottom = float(self.height - MARGIN)
+        floor = bottom - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
         mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
         above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
-        by = self._by()
-        beside = above + (_BEFORE_BY + by.height if by else 0)
-        words = self._words(min(self.height * _MOST_HEIGHT, floor - MARGIN - beside))
-        used = beside + words.height
-        top = MARGIN + max(0.0, floor - MARGIN - used) * _OPTICAL_CENTRE
+        by_block = self._by()
+        other_height = above + (_BEFORE_BY + by_block.height if by_block else 0)
+        words = self._words(min(self.height * _MAX_HEIGHT_SHARE, floor - MARGIN - other_height))
+        content_height = other_height + words.height
+        top = MARGIN + max(0.0, floor - MARGIN - content_height) * _OPTICAL_CENTRE
         y = top + above
         items: list[Item] = [self.ground]
         if self.quote.is_spoken:
             items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
         items.append(self.words(words, MARGIN, y, tones.ink))
-        if by and by.lines:
-            items += self._by_line(by, y + words.height + _BEFORE_BY)
-        items += self.signature(foot)
-        said = f"\u2013 {self.quote.by}" if self.quote.by else ""
+        if by_block and by_block.lines:
+            items += self._by_line(by_block, y + words.height + _BEFORE_BY)
+        items += self.signature(bottom)
+        by_text = f"\u2013 {self.quote.by}" if self.quote.by else ""
         return PicturePlan(
             name=f"quote-graphic-{self.width}x{self.height}.jpg",
             role="image" if size == SIZES[0] else "alternative",
@@ -80,12 +83,12 @@ class QuoteLayout(PictureLayout):
             height=self.height,
             background=tones.top,
             items=tuple(items),
-            alt_text=f"{in_marks(self.quote, self.language)} {said}".strip(),
+            alt_text=f"{in_marks(self.quote, self.language)} {by_text}".strip(),
         )
 
     def _words(self, height: float) -> Block:
-        said = typeset(self.quote.words, self.language)
-        return self.text(said, (self.room, height), _WORDS, (_LARGEST_SIZE, LEAST_SIZE))
+        text = typeset(self.quote.words, self.language)
+        return self.text(text, (self.room, height), _WORDS, (_LARGEST_SIZE, MIN_SIZE))
 
     def _by(self) -> Block | None:
         if not self.quote.by:
@@ -97,11 +100,11 @@ class QuoteLayout(PictureLayout):
         except TextDoesNotFit:
             return self.text(by, (width, 130), _BY, (34, 24))
 
-    def _by_line(self, by: Block, y: float) -> list[Item]:
-        width, height, after = _DASH
-        first = by.lines[0]
-        # The line stands at half the height of small letters of the first line.
-        middle = y + first.baseline - by.size * 0.27
+    def _by_line(self, by_block: Block, y: float) -> list[Item]:
+        width, height, gap = _DASH
+        first = by_block.lines[0]
+        # The line stands at half the height of lower-case letters of the first line.
+        middle = y + first.baseline - by_block.size * 0.27
         x = round(self.leading(width))
         line = Panel(x, round(middle - height / 2), width, height, 0, self.tones.accent)
-        return [line, self.words(by, self.leading(by.width, width + after), y, self.tones.ink)]
+        return [line, self.words(by_block, self.leading(by_block.width, width + gap), y, self.tones.ink)]

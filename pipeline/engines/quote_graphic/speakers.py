@@ -1,4 +1,4 @@
-"""Who said what: direct speech in a sentence, with the speaker whom the same sentence names."""
+"""Finds direct speech in a sentence, with the speaker whom the same sentence names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding import PAIRED
+from pipeline.grounding import PAIRED_QUOTES
 from pipeline.text.prose.full_stops import SAYS_IN_CHINESE, TITLE
-from pipeline.text.prose.sentences import is_title, signature_in
+from pipeline.text.prose.sentences import find_signature, is_title
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _NAME_THEN_VERB: Final = re.compile(rf"[\s,\u2013\u2014-]*(?P<name>\S.*?)\s+(?:{
 _BEFORE_SPEECH: Final = re.compile(
     rf"^(?P<name>\S.*?)\s+(?:{SAYS})\b[^\u201c\u201e\u00ab\"]{{0,40}}$", re.DOTALL
 )
-# Scripts without capital letters say by their verbs and particles where a name ends.
+# In scripts without capital letters verbs and particles show where a name ends.
 _AFTER_SPEECH_ELSEWHERE: Final = re.compile(
     rf"\s*[\uff0c,]?\s*(?P<zh>[^\W\d_]{{2,14}}?)(?:{SAYS_IN_CHINESE})"
     r"|と[、\s]*(?P<ja>[^\s、。「」]{2,24}?)(?:は|が)(?:話|語|述べ|言|説明|明か)"
@@ -68,7 +68,7 @@ _BEFORE_SPEECH_ELSEWHERE: Final = re.compile(
     r"|(?:.*[.!?]\s+)?(?P<he>[\u05d0-\u05ea][^.,:]{2,50}?)\s(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s*[:,]\s*$",
     re.DOTALL,
 )
-# The name stands before the speech, and the verb that tells it after it.
+# The name stands before the speech, and its verb after it.
 _AROUND_SPEECH: Final = (
     (
         re.compile(
@@ -99,16 +99,16 @@ _AROUND_SPEECH: Final = (
         re.compile(r""),
     ),
 )
-_ONE_OF_THEM: Final = re.compile(
+_UNNAMED_PERSON: Final = re.compile(
     r"\u4e00\u4eba$|\u4eba\u3005$|^[\u5f7c他她它我你您]|\u5ba2$|^\uadf8$|^\uadf8\ub140$|\u090f\u0915 "
 )
-# Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
-_WITHIN: Final = re.compile(
+# The speaker is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
+_SPEAKER_WITHIN: Final = re.compile(
     rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
-_LONGEST_SPEAKER: Final = 60
-_OPENS_NO_NAME: Final = word_set(
+_MAX_SPEAKER_CHARACTERS: Final = 60
+_NOT_BEFORE_NAME: Final = word_set(
     "he she it they we i you er sie es wir ich il elle ils elles on nous je ella él ellos yo lei lui noi io он она они мы я "
     "at on in to for with of about that this am im an auf zu zum zur bei vor nach mit dazu dass à en lors dans nel con para "
     "que che em no na w z we do в на о об при на что"
@@ -116,19 +116,19 @@ _OPENS_NO_NAME: Final = word_set(
 _PARTICLES: Final = word_set("van von de der den del della di da la le al bin ibn of y e")
 _ABBREVIATED: Final = re.compile(rf"{TITLE}|Jr\.")
 _UP_TO_MARK: Final = re.compile(rf"(?:\b{TITLE}|[^.,;:!?\u2026\u2013\u2014(\"])*")
-_NOBODY: Final = word_set(
+_NOT_A_NAME: Final = word_set(
     "he she it they we i you this that the a an his her their our my one some many er sie es wir ich il elle ils elles "
     "on nous je ella \u00e9l ellos nosotros yo lei lui noi io"
 )
-# "Coach Dan Wu", "the fire chief Mary O'Neil", in small letters: what they are and who.
-_TITLED: Final = re.compile(
+# A role in lower case before a name: "the fire chief Mary O'Neil".
+_TITLE_THEN_NAME: Final = re.compile(
     r"(?:the )?(?P<title>[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*){0,2})"
     rf"(?: (?:{TITLE}|[^\W\d_a-z](?:\.|[\w'\u2019-]*))(?: (?:van|von|de|der|den|del|di|da|la|le|al|bin|ibn))*){{1,4}}"
 )
 _CLOSES_SPEECH: Final = re.compile(r"[,.!?\u2026].$")
 _NO_TITLES: Final = (
-    _OPENS_NO_NAME
-    | _NOBODY
+    _NOT_BEFORE_NAME
+    | _NOT_A_NAME
     | word_set(
         "and or but nor not as so yet if than then later earlier soon once today yesterday tonight again also too even only just "
         "still now here there what which who whom whose when where while because since although though before until by like is was "
@@ -148,7 +148,8 @@ _PERSON: Final = (
     r"(?:\s(?:[^\W\d_a-z][^\s,.;:]*|van|von|de|der|den|del|della|di|da|la|le|al|bin)){1,4})"
     r"(?<!['\u2019]s)(?<!s['\u2019])(?=[.,;\s]|$)"
 )
-# Whose and what somebody is, before the name: "Wells' mayor, Dinah Cole", "Acme CEO Ruth Adeyemi", "le maire de Nantes, Jean Roy".
+# Owner and role before the name: "Wells' mayor, Dinah Cole", "Acme CEO Ruth Adeyemi", "le maire de Nantes,
+# Jean Roy".
 _WITH_OFFICE: Final = tuple(
     re.compile(pattern + _PERSON)
     for pattern in (
@@ -161,149 +162,165 @@ _WITH_OFFICE: Final = tuple(
         ),
     )
 )
-_ITS_OWNER: Final = re.compile(r"(?:['\u2019]s|s['\u2019])$")
-# "Ruth Calloway: ...": two words at least, since one may be a place or a heading.
+_POSSESSIVE: Final = re.compile(r"(?:['\u2019]s|s['\u2019])$")
+# "Ruth Calloway: ...": at least two words, since one may be a place or a heading.
 LABEL: Final = re.compile(
     r"[^\w\n]*(?P<name>[^\W\d_a-z][^\s:,]*(?: (?:[^\W\d_a-z][^\s:,]*|van|von|de|der|den|del|di|da|la|le|al|bin)){1,4})(?:, [^:\n]{2,50})?\s?:\s"
 )
 ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
-_LONGEST_NAME: Final = 6
-"""Words, with what stands before a name: "Mayor Ellen van der Berg"."""
+_MAX_NAME_WORDS: Final = 6
+"""Most words of a name with what stands before it: "Mayor Ellen van der Berg"."""
 
 
 @dataclass(frozen=True)
 class QuotedSpeech:
-    """`words` as the sentence has them, without its marks and the comma before the closing one."""
+    """Direct speech; `words` are as in the sentence, without its marks and the comma before the closing
+    one.
+    """
 
     words: str
     speaker: str
 
 
 def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
-    """The quoted stretches of a sentence that also names who said them, in its order."""
-    signature = signature_in(sentence)
+    """Yield the quoted passages of a sentence that also names their speaker, in its order."""
+    signature = find_signature(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
-        spoken = PAIRED.fullmatch(without_gershayim(words))
-        yield QuotedSpeech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
+        spoken = PAIRED_QUOTES.fullmatch(without_gershayim(words))
+        yield QuotedSpeech(
+            _words_between_marks(spoken, words) if spoken else words, collapse(signature["by"])
+        )
         return
-    for match in PAIRED.finditer(without_gershayim(sentence)):
-        words = _within(match, sentence).rstrip(",\uff0c").rstrip()
-        within = _WITHIN.match(words)
-        if within is not None:
-            # What was said before the name: with the rest it would be another sentence.
-            words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
+    for match in PAIRED_QUOTES.finditer(without_gershayim(sentence)):
+        words = _words_between_marks(match, sentence).rstrip(",\uff0c").rstrip()
+        interruption = _SPEAKER_WITHIN.match(words)
+        if interruption is not None:
+            # Only the words before the speaker's name: joined with the rest they would be another sentence.
+            words, speaker = (
+                interruption["first"],
+                _leading_name(interruption["name"], is_whole=True) or _name_after_role(interruption["name"]),
+            )
         else:
             before, after = sentence[: match.start()], sentence[match.end() :]
             label = LABEL.fullmatch(before) if not after.strip() else None
-            speaker = _speaker(before, after) or (
-                _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
+            speaker = _find_speaker(before, after) or (
+                _name_after_title(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
             )
             speaker = speaker or (label["name"] if label else "")
         if words and speaker:
             yield QuotedSpeech(words, speaker)
 
 
-def _within(match: re.Match[str], text: str) -> str:
-    """What stands between the marks; no-break spaces before them are typography."""
+def _words_between_marks(match: re.Match[str], text: str) -> str:
+    """Return the words between the marks; no-break spaces before them are only typography."""
     start, end = match.span(match.lastindex or 0)
     return collapse(text[start:end].strip())
 
 
-def _speaker(before: str, after: str) -> str:
-    for pattern, beside in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
-        match = pattern.match(beside)
-        if match and (name := _with_office(match["name"])):
+def _find_speaker(before: str, after: str) -> str:
+    """Return the speaker whom the text before or after the speech names; empty if neither does."""
+    for pattern, text in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
+        match = pattern.match(text)
+        if match and (name := _name_after_office(match["name"])):
             return name
-        # "Speaking on Monday, Cllr. Dan Rowe said".
+        # The name is the last part, as in "Speaking on Monday, Cllr. Dan Rowe said".
         last = match["name"].rpartition(", ")[2] if match and pattern is _BEFORE_SPEECH else ""
-        name = _name(last, is_whole=True)
+        name = _leading_name(last, is_whole=True)
         if not name or name != last:
-            name = _name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
+            name = _leading_name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
         if not name and match and pattern is _VERB_THEN_NAME:
-            name = _role(match["name"])
+            name = _name_after_role(match["name"])
         if name:
             return name
-    for pattern, beside in ((_AFTER_SPEECH_ELSEWHERE, after), (_BEFORE_SPEECH_ELSEWHERE, before)):
-        match = pattern.match(beside)
+    for pattern, text in ((_AFTER_SPEECH_ELSEWHERE, after), (_BEFORE_SPEECH_ELSEWHERE, before)):
+        match = pattern.match(text)
         name = collapse(next(filter(None, match.groups()), "")) if match else ""
-        if name and len(name) <= _LONGEST_SPEAKER and not _ONE_OF_THEM.search(name):
+        if name and len(name) <= _MAX_SPEAKER_CHARACTERS and not _UNNAMED_PERSON.search(name):
             return name
-    for named, told in _AROUND_SPEECH:
+    for named, verb in _AROUND_SPEECH:
         match = named.search(before)
-        if match and told.match(after) and not _ONE_OF_THEM.search(match["name"]):
+        if match and verb.match(after) and not _UNNAMED_PERSON.search(match["name"]):
             return collapse(match["name"])
     return ""
 
 
-def _with_office(words: str) -> str:
-    """Who speaks where whose and what they are comes before the name; empty for anything else."""
-    if words.split(maxsplit=1)[0].casefold() in _OPENS_NO_NAME - ARTICLES:
+def _name_after_office(words: str) -> str:
+    """Return the name after its owner and role ("Wells' mayor, Dinah Cole"); empty for anything else."""
+    if words.split(maxsplit=1)[0].casefold() in _NOT_BEFORE_NAME - ARTICLES:
         return ""
-    found = (pattern.match(words) for pattern in _WITH_OFFICE)
-    return next((match["name"] for match in found if match), "")
+    matches = (pattern.match(words) for pattern in _WITH_OFFICE)
+    return next((match["name"] for match in matches if match), "")
 
 
-def _role(words: str) -> str:
-    """Who speaks where the name comes after what they are: "the architect Vera Melnikova", up to the next mark."""
+def _name_after_role(words: str) -> str:
+    """Return role and name up to the next mark ("the architect Vera Melnikova"), or a name beside it.
+
+    It is "" if there is neither.
+    """
     match = _UP_TO_MARK.match(words)
     first = match.group() if match else ""
     phrase = first.split()
-    # "the mayor, Ivo Prat."
+    # An apposed name, as in "the mayor, Ivo Prat."
     apposed = _APPOSED.match(words)
-    if apposed and first.islower() and phrase[0].casefold() not in _OPENS_NO_NAME:
+    if apposed and first.islower() and phrase[0].casefold() not in _NOT_BEFORE_NAME:
         return apposed["name"]
     is_named = any(word[:1].isupper() for word in phrase)
     if (
         not is_named
         or all(map(is_title, phrase))
-        or len(phrase) > _LONGEST_NAME
-        or phrase[0].casefold() in _OPENS_NO_NAME
-        or any(map(_ITS_OWNER.search, phrase))
+        or len(phrase) > _MAX_NAME_WORDS
+        or phrase[0].casefold() in _NOT_BEFORE_NAME
+        or any(map(_POSSESSIVE.search, phrase))
     ):
         return ""
     return " ".join(phrase)
 
 
-def _titled(after: str) -> str:
-    """Who speaks where what they are comes before the name, and both before the verb; empty for anything else."""
-    told = _NAME_THEN_VERB.match(after)
-    match = _TITLED.fullmatch(told["name"]) if told else None
+def _name_after_title(after: str) -> str:
+    """Return a lower-case role with the name after it, both before the verb; empty for anything else."""
+    clause = _NAME_THEN_VERB.match(after)
+    match = _TITLE_THEN_NAME.fullmatch(clause["name"]) if clause else None
     if match is None or any(
-        one in _NO_TITLES or one.endswith(("ly", "ing")) for one in match["title"].split()
+        word in _NO_TITLES or word.endswith(("ly", "ing")) for word in match["title"].split()
     ):
         return ""
     return match.group()
 
 
-def _name(words: str, *, is_whole: bool) -> str:
-    """The capitalised words at the beginning; empty where there are none, or where other words follow a whole name."""
-    taken: list[str] = []
+def _leading_name(words: str, *, is_whole: bool) -> str:
+    """Return the capitalised words at the beginning.
+
+    It is "" if there are none, or if other words follow a whole name.
+    """
+    name_words: list[str] = []
     tokens = words.split()
     for token in tokens:
-        bare = token.rstrip(".,;:!?\u2026)")
-        ends = bare != token and not _ABBREVIATED.fullmatch(token)
-        word = bare if ends else token
-        if not (word[:1].isupper() or (taken and (word in _PARTICLES or _ABBREVIATED.fullmatch(token)))):
+        unmarked = token.rstrip(".,;:!?\u2026)")
+        is_last = unmarked != token and not _ABBREVIATED.fullmatch(token)
+        word = unmarked if is_last else token
+        if not (word[:1].isupper() or (name_words and (word in _PARTICLES or _ABBREVIATED.fullmatch(token)))):
             break
-        taken.append(word)
-        if ends or len(taken) == _LONGEST_NAME:
+        name_words.append(word)
+        if is_last or len(name_words) == _MAX_NAME_WORDS:
             break
-    while taken and taken[-1] in _PARTICLES:
-        taken.pop()
-    owner = max((place for place, word in enumerate(taken, 1) if _ITS_OWNER.search(word)), default=0)
-    if owner:
+    while name_words and name_words[-1] in _PARTICLES:
+        name_words.pop()
+    owner_end = max(
+        (number for number, word in enumerate(name_words, 1) if _POSSESSIVE.search(word)), default=0
+    )
+    if owner_end:
         # "Tarn Foods' director" isn't Tarn Foods.
-        taken = taken[owner:]
-        if len(taken) < 2:
+        name_words = name_words[owner_end:]
+        if len(name_words) < 2:
             return ""
-    if all(map(is_title, taken)) or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
+    if all(map(is_title, name_words)) or (len(name_words) == 1 and name_words[0].casefold() in _NOT_A_NAME):
         return ""
-    if is_whole and len(tokens) > 2 and taken[0].casefold() in _OPENS_NO_NAME:
-        # "In May coach Dan Wu said": May says nothing.
+    if is_whole and len(tokens) > 2 and name_words[0].casefold() in _NOT_BEFORE_NAME:
+        # "In May coach Dan Wu said": May isn't the speaker.
         return ""
     return (
         ""
-        if is_whole and len(taken) < len(tokens) and len(tokens) - len(taken) > _LONGEST_NAME
-        else " ".join(taken)
+        if is_whole and len(name_words) < len(tokens) and len(tokens) - len(name_words) > _MAX_NAME_WORDS
+        else " ".join(name_words)
     )

@@ -1,4 +1,4 @@
-"""The parts of a film that are made of its brief, its persona or a model's answer."""
+"""Builds parts of a film from its brief, its persona or a model's answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.render.video.templates.parts import Cast
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.verbatim_edits import (
     collapse,
-    drawn_length,
+    display_width,
     drop_asides,
     first_words,
     is_clean,
@@ -30,60 +30,67 @@ if TYPE_CHECKING:
 
 
 def caption_of(answer: Mapping[str, Any]) -> str:
-    """The text under the film, line by line, as a model answered it."""
-    return "\n".join(line for one in answer["description"].splitlines() if (line := collapse(one)))
+    """Return the text under the film from a model's answer, line by line."""
+    return "\n".join(line for raw_line in answer["description"].splitlines() if (line := collapse(raw_line)))
 
 
 def tags_of(answer: Mapping[str, Any]) -> list[str]:
-    """Without their marks; empty ones are left out."""
-    return [tag for one in answer["tags"] if (tag := one.strip().lstrip("#"))]
+    """Return the tags of a model's answer without their signs, and without empty ones."""
+    return [tag for raw_tag in answer["tags"] if (tag := raw_tag.strip().lstrip("#"))]
 
 
 def alt_text_of(draft: Draft) -> str:
+    """Return the film's alternative text: its words, at most 1,000 characters."""
     return paragraph_of(line.strip() for line in draft.body.splitlines() if line.strip())[:1000]
 
 
 def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, most: int) -> str | None:
-    """The source's title; where it is too long or isn't there, the first of the sentences that is short enough.
+    """Return the source's title, else the first sentence that is short enough.
 
-    Where none is, the first words of the title or of the first sentence; None where there is nothing to take them from.
+    If none is, return the first words of the title or the first sentence; None if there is neither.
     """
-    whole = collapse(brief.title.replace("\n", " "))
-    # What leads away isn't taken for an aside.
-    is_harmless = is_clean(whole) and not find_links(whole) and is_allowed(whole, brief, persona)
+    source_title = collapse(brief.title.replace("\n", " "))
+    # A title with links or contacts isn't used, not even without its asides.
+    is_harmless = (
+        is_clean(source_title) and not find_links(source_title) and is_allowed(source_title, brief, persona)
+    )
     titles = [
         title
-        for title in ((whole, drop_asides(whole)) if is_harmless else ())
+        for title in ((source_title, drop_asides(source_title)) if is_harmless else ())
         if title and not undrawable_clusters(typeset(title, brief.language))
     ]
-    short = (one for one in (*titles, *sentences) if drawn_length(one) <= most)
-    cut = (first_words(one, most // 2 if is_wide(one) else most) for one in (*titles[:1], *sentences[:1]))
-    return next(chain(short, cut), None)
+    short_enough = (candidate for candidate in (*titles, *sentences) if display_width(candidate) <= most)
+    shortened = (
+        first_words(candidate, most // 2 if is_wide(candidate) else most)
+        for candidate in (*titles[:1], *sentences[:1])
+    )
+    return next(chain(short_enough, shortened), None)
 
 
 def end_of(brief: Brief, persona: PersonaCard, language: str) -> str:
-    """“Source: …” with the site's name; without a source the persona's own name."""
+    """Return “Source: …” with the site's name; without a source the persona's handle or name."""
     host = (urlsplit(ascii_url(brief.url)).hostname or "").removeprefix("www.")
     if host:
         return f"{source_word(language)}: {host}"
-    bare = persona.handle.strip().lstrip("@\uff20")
-    return f"@{bare}" if bare else collapse(persona.name) or collapse(brief.title)
+    handle = persona.handle.strip().lstrip("@\uff20")
+    return f"@{handle}" if handle else collapse(persona.name) or collapse(brief.title)
 
 
 def credit_of(credit: str, persona: PersonaCard, language: str) -> str:
-    """“Source: …” with whose picture it is; the persona's own handle where nobody is named."""
+    """Return “Source: …” with the owner of a picture; the persona's handle or name if there is none."""
     if credit.strip():
         return f"{source_word(language)}: {credit.strip()}"
-    bare = persona.handle.strip().lstrip("@\uff20")
-    return f"@{bare}" if bare else persona.name.strip()
+    handle = persona.handle.strip().lstrip("@\uff20")
+    return f"@{handle}" if handle else persona.name.strip()
 
 
 def compose_caption(title: str, story: str, persona: PersonaCard) -> str:
-    """The title, and the story too where the persona's rules ask for more than it says."""
+    """Return the title, and the story too if the persona's rules ask for more than the title says."""
     return title if not missing_in(title, persona) else f"{title}\n{story}"
 
 
 def cast_of(persona: PersonaCard, *, has_portrait: bool) -> Cast:
+    """Return the persona as films show it."""
     return Cast(
         name=persona.name,
         handle=persona.handle,

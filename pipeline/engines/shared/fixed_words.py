@@ -1,11 +1,11 @@
-"""What carousels and films say by themselves, in the language of the post."""
+"""Fixed words of carousels and films, in the language of the post."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.language_detection import for_language
+from pipeline.text.language_detection import value_for_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,7 @@ _SOURCE: Final = {
 
 @dataclass(frozen=True)
 class FixedWords:
-    """`follow` takes the persona's handle."""
+    """The fixed words of one language. `follow` has a placeholder for the persona's handle."""
 
     swipe: str
     recap: str
@@ -93,14 +93,15 @@ _BY_LANGUAGE: Final[Mapping[str, FixedWords]] = {
 
 
 def fixed_words(language: str) -> FixedWords:
-    """English for a language that isn't known."""
+    """Return the words of the language, English if it isn't known."""
     return known_words(language) or _ENGLISH
 
 
 def known_words(language: str) -> FixedWords | None:
-    return for_language(_BY_LANGUAGE, language)
+    """Return the words of the language, None if it isn't known."""
+    return value_for_language(_BY_LANGUAGE, language)
 
 
 def source_word(language: str) -> str:
-    """“Source” in the language of a tag; in English where nobody has told us."""
-    return for_language(_SOURCE, language) or "Source"
+    """Return “Source” in the language, in English if it isn't known."""
+    return value_for_language(_SOURCE, language) or "Source"

@@ -1,4 +1,4 @@
-"""Drafts without a model: the engine's own, and which of the persona's rules leaves fewer of them."""
+"""Makes drafts without a model, and finds which of the persona's rules leaves fewer of them."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 def draft_without_model(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> tuple[Draft, ...]:
-    """The engine's drafts without a model.
+    """Return the engine's drafts without a model.
 
-    A question is asked for the answer that follows it, so one is taken only where the persona wants it or there are fewer
-    drafts without. Raises `Refused` as the engine does; where only the persona's rules stand in the way, the message names
-    them.
+    A question makes readers expect its answer, so questions are used only if the persona wants one, or if
+    there are fewer drafts without. Raises `Refused` as the engine does; if only the persona's rules stand in
+    the way, the message names them.
     """
-    told = brief if _wants_questions(engine, persona) else _without_questions(brief)
-    answers: tuple[Draft, ...] = ()
-    if told.facts and told != brief:
+    preferred_brief = brief if _wants_questions(engine, persona) else _without_questions(brief)
+    preferred_drafts: tuple[Draft, ...] = ()
+    if preferred_brief.facts and preferred_brief != brief:
         with suppress(Refused):
-            answers = engine.offline(told, persona, variants=variants, seed=seed)
-        if len(answers) == variants:
-            return answers
+            preferred_drafts = engine.offline(preferred_brief, persona, variants=variants, seed=seed)
+        if len(preferred_drafts) == variants:
+            return preferred_drafts
     try:
         drafts = engine.offline(brief, persona, variants=variants, seed=seed)
     except Refused as refused:
-        if answers:
-            return answers
-        kept_out = blocking_rule(engine, brief, persona, variants=1, seed=seed)
-        if kept_out is None:
+        if preferred_drafts:
+            return preferred_drafts
+        rule = blocking_rule(engine, brief, persona, variants=1, seed=seed)
+        if rule is None:
             raise
-        message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {kept_out}"
+        message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {rule}"
         raise Refused(message, code=refused.code) from refused
-    return drafts if len(drafts) > len(answers) else answers
+    return drafts if len(drafts) > len(preferred_drafts) else preferred_drafts
 
 
 def _wants_questions(engine: Engine, persona: PersonaCard) -> bool:
     return engine.takes_stretches or any(
-        one.get("kind") == "ends_with_question" for one in persona.required_structures
+        structure.get("kind") == "ends_with_question" for structure in persona.required_structures
     )
 
 
@@ -56,12 +56,12 @@ def _without_questions(brief: Brief) -> Brief:
 def blocking_rule(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> str | None:
-    """Which of the persona's rules leaves fewer than `variants` drafts; None where the source has no more without them."""
+    """Return which of the persona's rules leaves fewer than `variants` drafts; None if it is none of them."""
     if not persona.banned_words and not persona.required_structures:
         return None
-    free = replace(persona, banned_words=(), required_structures=())
+    unrestricted = replace(persona, banned_words=(), required_structures=())
     try:
-        drafts = engine.offline(brief, free, variants=variants, seed=seed)
+        drafts = engine.offline(brief, unrestricted, variants=variants, seed=seed)
     except Refused:
         return None
     if len(drafts) < variants:

@@ -1,4 +1,6 @@
-"""Sentences of a source as they may stand in a post: which will do, with which edits, and which say the same."""
+"""Selects and edits sentences of a source for posts: which can be used, with which edits, and which say the
+same.
+"""
 
 from __future__ import annotations
 
@@ -33,38 +35,40 @@ if TYPE_CHECKING:
 
 MAX_HASHTAGS: Final = 2
 THREAD_MARK: Final = "\U0001f9f5"
-_LEAST_CUT: Final = 60
-"""A sentence cut shorter than this says too little to stand for it."""
-_LIKENESS: Final = 0.4
-"""Two sentences that share this much of their words are one idea twice."""
+_MIN_CUT: Final = 60
+"""A sentence cut shorter than this says too little to represent it."""
+_SAME_IDEA_SIMILARITY: Final = 0.4
+"""Two sentences that share this much of their words count as the same idea."""
 
-_LEAST_WORDS: Final = 4
-_LOOKED_THROUGH: Final = 20_000
-"""Characters of a source that are looked through for its first sentences."""
+_MIN_WORDS: Final = 4
+_MAX_READ_CHARACTERS: Final = 20_000
+"""How much of a source is read to count its sentences."""
 
 _WORD: Final = re.compile(r"\w+")
 _LEANING: Final = re.compile(
-    # "In that time", "One said", "The other half": understood after another sentence only.
+    # "In that time", "One said", "The other half": understood only after another sentence.
     r"^(?:(?:in|at|for|by|after|before|since|during|from|on|of|under|with|until)\s+)?(?:that|this|these|those|it)\b"
     r"|^(?:one|two|three|another|others|both|the (?:first|second|third|other|former|latter|result|reason|rest))\s"
     r"(?:of (?:them|these|those|it)|said|says|was|were|is|are|had|has|turned|half)\b"
     r"|\b(?:them|of it|the same day|as well|(?:tell|told|asked?|gave|rang|saw|called) (?:her|him)"
     r"|that (?:number|would|sentence|was|this|on)|(?:year|week|day|month|time) it was)\b"
-    # What a speaker says of speaking.
+    # Speakers talking about their own talk.
     r"|\b(?:(?:we are|we're|welcome) back|(?:you|listeners) wrote in|i promised|today i want|this episode"
     r"|i(?:'ll| will| want to) tell you|i am telling you|before we (?:start|begin))\b",
     re.IGNORECASE,
 )
-_SLIGHT: Final = 8
-"""Sentences of fewer words say something with a figure only."""
+_MIN_WORDS_WITHOUT_FIGURE: Final = 8
+"""Sentences of fewer words say something only with a figure."""
 _FIGURE: Final = re.compile(r"\d")
-_TRAILING: Final = re.compile(
+_TRAILING_FUNCTION_WORDS: Final = re.compile(
     r"(?:\s(?:and|so|but|because|then|now|which|that|when|while|or|if|the|an?|of|to|in|on|at|for|with|it|is|was|we|they"
     r"|he|she|i))+$",
     re.IGNORECASE,
 )
-_STARTS: Final = word_set("so and but because then now okay well also which while when if or however anyway")
-_UNENDED: Final = re.compile(r"[\w,;:\u2013-]$")
+_SENTENCE_STARTERS: Final = word_set(
+    "so and but because then now okay well also which while when if or however anyway"
+)
+_NO_END_MARK: Final = re.compile(r"[\w,;:\u2013-]$")
 _VISIBLE: Final = re.compile(r"\w")
 _ANGLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("question", re.compile(r"[?\uff1f][\"'\u2019\u201d\u00bb)]*$")),
@@ -81,12 +85,12 @@ _ANGLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 @dataclass(frozen=True)
 class FactSentence:
-    """A fact's sentence as it can be said; its words differ from the quote by the allowed edits only."""
+    """A fact's sentence as it can be posted; its words differ from the quote by the allowed edits only."""
 
     words: str
     fact: Fact
     leans: bool = False
-    """On what was said before: to be said only where too little else is there."""
+    """Whether it refers to what was said before, and so is used only if too little else is there."""
 
     @property
     def claim(self) -> Claim:
@@ -94,32 +98,35 @@ class FactSentence:
 
 
 def polish_sentence(quote: str, *, is_cut: bool) -> str:
-    """A sentence begins with a capital letter and without "And" or "But"; what was cut out of one ends with an ellipsis."""
+    """Return the sentence capitalised, without a leading "And" or "But".
+
+    It gets an ellipsis if it was cut out of a longer one.
+    """
     sentence = collapse(quote)
     first = sentence.split(" ", 1)[0]
     if first.islower():
         sentence = sentence[0].upper() + sentence[1:]
-        if is_cut and _UNENDED.search(sentence):
-            sentence = _TRAILING.sub("", sentence).rstrip(" ,;:\u2013-") + "\u2026"
+        if is_cut and _NO_END_MARK.search(sentence):
+            sentence = _TRAILING_FUNCTION_WORDS.sub("", sentence).rstrip(" ,;:\u2013-") + "\u2026"
     return trim_conjunction(sentence)
 
 
 def leans_on_previous(sentence: str, language: str) -> bool:
-    """Whether it is understood after the one before it only, or better."""
+    """Return whether the sentence is understood only, or better, after the one before it."""
     return leans_back(sentence, language) or _LEANING.search(sentence) is not None
 
 
 def standalone_sentences(
     brief: Brief, persona: PersonaCard, room: int, *, count: Callable[[str], int] = weighted_length
 ) -> tuple[FactSentence, ...]:
-    """The sentences that can be understood by themselves and fit, best first, none like another and none a heading.
+    """Return sentences that can be understood alone and fit, best first, no two alike, without headings.
 
-    Those that lean on what was said before come last, and those with an address aren't there: it isn't theirs to say
-    where readers go.
+    Those that refer to what was said before come last. Those with an address are left out, as the source
+    shouldn't decide where readers go.
     """
-    found: list[FactSentence] = []
+    sentences: list[FactSentence] = []
     ends = {fact.end for fact in brief.facts}
-    said: list[frozenset[str]] = []
+    word_sets: list[frozenset[str]] = []
     for fact in brief.facts:
         sentence = polish_sentence(fact.quote, is_cut=fact.is_cut)
         if (
@@ -136,55 +143,61 @@ def standalone_sentences(
             or not is_allowed(words, brief, persona)
         ):
             continue
-        bag = words_of(words)
-        if not any(are_alike(bag, other) for other in said):
-            found.append(FactSentence(words, fact, leans=_leans(words, fact, ends)))
-            said.append(bag)
-    return tuple(sorted(found, key=lambda one: one.leans))
+        word_set = word_set_of(words)
+        if not any(are_alike(word_set, other) for other in word_sets):
+            sentences.append(FactSentence(words, fact, leans=_leans(words, fact, ends)))
+            word_sets.append(word_set)
+    return tuple(sorted(sentences, key=lambda candidate: candidate.leans))
 
 
 def spread_over_parts(sentences: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
-    """The best of each part of the source first, then the others; in their order where it has no headings."""
-    firsts: dict[str, FactSentence] = {}
-    for one in sentences:
-        part = part_of(one.fact, brief)
-        if one.leans:
+    """Return the best sentence of each part of the source first, then the others.
+
+    The order is unchanged if the source has no headings.
+    """
+    best_by_part: dict[str, FactSentence] = {}
+    for sentence in sentences:
+        heading = part_of(sentence.fact, brief)
+        if sentence.leans:
             continue
-        firsts.setdefault(part.id if part else "", one)
-    if len(firsts) <= 1:
+        best_by_part.setdefault(heading.id if heading else "", sentence)
+    if len(best_by_part) <= 1:
         return tuple(sentences)
-    leading = list(firsts.values())
-    return (*leading, *(one for one in sentences if one not in leading))
+    leading = list(best_by_part.values())
+    return (*leading, *(sentence for sentence in sentences if sentence not in leading))
 
 
 def part_of(fact: Fact, brief: Brief) -> Fact | None:
-    """The heading of the source under which it stands."""
-    before = [one for one in brief.headings if one.end <= fact.start]
-    return before[-1] if before else None
+    """Return the heading of the source that the fact stands below, None without one."""
+    headings_before = [heading for heading in brief.headings if heading.end <= fact.start]
+    return headings_before[-1] if headings_before else None
 
 
 def _leans(words: str, fact: Fact, ends: AbstractSet[int]) -> bool:
+    """Return whether the sentence refers to an earlier one, is slight, or was cut out of running speech."""
     count = len(_WORD.findall(words))
-    is_slight = words.isascii() and count < _SLIGHT and _FIGURE.search(words) is None
+    is_slight = words.isascii() and count < _MIN_WORDS_WITHOUT_FIGURE and _FIGURE.search(words) is None
     first = fact.quote.split(None, 1)[0]
-    # Cut out of a stream of speech where nothing begins.
-    is_within = first.islower() and first not in _STARTS and fact.start - 1 in ends
-    return is_slight or is_within or _LEANING.search(words) is not None
+    # Cut out of running speech where no sentence begins.
+    is_mid_sentence = first.islower() and first not in _SENTENCE_STARTERS and fact.start - 1 in ends
+    return is_slight or is_mid_sentence or _LEANING.search(words) is not None
 
 
 def count_sentences(text: str, most: int) -> int:
-    """How many sentences say something, counted up to `most`."""
-    read = text[:_LOOKED_THROUGH]
-    spans = statements_in(read)
-    said = sum(count_words(read[start:end]) >= _LEAST_WORDS for start, end in spans)
-    return min(most, said)
+    """Return how many sentences say something, counted up to `most`."""
+    sample = text[:_MAX_READ_CHARACTERS]
+    spans = statements_in(sample)
+    count = sum(count_words(sample[start:end]) >= _MIN_WORDS for start, end in spans)
+    return min(most, count)
 
 
 def says_anything(text: str) -> bool:
+    """Return whether the text has a visible character of a word."""
     return _VISIBLE.search(text) is not None
 
 
 def is_postable(sentence: str) -> bool:
+    """Return whether the sentence can stand in a post by its characters and hashtags."""
     return (
         says_anything(sentence)
         and is_clean(sentence)
@@ -196,25 +209,28 @@ def is_postable(sentence: str) -> bool:
 def shorten_sentence(
     sentence: str, room: int, *, may_cut: bool, count: Callable[[str], int] = weighted_length
 ) -> str | None:
-    """The sentence with the fewest edits that bring it to `room` or under; None where none does."""
+    """Return the sentence with the fewest edits that bring it to `room` or under; None if none does."""
     without_asides = drop_asides(sentence)
     for wording in (sentence, without_asides):
         if count(wording) <= room:
             return wording
     if may_cut:
         for cut in clause_cuts(without_asides):
-            if _LEAST_CUT <= count(cut) <= room:
+            if _MIN_CUT <= count(cut) <= room:
                 return cut
     return None
 
 
 def angle_of(sentence: str) -> str:
+    """Return the angle that the sentence's form suggests, "story" by default."""
     return next((angle for angle, pattern in _ANGLES if pattern.search(sentence)), "story")
 
 
-def words_of(text: str) -> frozenset[str]:
+def word_set_of(text: str) -> frozenset[str]:
+    """Return the text's words in lower case."""
     return frozenset(_WORD.findall(text.lower()))
 
 
-def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= _LIKENESS * len(one | other)
+def are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether two sets of words are so similar that they say the same."""
+    return len(first & second) >= _SAME_IDEA_SIMILARITY * len(first | second)

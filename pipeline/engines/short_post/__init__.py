@@ -1,19 +1,19 @@
-"""Short Post: one idea in at most 280 weighted characters, with the source's address where there is one."""
+"""Short Post: one idea in at most 280 weighted characters, with the source's address if there is one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import (
     check_accounts,
     check_addresses,
     check_contacts,
     check_suspicion,
     is_allowed,
-    strange_tags,
     title_of,
+    unlisted_tags,
 )
 from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.persona_rules import missing_in
@@ -33,7 +33,7 @@ from pipeline.engines.shared.source_sentences import (
     is_postable,
     says_anything,
     shorten_sentence,
-    words_of,
+    word_set_of,
 )
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
-_TITLE_LENGTH = 60
-_MORE_THAN_TITLE = 2
-"""Times its length: a source that is longer has something to say besides its title."""
+_TITLE_CHARACTERS = 60
+_MIN_LENGTH_RATIO = 2
+"""A source longer than so many times its title has something else to say."""
 
-# The room that is left beside the source's address, its line break and a little for miscounting.
+# 17 characters are left for the line break before the source's address, and for miscounting.
 _RULES = f"""\
 A Short Post is one idea from one source, for readers who scroll past quickly.
 - At most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
@@ -70,17 +70,17 @@ A Short Post is one idea from one source, for readers who scroll past quickly.
 
 @dataclass(frozen=True)
 class _Wording:
-    """A sentence as it can be posted; `fact` None where it is the source's title."""
+    """A sentence as it can be posted; `fact` is None for the source's title."""
 
     sentence: str
     body: str
     fact: Fact | None
 
 
-def _said_links(sentence: str, url: str) -> str | None:
-    """What has to follow the sentence: the source's address, or nothing where it names an address itself.
+def _link_to_add(sentence: str, url: str) -> str | None:
+    """Return what has to follow the sentence: the source's address, or "" if it names an address itself.
 
-    None where the sentence can't be posted for the addresses in it.
+    Returns None if the sentence can't be posted because of the addresses in it.
     """
     links = find_links(sentence)
     if any(link.has_scheme for link in links) or len(links) > MAX_LINKS:
@@ -89,8 +89,8 @@ def _said_links(sentence: str, url: str) -> str | None:
 
 
 def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
-    """The body with the fewest edits that bring it under the limit; None where none does."""
-    tail = _said_links(sentence, url)
+    """Return the body with the fewest edits that bring it under the limit; None if none does."""
+    tail = _link_to_add(sentence, url)
     if tail is None:
         return None
     ending = f"\n{tail}" if tail else ""
@@ -99,38 +99,41 @@ def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
 
 
 def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
-    """The sentences that stand alone, best first: those that fit, then cut ones; without any, the others.
+    """Yield the sentences that stand alone, best first: those that fit, then cut ones.
 
-    None that begins with what another sentence said: without it, it says something else.
+    If there are none, it yields the others. None begins with a reference to another sentence: without that,
+    it would say something else.
     """
     url = ascii_url(brief.url)
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
     usable = [
-        (one, fact)
-        for one, fact in sentences
-        if is_postable(one) and not points_back(one, brief.language) and not lacks_antecedent(one)
+        (sentence, fact)
+        for sentence, fact in sentences
+        if is_postable(sentence)
+        and not points_back(sentence, brief.language)
+        and not lacks_antecedent(sentence)
     ]
-    found = False
+    has_found = False
     # Whether it has to stand alone, whether it may be cut.
     for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
-        if found and not must_stand_alone:
+        if has_found and not must_stand_alone:
             return
         for sentence, fact in usable:
             if is_self_contained(sentence, brief.language) is not must_stand_alone:
                 continue
             body = _fit(sentence, url, may_cut=may_cut)
             if body is not None and is_allowed(body, brief, persona) and not missing_in(body, persona):
-                found = True
+                has_found = True
                 yield _Wording(sentence, body, fact)
 
 
 def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
-    """All of a short text in its own lines; None where it doesn't fit, or holds what can't be posted."""
+    """Return all of a short text in its own lines; None if it doesn't fit, or can't be posted."""
     fact = brief.whole
     if fact is None:
         return None
     words = "\n".join(line for line in map(collapse, fact.quote.splitlines()) if line)
-    tail = _said_links(words, ascii_url(brief.url))
+    tail = _link_to_add(words, ascii_url(brief.url))
     if tail is None or not is_postable(collapse(words)):
         return None
     body = f"{words}\n{tail}" if tail else words
@@ -140,22 +143,25 @@ def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
 
 
 def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
+    """Return the title as a post; None if it can't be one."""
     title = collapse(brief.title)
     if not is_postable(title) or not is_allowed(title, brief, persona):
         return None
     url = ascii_url(brief.url)
     body = _fit(title, url, may_cut=True)
-    if body is None and _said_links(title, url) is not None:
-        # Half the limit in code points fits whatever they weigh, with room for an address.
-        body = _fit(first_words(title, LIMIT // 2 - _TITLE_LENGTH // 2), url, may_cut=False)
+    if body is None and _link_to_add(title, url) is not None:
+        # Half the limit in code points fits whatever the characters weigh, with room for an address.
+        body = _fit(first_words(title, LIMIT // 2 - _TITLE_CHARACTERS // 2), url, may_cut=False)
     return None if body is None or missing_in(body, persona) else _Wording(title, body, None)
 
 
 def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
     words = wording.body.partition("\n")[0]
     fact = wording.fact
-    said = wording.sentence if fact is not None and fact is brief.whole else words
-    claims = () if fact is None else (Claim(text=said, quote=fact.quote, start=fact.start, end=fact.end),)
+    claimed_words = wording.sentence if fact is not None and fact is brief.whole else words
+    claims = (
+        () if fact is None else (Claim(text=claimed_words, quote=fact.quote, start=fact.start, end=fact.end),)
+    )
     return Draft(
         title=title_of(brief, persona, words),
         body=wording.body,
@@ -168,6 +174,8 @@ def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
 
 
 class ShortPost(Engine):
+    """Makes a post of one idea of a source."""
+
     kind = "short_post"
     name = "Short Post"
     bucket = "text"
@@ -183,26 +191,28 @@ class ShortPost(Engine):
         return "This item has no title and no words, so there is nothing to say."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """The best first, whatever the seed: for a further variant ask for one more and take the last."""
+        """Return the best first, whatever the seed: for a further variant ask for one more and take the
+        last.
+        """
         del seed
-        whole = _whole_wording(brief, persona)
-        chosen: list[_Wording] = [] if whole is None else [whole]
-        said: list[frozenset[str]] = []
+        whole_wording = _whole_wording(brief, persona)
+        chosen: list[_Wording] = [] if whole_wording is None else [whole_wording]
+        earlier_words: list[frozenset[str]] = []
         for wording in _wordings(brief, persona):
             if len(chosen) >= variants:
                 break
-            words = words_of(wording.sentence)
-            is_whole = whole is not None and words == words_of(whole.sentence)
-            if not is_whole and not any(are_alike(words, other) for other in said):
+            words = word_set_of(wording.sentence)
+            is_whole = whole_wording is not None and words == word_set_of(whole_wording.sentence)
+            if not is_whole and not any(are_alike(words, other) for other in earlier_words):
                 chosen.append(wording)
-                said.append(words)
+                earlier_words.append(words)
         if not chosen:
             title = _title_wording(brief, persona)
             message = ""
             if title is None:
                 message = "The source holds no sentence and no title that could stand as a post of its own."
-            # A post of one sentence has it as its title too.
-            elif brief.characters > _MORE_THAN_TITLE * len(brief.title) and not brief.facts:
+            # A post of one sentence may also have it as its title.
+            elif brief.characters > _MIN_LENGTH_RATIO * len(brief.title) and not brief.facts:
                 message = (
                     "The source has no sentence that is understood by itself, and words that only repeat its title would say "
                     "nothing of it."
@@ -217,16 +227,16 @@ class ShortPost(Engine):
     ) -> tuple[Check, ...]:
         body = draft.body
         links = find_links(body)
-        # A sign that no number and no address goes across.
-        shown = f"{draft.title}\n|\n{body}"
+        # A separator that no number and no address spans.
+        title_and_body = f"{draft.title}\n|\n{body}"
         return (
             check_one_part(draft, is_empty=not says_anything(body)),
             _check_length(body),
             check_link_count(len(links)),
-            check_addresses(shown, brief, persona, url=source.url),
-            check_hashtags(body, strange_tags(body, brief, persona), most=MAX_HASHTAGS),
-            check_accounts(shown, persona),
-            check_contacts(shown, brief, persona, url=source.url),
+            check_addresses(title_and_body, brief, persona, url=source.url),
+            check_hashtags(body, unlisted_tags(body, brief, persona), most=MAX_HASHTAGS),
+            check_accounts(title_and_body, persona),
+            check_contacts(title_and_body, brief, persona, url=source.url),
             _check_thread_mark(body),
             check_characters(body),
             check_numbers((body,), draft, source, persona),
@@ -242,10 +252,10 @@ class ShortPost(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The source's address is added here: a model neither sees nor writes it."""
+        """Build the draft. The source's address is added here, as a model neither sees nor writes it."""
         words = "\n".join(line for line in map(collapse, answer["text"].splitlines()) if line)
         url = ascii_url(brief.url)
-        # An address of the persona's own is the one link that fits.
+        # If the words hold an address of the persona's own, that is the one link that fits.
         body = words if not url or find_links(words) else f"{words}\n{url}"
         return Draft(
             title=title_of(brief, persona, words),
@@ -260,15 +270,15 @@ class ShortPost(Engine):
 
 def _check_length(body: str) -> Check:
     length = weighted_length(body)
-    faults = None
+    fault = None
     if length > LIMIT:
-        faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-    return judge("length", f"The post counts {length} of {LIMIT} characters.", faults)
+        fault = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
+    return make_check("length", f"The post counts {length} of {LIMIT} characters.", fault)
 
 
 def _check_thread_mark(body: str) -> Check:
-    faults = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
-    return judge("thread_mark", "The post doesn't announce a thread.", faults)
+    fault = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
+    return make_check("thread_mark", "The post doesn't announce a thread.", fault)
 
 
 def _is_title(body: str, title: str) -> bool:

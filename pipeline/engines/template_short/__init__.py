@@ -6,12 +6,12 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.shared.film_checks import (
     FROM_SHORT_POST,
-    TAGS_MOST,
-    TITLE_MOST,
+    MAX_TAGS,
+    MAX_TITLE_CHARACTERS,
     check_content,
     check_film_links,
     check_fits,
@@ -38,7 +38,7 @@ from pipeline.text.prose.sentences import statements_in
 from pipeline.text.prose.verbatim_edits import (
     collapse,
     counted,
-    drawn_length,
+    display_width,
     is_clean,
     is_self_contained,
     trim_conjunction,
@@ -52,22 +52,25 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 SECONDS: Final = (6.0, 20.0)
-_LIKENESS: Final = 0.5
-"""Two sentences that share this much of their words are one point twice."""
+_SAME_POINT_SIMILARITY: Final = 0.5
+"""Two sentences that share this much of their words count as the same point."""
 _WORD: Final = re.compile(r"\w+")
 _RULES: Final = f"""\
 A Template Short is a silent film of about 15 seconds: a title, three points that come one after the other, an end card.
 - The title: at most {SLOTS["title"].characters - 12} characters. It says what happened or why it matters; no question that the points don't answer.
 - Exactly {POINTS} points, each at most {SLOTS["point"].characters - 15} characters, better 40 to 80: each is read in four seconds. Each is one whole sentence, understood without the others, and says one thing.
 - The description: one or two sentences for the text under the film.
-- At most {TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
+- At most {MAX_TAGS} tags, each one word without "#"; none is better than a vague one.
 - Write no link and no address, mention no account, use no emoji on the screen.
 - The end card names the source; it is added.
 """
 
 
 class TemplateShort(Engine):
-    """What is on the screen is the body, line by line: title, points, end card. So an edit of it is filmed again."""
+    """Its body is what is on the screen, line by line: title, points, end card.
+
+    So an edit of it is filmed again.
+    """
 
     kind = "template_short"
     name = "Template Short"
@@ -89,20 +92,22 @@ class TemplateShort(Engine):
         ]
         if len(usable) >= POINTS:
             return None
-        most = SLOTS["point"].characters
-        return f"A Template Short needs {POINTS} sentences of at most {most} characters; this item has {len(usable)}."
+        maximum = SLOTS["point"].characters
+        return f"A Template Short needs {POINTS} sentences of at most {maximum} characters; this item has {len(usable)}."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Each variant has three points of its own, best first, in the order of the source, whatever the seed."""
+        """Return drafts: each variant has its own three points, best first, in the order of the source,
+        whatever the seed.
+        """
         del seed
-        usable = _points(brief, persona)
-        title = _title(brief, persona, usable)
+        usable = _find_points(brief, persona)
+        title = _choose_title(brief, persona, usable)
         drafts = []
         for number in range(variants):
             chosen = usable[number * POINTS : (number + 1) * POINTS]
             if len(chosen) < POINTS or title is None:
                 break
-            chosen = sorted(chosen, key=lambda one: one[1].start)
+            chosen = sorted(chosen, key=lambda pair: pair[1].start)
             drafts.append(_draft(brief, persona, title, chosen))
         if not drafts:
             message = (
@@ -129,12 +134,17 @@ class TemplateShort(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """The end card and the source's address are added here: a model neither sees nor writes them."""
-        said = [line for one in answer["points"] if (line := collapse(one.replace("\n", " ")))]
+        """Build the draft.
+
+        The end card and the source's address are added here: a model neither sees nor writes them.
+        """
+        point_texts = [
+            line for raw_point in answer["points"] if (line := collapse(raw_point.replace("\n", " ")))
+        ]
         title = collapse(answer["title"].replace("\n", " "))
         language = persona.language or brief.language
-        values = Values(title, tuple(said), end_of(brief, persona, language))
-        return _as_draft(
+        values = Values(title, tuple(point_texts), end_of(brief, persona, language))
+        return _build_draft(
             values,
             brief,
             claims=claims_of(answer, brief),
@@ -147,12 +157,12 @@ class TemplateShort(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Short Post's rules for the words, and whether they can be filmed."""
+        """Run Short Post's rules for the words, and check that they can be filmed."""
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
-        as_judged = self._post.check(as_post, brief, source, persona)
+        post_checks = self._post.check(as_post, brief, source, persona)
         return (
             check_content(draft, brief, source, persona, what=self.name),
-            *(check for check in as_judged if check.code in FROM_SHORT_POST),
+            *(check for check in post_checks if check.code in FROM_SHORT_POST),
             _check_slots(draft),
             check_film_links(draft.body),
             check_glyphs(draft, persona),
@@ -160,7 +170,10 @@ class TemplateShort(Engine):
         )
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
-        """Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body that isn't title, points and end card."""
+        """Return the storyboard.
+
+        Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body of another form.
+        """
         return points.plan(
             values_of(draft),
             cast_of(persona, has_portrait=media.has_portrait),
@@ -170,8 +183,8 @@ class TemplateShort(Engine):
 
 
 def values_of(draft: Draft) -> Values:
-    """The slots of a body, one a line. Raises `Refused` where there are too few or too many."""
-    lines = [line for one in draft.body.splitlines() if (line := one.strip())]
+    """Return the slots of a body, one per line. Raises `Refused` if there are too few or too many."""
+    lines = [line for raw_line in draft.body.splitlines() if (line := raw_line.strip())]
     if len(lines) != POINTS + 2:
         message = (
             f"The film shows {POINTS + 2} cards, one for each line of the text: the title, {POINTS} points and the end "
@@ -187,7 +200,7 @@ def _as_point(sentence: str) -> str:
 
 def _is_usable(sentence: str, language: str) -> bool:
     return (
-        drawn_length(sentence) <= SLOTS["point"].characters
+        display_width(sentence) <= SLOTS["point"].characters
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)
@@ -195,10 +208,10 @@ def _is_usable(sentence: str, language: str) -> bool:
     )
 
 
-def _points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
-    """The sentences that can be points, best first, none like another or like the title."""
-    found: list[tuple[str, Fact]] = []
-    said = [_words(brief.title)]
+def _find_points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
+    """Return the sentences that can be points, best first, none like another or like the title."""
+    points_found: list[tuple[str, Fact]] = []
+    earlier_words = [_words(brief.title)]
     for fact in brief.facts:
         sentence = _as_point(fact.quote)
         words = _words(sentence)
@@ -206,27 +219,30 @@ def _points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
             _is_usable(sentence, brief.language)
             and not undrawable_clusters(typeset(sentence, brief.language))
             and is_allowed(sentence, brief, persona)
-            and not any(_is_alike(words, other) for other in said)
+            and not any(_is_alike(words, other) for other in earlier_words)
         ):
-            found.append((sentence, fact))
-            said.append(words)
-    return found
+            points_found.append((sentence, fact))
+            earlier_words.append(words)
+    return points_found
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one and other) and len(one & other) >= _LIKENESS * len(one | other)
+def _is_alike(words: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(words and other) and len(words & other) >= _SAME_POINT_SIMILARITY * len(words | other)
 
 
-def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:
-    """The source's title; where it is too long or isn't there, the best short sentence, which then is no point."""
-    title = title_from(brief, persona, [said for said, _ in usable], most=SLOTS["title"].characters)
-    place = next((place for place, (said, _) in enumerate(usable) if said == title), None)
-    if place is not None:
-        del usable[place]
+def _choose_title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:
+    """Return the source's title.
+
+    If it is missing or too long, the best short sentence, which is removed from `usable`.
+    """
+    title = title_from(brief, persona, [sentence for sentence, _ in usable], most=SLOTS["title"].characters)
+    index = next((index for index, (sentence, _) in enumerate(usable) if sentence == title), None)
+    if index is not None:
+        del usable[index]
     return title
 
 
@@ -234,12 +250,12 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tupl
     values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
     claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
     caption = compose_caption(values.title, "\n".join(values.points), persona)
-    return _as_draft(
+    return _build_draft(
         values, brief, claims=claims, language=brief.language, angle="", tags=[], caption=caption
     )
 
 
-def _as_draft(
+def _build_draft(
     values: Values,
     brief: Brief,
     *,
@@ -252,7 +268,7 @@ def _as_draft(
     body = "\n".join((values.title, *values.points, values.end))
     url = ascii_url(brief.url)
     return Draft(
-        title=values.title[:TITLE_MOST],
+        title=values.title[:MAX_TITLE_CHARACTERS],
         body=body,
         body_format="text",
         content={"caption": f"{caption}\n{url}" if url else caption, "tags": tags, "script": body},
@@ -273,14 +289,14 @@ def _check_slots(draft: Draft) -> Check:
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
-    return judge("slots", "Title, three points and end card have the length that a film takes.", fault)
+    return make_check("slots", "Title, three points and end card have the length that a film takes.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     return check_fits(
         lambda: points.plan(values_of(draft), cast_of(persona, has_portrait=False), language=draft.language),
-        # How many lines there are is told by the check of slots.
-        told_elsewhere=frozenset({"wrong_count"}),
+        # The check of slots reports the number of lines.
+        reported_codes=frozenset({"wrong_count"}),
     )
 
 

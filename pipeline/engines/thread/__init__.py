@@ -1,11 +1,11 @@
-"""Thread: three to eight posts, each of at most 280 weighted characters; the last leads to the source."""
+"""Thread: three to eight posts, each of at most 280 weighted characters; the last one links to the source."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, judge, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import list_some, title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.checks.posts import check_words
@@ -17,7 +17,7 @@ from pipeline.engines.shared.source_sentences import (
     says_anything,
     spread_over_parts,
     standalone_sentences,
-    words_of,
+    word_set_of,
 )
 from pipeline.plugins import Refused
 from pipeline.text.content_schema import PARTS_BETWEEN
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Claim, PersonaCard, SourceText
     from pipeline.engines.shared.source_sentences import FactSentence
 
-LEAST_POSTS: Final = 3
-MOST_POSTS: Final = 8
-MOST_VERBATIM: Final = 6
-"""Sentences of one thread without a model: more are the article."""
-_USUAL: Final = 5
-"""Of a source without headings."""
+MIN_POSTS: Final = 3
+MAX_POSTS: Final = 8
+MAX_VERBATIM_POSTS: Final = 6
+"""Of one thread without a model; more would be the whole article."""
+_POSTS_WITHOUT_HEADINGS: Final = 5
+"""For a source without headings."""
 
 _NUMBERING: Final = re.compile(r"^[(\[]?\d{1,2}\s?/\s?\d{0,2}[)\]]?[.:]?\s+")
 _RULES: Final = f"""\
-A Thread is {LEAST_POSTS} to {MOST_POSTS} posts that are read one after another; four to six are best.
+A Thread is {MIN_POSTS} to {MAX_POSTS} posts that are read one after another; four to six are best.
 - Each post has at most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
 - The first post stands alone: who reads nothing else knows what happened and why it matters. It announces nothing.
 - Every other post says one thing more, and is understood without the one before. None begins with a pronoun that points \
@@ -62,38 +62,41 @@ class Thread(Engine):
     credits = 2
     made_from = ("text", "topic")
     draft_tokens = 3_000
-    least_lines = LEAST_POSTS
+    least_lines = MIN_POSTS
 
     def why_not(self, source: SourceText) -> str | None:
-        sentences = count_sentences(source.text, LEAST_POSTS)
-        if sentences >= LEAST_POSTS:
+        sentences = count_sentences(source.text, MIN_POSTS)
+        if sentences >= MIN_POSTS:
             return None
-        has = {0: "no sentence", 1: "one sentence"}.get(sentences, f"{sentences} sentences")
-        return f"This item has {has}; a Thread has a post for each of {LEAST_POSTS} or more."
+        count_text = {0: "no sentence", 1: "one sentence"}.get(sentences, f"{sentences} sentences")
+        return f"This item has {count_text}; a Thread has a post for each of {MIN_POSTS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Sentences in the order of the source. The best go into the first thread, the next ones into the second."""
+        """Put sentences in the order of the source.
+
+        The best go into the first thread, the next ones into the second.
+        """
         del seed
         url = ascii_url(brief.url)
         ending = f"\n{url}" if url else ""
-        left = standalone_sentences(brief, persona, LIMIT - weighted_length(ending))
+        remaining = standalone_sentences(brief, persona, LIMIT - weighted_length(ending))
         drafts: list[Draft] = []
         for _ in range(max(1, variants)):
-            taken = _best(left, brief)
-            if len(taken) < LEAST_POSTS:
+            chosen = _choose_sentences(remaining, brief)
+            if len(chosen) < MIN_POSTS:
                 break
-            drafts.append(_draft(taken, ending, brief, persona))
-            left = tuple(one for one in left if one not in taken)
-        kept = [draft for draft in drafts if not missing_in(draft.body, persona)]
-        if kept:
-            return tuple(kept)
+            drafts.append(_draft(chosen, ending, brief, persona))
+            remaining = tuple(sentence for sentence in remaining if sentence not in chosen)
+        allowed = [draft for draft in drafts if not missing_in(draft.body, persona)]
+        if allowed:
+            return tuple(allowed)
         if drafts:
-            lacks = " ".join(missing_in(drafts[0].body, persona))
-            message = f"The source's sentences don't keep the persona's rules as a Thread: {lacks}"
+            faults = " ".join(missing_in(drafts[0].body, persona))
+            message = f"The source's sentences don't keep the persona's rules as a Thread: {faults}"
         else:
             message = (
-                f"A Thread needs {LEAST_POSTS} sentences that make sense out of their context and fit into a post; the source "
-                f"has {len(left)}."
+                f"A Thread needs {MIN_POSTS} sentences that make sense out of their context and fit into a post; the source "
+                f"has {len(remaining)}."
             )
         raise Refused(message, code="nothing_to_say")
 
@@ -124,8 +127,10 @@ class Thread(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Numbers before the posts go, and the source's address is added: a model neither sees nor writes it."""
-        posts = [_NUMBERING.sub("", _lines(post)) for post in answer["posts"]]
+        """Build the draft: numbers before the posts are removed, and the source's address, which no model
+        sees, is added.
+        """
+        posts = [_NUMBERING.sub("", _collapse_lines(post)) for post in answer["posts"]]
         posts = [post for post in posts if post]
         if not posts:
             message = "The list of posts is empty."
@@ -143,147 +148,152 @@ class Thread(Engine):
         )
 
 
-def _best(left: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
-    """The next thread's sentences, in the order of the source; one of each part of it first."""
-    most = MOST_VERBATIM if brief.headings else _USUAL
+def _choose_sentences(remaining: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
+    """Return the next thread's sentences, in the order of the source; the best of each part of it first."""
+    maximum = MAX_VERBATIM_POSTS if brief.headings else _POSTS_WITHOUT_HEADINGS
     best = [
-        one
-        for place, one in enumerate(spread_over_parts(left, brief)[:most])
-        if not one.leans or place < LEAST_POSTS
+        sentence
+        for index, sentence in enumerate(spread_over_parts(remaining, brief)[:maximum])
+        if not sentence.leans or index < MIN_POSTS
     ]
-    return tuple(sorted(best, key=lambda one: one.fact.start))
+    return tuple(sorted(best, key=lambda sentence: sentence.fact.start))
 
 
-def _draft(taken: Sequence[FactSentence], ending: str, brief: Brief, persona: PersonaCard) -> Draft:
-    parts = [one.words for one in taken]
+def _draft(chosen: Sequence[FactSentence], ending: str, brief: Brief, persona: PersonaCard) -> Draft:
+    parts = [sentence.words for sentence in chosen]
     parts[-1] += ending
     return Draft(
-        title=title_of(brief, persona, taken[0].words),
+        title=title_of(brief, persona, chosen[0].words),
         body=PARTS_BETWEEN.join(parts),
         body_format="text",
         content={"parts": parts},
-        claims=tuple(one.claim for one in taken),
+        claims=tuple(sentence.claim for sentence in chosen),
         language=brief.language,
-        angle=angle_of(taken[0].words),
+        angle=angle_of(chosen[0].words),
     )
 
 
-def _lines(post: str) -> str:
+def _collapse_lines(post: str) -> str:
     return "\n".join(line for line in map(collapse, post.splitlines()) if line)
 
 
 def _parts(draft: Draft) -> list[str]:
-    """The posts as they are, or the body as one where the content is none."""
+    """Return the posts as they are, or the body as one post if the content has none."""
     parts = draft.content.get("parts")
-    is_sound = isinstance(parts, list | tuple) and parts and all(isinstance(one, str) for one in parts)
-    return list(parts) if is_sound and parts else [draft.body]
+    is_valid = isinstance(parts, list | tuple) and parts and all(isinstance(part, str) for part in parts)
+    return list(parts) if is_valid and parts else [draft.body]
 
 
-def _words(part: str) -> str:
+def _without_links(part: str) -> str:
     return without_links(part).strip()
 
 
 def _check_content(draft: Draft, parts: Sequence[str]) -> Check:
-    faults = None
-    empty = [place for place, part in enumerate(parts, 1) if not says_anything(_words(part))]
+    fault = None
+    empty = [number for number, part in enumerate(parts, 1) if not says_anything(_without_links(part))]
     if empty:
-        faults = f"Post {empty[0]} is empty."
+        fault = f"Post {empty[0]} is empty."
     elif set(draft.content) != {"parts"} or PARTS_BETWEEN.join(parts) != draft.body:
-        faults = "The thread's parts aren't the same as its body."
-    return judge("content", "Every post has words, and together they are the body.", faults)
+        fault = "The thread's parts aren't the same as its body."
+    return make_check("content", "Every post has words, and together they are the body.", fault)
 
 
 def _check_count(parts: Sequence[str]) -> Check:
-    faults = None
-    if not LEAST_POSTS <= len(parts) <= MOST_POSTS:
+    fault = None
+    if not MIN_POSTS <= len(parts) <= MAX_POSTS:
         posts = "1 post" if len(parts) == 1 else f"{len(parts)} posts"
-        faults = f"The thread has {posts}; {LEAST_POSTS} to {MOST_POSTS} make one."
-    return judge("part_count", f"The thread has {len(parts)} posts.", faults)
+        fault = f"The thread has {posts}; {MIN_POSTS} to {MAX_POSTS} make one."
+    return make_check("part_count", f"The thread has {len(parts)} posts.", fault)
 
 
 def _check_lengths(parts: Sequence[str]) -> Check:
     lengths = [weighted_length(part) for part in parts]
     too_long = [
-        f"Post {place} counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-        for place, length in enumerate(lengths, 1)
+        f"Post {number} counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
+        for number, length in enumerate(lengths, 1)
         if length > LIMIT
     ]
-    return judge(
+    return make_check(
         "length", f"The longest post counts {max(lengths)} of {LIMIT} characters.", " ".join(too_long) or None
     )
 
 
 def _check_opening(parts: Sequence[str], language: str) -> Check:
-    words = _words(parts[0])
-    faults = None
+    words = _without_links(parts[0])
+    fault = None
     if not is_balanced(words):
-        faults = "The first post doesn't stand alone: a quotation or a bracket in it isn't closed."
+        fault = "The first post doesn't stand alone: a quotation or a bracket in it isn't closed."
     elif is_wholly_quoted(words):
-        faults = "The first post doesn't stand alone: it is a quotation that doesn't say whose."
+        fault = "The first post doesn't stand alone: it is a quotation that doesn't say whose."
     elif opens_dangling(words, language):
-        faults = "The first post doesn't stand alone: its first word points at something said before."
-    elif _is_open(words):
-        faults = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
-    return judge("stands_alone", "The first post is understood by itself.", faults)
+        fault = "The first post doesn't stand alone: its first word points at something said before."
+    elif _has_open_reference(words):
+        fault = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
+    return make_check("stands_alone", "The first post is understood by itself.", fault)
 
 
-def _is_open(words: str) -> bool:
+def _has_open_reference(words: str) -> bool:
     return leaves_speaker_open(words) or lacks_antecedent(words)
 
 
-def _strays(place: int, parts: Sequence[str], claims: Sequence[Claim]) -> bool:
-    """Whether the post says a sentence whose "he" or "there" is named in one that isn't in the post before it."""
-    before = {claim.end for claim in claims if claim.text in parts[place - 1]}
+def _lacks_previous(index: int, parts: Sequence[str], claims: Sequence[Claim]) -> bool:
+    """Return whether the post has a sentence whose "he" or "there" is named in a sentence missing from the
+    post before.
+    """
+    ends_before = {claim.end for claim in claims if claim.text in parts[index - 1]}
     return any(
-        claim.text in parts[place]
-        and _is_open(claim.text)
-        and before.isdisjoint((claim.start - 1, claim.start - 2))
+        claim.text in parts[index]
+        and _has_open_reference(claim.text)
+        and ends_before.isdisjoint((claim.start - 1, claim.start - 2))
         for claim in claims
     )
 
 
 def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
     dangling = [
-        place
-        for place, part in enumerate(parts, 1)
-        if place > 1 and opens_dangling(_words(part), draft.language)
+        number
+        for number, part in enumerate(parts, 1)
+        if number > 1 and opens_dangling(_without_links(part), draft.language)
     ]
-    faults = None
+    fault = None
     if dangling:
-        which = ", ".join(f"{place} (“{parts[place - 1].split()[0]}”)" for place in dangling)
-        faults = f"The first word of these posts points at something said before: {which}."
-    elif strays := [place for place in range(1, len(parts)) if _strays(place, parts, draft.claims)]:
-        faults = f"Post {strays[0] + 1} means somebody or something that the post before it doesn't name."
-    return judge("dangling", "No post begins with a word that points at the one before.", faults)
+        quoted_words = ", ".join(f"{number} (“{parts[number - 1].split()[0]}”)" for number in dangling)
+        fault = f"The first word of these posts points at something said before: {quoted_words}."
+    elif lacking := [index for index in range(1, len(parts)) if _lacks_previous(index, parts, draft.claims)]:
+        fault = f"Post {lacking[0] + 1} means somebody or something that the post before it doesn't name."
+    return make_check("dangling", "No post begins with a word that points at the one before.", fault)
 
 
 def _check_repetition(parts: Sequence[str]) -> Check:
-    bags = [words_of(_words(part)) for part in parts]
-    again = [
-        f"{place} repeats {other}"
-        for place, bag in enumerate(bags, 1)
-        for other, earlier in enumerate(bags[: place - 1], 1)
-        if bag and are_alike(bag, earlier)
+    word_sets = [word_set_of(_without_links(part)) for part in parts]
+    repetitions = [
+        f"{number} repeats {other}"
+        for number, word_set in enumerate(word_sets, 1)
+        for other, earlier in enumerate(word_sets[: number - 1], 1)
+        if word_set and are_alike(word_set, earlier)
     ]
-    faults = f"Posts say the same twice: {list_some(tuple(again))}." if again else None
-    return judge("distinct_posts", "No post repeats another.", faults)
+    fault = f"Posts say the same twice: {list_some(tuple(repetitions))}." if repetitions else None
+    return make_check("distinct_posts", "No post repeats another.", fault)
 
 
 def _check_link_place(parts: Sequence[str], url: str) -> Check:
-    faults = None
-    early = [place for place, part in enumerate(parts[:-1], 1) if find_links(part)]
-    last = find_links(parts[-1])
-    wanted = ascii_url(url)
-    if early:
-        faults = f"Post {early[0]} has a link; only the last one has."
-    elif len(last) > 1:
-        faults = f"The last post has {len(last)} links; one is the most."
-    elif wanted and not any(is_same_address(link.url, wanted) or not link.has_scheme for link in last):
-        faults = "The last post doesn't lead to the source."
+    """Check that only the thread's last post has a link, and that it leads to the source."""
+    fault = None
+    early_links = [number for number, part in enumerate(parts[:-1], 1) if find_links(part)]
+    last_links = find_links(parts[-1])
+    source_url = ascii_url(url)
+    if early_links:
+        fault = f"Post {early_links[0]} has a link; only the last one has."
+    elif len(last_links) > 1:
+        fault = f"The last post has {len(last_links)} links; one is the most."
+    elif source_url and not any(
+        is_same_address(link.url, source_url) or not link.has_scheme for link in last_links
+    ):
+        fault = "The last post doesn't lead to the source."
     passed = (
-        "The last post leads to the source." if wanted else "The thread has at most one link, at its end."
+        "The last post leads to the source." if source_url else "The thread has at most one link, at its end."
     )
-    return judge("link_place", passed, faults)
+    return make_check("link_place", passed, fault)
 
 
 PLUGIN = Thread()

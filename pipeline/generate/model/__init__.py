@@ -1,1 +1,1 @@
-"""Asking a model: the client, whose account pays, batches, costs."""
+"""The client that asks a model, whose account pays for it, batches of calls, and spending caps."""

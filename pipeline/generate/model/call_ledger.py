@@ -1,4 +1,4 @@
-"""The call ledger has a row for each call of a model: what it used, what it cost, and whose key it was asked with."""
+"""Writes the call ledger: one row for each call of a model, with its usage, its cost and whose key was used."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 def record_call(
     record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, is_own_key: bool
 ) -> None:
-    """Write one call into the ledger; `generation_id` is None for a call that no run asked for."""
-    kept: Mapping[str, Any] = {
-        name: _cut(name, value) for name, value in asdict(record).items() if name not in {"step", "provider"}
+    """Write one call into the ledger; `generation_id` is None for a call outside a run."""
+    fields: Mapping[str, Any] = {
+        name: _fit_column(name, value)
+        for name, value in asdict(record).items()
+        if name not in {"step", "provider"}
     }
     ModelCall.everywhere.create(
         workspace_id=workspace_id,
@@ -28,11 +30,13 @@ def record_call(
         stage=record.step,
         is_own_key=is_own_key,
         created_at=utc_now(),
-        **kept,
+        **fields,
     )
 
 
-def _cut(name: str, value: Any) -> Any:
-    """The value as long as its column takes it: a gateway's long name must not keep a call out of the ledger."""
-    most = getattr(ModelCall._meta.get_field(name), "max_length", None)
-    return value[:most] if most and isinstance(value, str) else value
+def _fit_column(name: str, value: Any) -> Any:
+    """Return the value cut to its column's length: a gateway's long name must not keep a call out of the
+    ledger.
+    """
+    max_length = getattr(ModelCall._meta.get_field(name), "max_length", None)
+    return value[:max_length] if max_length and isinstance(value, str) else value

@@ -1,4 +1,7 @@
-"""Ends a call that takes too long in all; the package's own time-outs hold for each read and write alone."""
+"""Ends a call that takes too long in total.
+
+The package's own time-outs only limit each single read and write.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class CallLimit:
-    """Give `follow` to the HTTP client as a hook of its requests; calls of one client follow one another.
+    """Limits the total time of a call.
 
-    A server that sends a byte now and then satisfies every time-out of a single read, and would hold a task for
-    ever. When the time is up the connections are shut, and whatever read or write waits on them ends at once.
+    Add `follow` to the HTTP client's request hooks; one client's calls run in sequence. A server that sends a
+    byte now and then satisfies every time-out of a single read, and would hold a task for ever. When the time
+    is up the connections are shut, and whatever read or write waits on them ends at once.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -25,13 +29,14 @@ class CallLimit:
         self._is_over = False
 
     def follow(self, request: Any) -> None:
-        request.extensions["trace"] = self._note
+        """Have the request's connections tracked; a hook for the HTTP client."""
+        request.extensions["trace"] = self._track_connection
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The time of one call; whether it ran out is asked of `is_over` afterwards."""
+        """Time one call; read `is_over` afterwards to see whether it ran out."""
         self._is_over = False
-        timer = threading.Timer(self.seconds, self._end)
+        timer = threading.Timer(self.seconds, self._shut_connections)
         timer.daemon = True
         timer.start()
         try:
@@ -41,29 +46,31 @@ class CallLimit:
 
     @property
     def is_over(self) -> bool:
+        """Return whether the time of the last call ran out."""
         return self._is_over
 
-    def _note(self, event: str, info: Mapping[str, Any]) -> None:
+    def _track_connection(self, event: str, info: Mapping[str, Any]) -> None:
         if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
             return
         connected = info["return_value"].get_extra_info("socket")
         with self._lock:
-            # Kept for the client's life: a further call may use the same connection, of which no event tells.
+            # Kept for the client's life: a later call may reuse the connection, which sends no event then.
             self._sockets.append(connected)
             is_over = self._is_over
         if is_over:
-            _shut(connected)
+            _shut_socket(connected)
 
-    def _end(self) -> None:
+    def _shut_connections(self) -> None:
         with self._lock:
             self._is_over = True
-            connected = list(self._sockets)
-        for one in connected:
-            _shut(one)
+            sockets = list(self._sockets)
+        for connected in sockets:
+            _shut_socket(connected)
 
 
-def _shut(connected: socket.socket) -> None:
-    # One that is closed already, or that its encrypted successor has taken over, has nothing to shut.
+def _shut_socket(connected: socket.socket) -> None:
+    # A socket that is closed already, or was taken over by its TLS wrapper, has nothing to shut.
     with suppress(OSError):
-        # The plain method: that of an encrypted socket drops the encryption under the reader's feet.
+        # The plain socket's method: that of a TLS socket would drop the encryption while another thread
+        # reads.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The client that writers ask a model with: the official package, without its retries, its waits and its traces."""
+"""The client that writers ask a model with: the official package, without its own retries, waits and traces."""
 
 from __future__ import annotations
 
@@ -24,45 +24,48 @@ if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
 
 TIMEOUT_SECONDS: Final = 120.0
-"""Of one whole call, from the first byte to the last: the lease of who asks is renewed for so long before each."""
-CONNECT_SECONDS: Final = 10.0
-"""Of reaching one address of the service."""
-RETRY_AFTER_MOST: Final = timedelta(hours=24)
-"""What a server may make us wait; the package itself would sleep for whatever it is told."""
+"""Limit of one whole call, from the first byte to the last.
 
-_NO_MONEY: Final = frozenset(
+The caller's lease is renewed for as long before each call.
+"""
+CONNECT_SECONDS: Final = 10.0
+"""Limit of connecting to one address of the service."""
+RETRY_AFTER_MOST: Final = timedelta(hours=24)
+"""The longest wait that a server may ask for; the package itself would sleep for whatever it says."""
+
+_NO_MONEY_CODES: Final = frozenset(
     {
         "contract_spend_limit_reached",
         "enforced_spend_limit_reached",
         "linked_organization_spend_limit_reached",
     }
 )
-"""Error codes that say so whatever their status is."""
-# Gateways answer 400 for what the vendor has statuses of its own for; their sentences are those in LiteLLM's issues,
-# read on 25 November 2026.
-_SPEAKS_OF_MONEY: Final = re.compile(
+"""Error codes that mean a lack of money, whatever the HTTP status is."""
+# Gateways answer 400 where the vendor has own statuses; these sentences are from LiteLLM's issues, read on 25
+# November 2026.
+_MONEY_PATTERN: Final = re.compile(
     r"credit balance|budget[ _](?:has been )?exceeded|insufficient[ _](?:funds|credits?|quota|balance)",
     re.IGNORECASE,
 )
-_SPEAKS_OF_KEY: Final = re.compile(
+_KEY_PATTERN: Final = re.compile(
     r"\bauth(?:entication|orization)?[ _]error\b|\bunauthori[sz]ed\b|\b(?:virtual|proxy|access)[ _]key\b"
     r"|\b(?:invalid|incorrect|expired|missing|unknown|no|wrong)\b[^.\n]{0,40}\b(?:api[ _-]?key|x-api-key|token(?! (?:count|limit|budget|number))|credentials?)\b"
     r"|\bapi[ _-]?key\b[^.\n]{0,40}\b(?:invalid|incorrect|expired|missing|required|not (?:valid|found|provided))\b",
     re.IGNORECASE,
 )
-_SPEAKS_OF_MODEL: Final = re.compile(
+_MODEL_PATTERN: Final = re.compile(
     r"\b(?:invalid|unknown|unrecogni[sz]ed|no such) ['\"]?model\b|\bmodel_not_found\b|\bkey_model_access_denied\b"
     r"|\bno ['\"\\]*model_name\b|\bLLM provider not provided\b"
     r"|\bmodel\b[^\n]{0,80}\b(?:not found|does(?:n't| not) exist|is(?:n't| not) (?:available|allowed|valid|found))\b",
     re.IGNORECASE,
 )
-_READ_OF_REFUSAL: Final = 4_000
-_VENDOR_WORDS: Final = 200
-_NO_ASK: Final = ModelRequest("", "", (), (), {}, 0, "", "")
+_MAX_REFUSAL_CHARACTERS: Final = 4_000
+_MAX_VENDOR_CHARACTERS: Final = 200
+_NO_REQUEST: Final = ModelRequest("", "", (), (), {}, 0, "", "")
 Cache = Literal["5m", "1h"] | None
 Owner = Literal["workspace", "operator"]
-"""Whose key it is: who is told what to do about it."""
-_WHOSE: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
+"""Whose key it is, which decides who is told what to do."""
+_KEY_OWNER_TEXT: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
 _KEY_REFUSED: Final = {
     "workspace": "The workspace's own key for the model was refused. Replace it with a valid one, then retry.",
     "operator": "This service's key for the model was refused. Its operator has to replace it; retry afterwards.",
@@ -80,7 +83,10 @@ _ANOTHER_MODEL: Final = {
 
 @dataclass
 class AccountClient:
-    """Asks one model account. The package (76 MB, a second to import) is loaded at the first call, not before."""
+    """Asks one model account.
+
+    The package (76 MB, a second to import) is loaded at the first call, not before.
+    """
 
     api_key: str = field(repr=False)
     base_url: str | None
@@ -96,7 +102,10 @@ class AccountClient:
         self._limit = CallLimit(self.timeout)
 
     def ask(self, ask: ModelRequest) -> ModelReply:
-        """One call and its record. Raises the writers' three failures; `before_call` may raise them too."""
+        """Make one call and return its reply with its record.
+
+        Raises `TryLater`, `Refused` or `NeedsReconnect`; `before_call` may raise them too.
+        """
         if self.before_call is not None:
             try:
                 self.before_call()
@@ -106,9 +115,9 @@ class AccountClient:
         try:
             reply = self._send(ask, started)
         except Accounted as error:
-            self._tell(error.calls)
+            self._report_calls(error.calls)
             raise
-        self._tell((reply.record,))
+        self._report_calls((reply.record,))
         return reply
 
     def close(self) -> None:
@@ -124,22 +133,24 @@ class AccountClient:
     ) -> None:
         self.close()
 
-    def _tell(self, calls: tuple[CallRecord, ...]) -> None:
+    def _report_calls(self, calls: tuple[CallRecord, ...]) -> None:
         if self.after_call is not None:
             for call in calls:
                 self.after_call(call)
 
     def send_batch_call(self, method: Literal["GET", "POST"], path: str, body: Any = None) -> str:
-        """One call to the batches of this account and the words of its answer; the same failures as `ask`, without
-        records: what a batch costs is known by its results alone. `before_call` may raise too.
+        """Make one call to the account's batches and return the body of the answer.
+
+        Raises what `ask` raises, without records: what a batch costs is known by its results alone.
+        `before_call` may raise too.
         """
-        import anthropic  # noqa: PLC0415 - see _ready
-        import httpx2  # noqa: PLC0415 - see _ready
+        import anthropic  # noqa: PLC0415 - see _load_sdk
+        import httpx2  # noqa: PLC0415 - see _load_sdk
 
         if self.before_call is not None:
             self.before_call()
         started = time.monotonic()
-        sdk = self._ready()
+        sdk = self._load_sdk()
         try:
             with self._limit.running():
                 answer: httpx2.Response = (
@@ -154,10 +165,11 @@ class AccountClient:
             message = "The model's service couldn't be reached."
             raise accounted(TryLater(message, code="model_unreachable"), ()) from error
         except anthropic.APIStatusError as error:
-            raise _status_failure(_NO_ASK, error, started, self.owner, keeps_record=False) from error
+            raise _failure_for_status(_NO_REQUEST, error, started, self.owner, keeps_record=False) from error
         return answer.text
 
-    def _ready(self) -> Anthropic:
+    def _load_sdk(self) -> Anthropic:
+        """Return the vendor's client, made at the first call."""
         if self._sdk is None:
             import anthropic  # noqa: PLC0415 - a second and 76 MB that the web process never needs
 
@@ -168,31 +180,32 @@ class AccountClient:
                 http_client=anthropic.DefaultHttpxClient(
                     verify=_tls_context(), event_hooks={"request": [self._limit.follow]}
                 ),
-                # The package would sleep as long as `retry-after` says, and hold our slot meanwhile.
+                # The package would sleep as long as `retry-after` says, and hold our worker slot meanwhile.
                 max_retries=0,
                 open_telemetry={"traces": False, "propagation": False},
             )
         return self._sdk
 
     def _send(self, ask: ModelRequest, started: float) -> ModelReply:
-        import anthropic  # noqa: PLC0415 - see _ready
+        """Send the request and return its reply; every error raised carries the record of the call."""
+        import anthropic  # noqa: PLC0415 - see _load_sdk
 
         request = request_of(ask)
-        # Built before the clock runs: loading certificates takes a while.
-        sdk = self._ready()
+        # Built before the time starts: loading certificates takes a while.
+        sdk = self._load_sdk()
         try:
             with self._limit.running():
                 raw = sdk.messages.with_raw_response.create(**request)
         except anthropic.APIConnectionError as error:
             if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
                 message = "The model took too long to answer."
-                record = _failed(ask, "timed_out", started)
+                record = _failed_call(ask, "timed_out", started)
                 raise accounted(TryLater(message, code="model_timeout"), (record,)) from error
             message = "The model's service couldn't be reached."
-            record = _failed(ask, "unreachable", started)
+            record = _failed_call(ask, "unreachable", started)
             raise accounted(TryLater(message, code="model_unreachable"), (record,)) from error
         except anthropic.APIStatusError as error:
-            raise _status_failure(ask, error, started, self.owner) from error
+            raise _failure_for_status(ask, error, started, self.owner) from error
         request_id = raw.headers.get("request-id") or ""
         return read_reply(
             ask, raw.text(), raw.status_code, request_id, latency_ms=milliseconds_since(started)
@@ -201,15 +214,16 @@ class AccountClient:
 
 @cache
 def _tls_context() -> Any:
-    """An `ssl.SSLContext`; each client would make one for itself, and load the certificates (some 50 ms) anew."""
-    import httpx2  # noqa: PLC0415 - see _ready
+    """Return an `ssl.SSLContext`, shared because each client would load the certificates again (some 50 ms)."""
+    import httpx2  # noqa: PLC0415 - see _load_sdk
 
     return httpx2.create_ssl_context()
 
 
 def request_of(ask: ModelRequest, *, cache: Cache = "5m") -> dict[str, Any]:
-    """What is sent for one call, live or in a batch. `cache` is how long the service may keep the marked prefix,
-    None for not at all.
+    """Return the request's parameters for one call, live or in a batch.
+
+    `cache` is how long the service may keep the marked prefix; None for not at all.
     """
     output_config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
     if ask.effort:
@@ -217,14 +231,17 @@ def request_of(ask: ModelRequest, *, cache: Cache = "5m") -> dict[str, Any]:
     return {
         "model": ask.model,
         "max_tokens": ask.max_tokens,
-        "system": [_kept(block, cache) for block in ask.system],
+        "system": [_with_cache_lifetime(block, cache) for block in ask.system],
         "messages": [dict(message) for message in ask.messages],
         "output_config": output_config,
     }
 
 
-def _kept(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
-    """Five minutes are what a mark without a time stands for."""
+def _with_cache_lifetime(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
+    """Return the block with its cache mark changed to this lifetime.
+
+    A mark without one stands for five minutes.
+    """
     if cache is None:
         return {name: value for name, value in block.items() if name != "cache_control"}
     if cache == "5m" or "cache_control" not in block:
@@ -242,13 +259,13 @@ def connect_account(
     before_call: Callable[[], None] | None = None,
     after_call: Callable[[CallRecord], None] | None = None,
 ) -> AccountClient:
-    """A client for one key; nothing is loaded and nobody is called yet. Close it, or use it in a `with`.
+    """Return a client for one key; nothing is loaded or called yet. Close it, or use it in a `with`.
 
-    `before_call` runs before each call, to stop it where money or a switch says so: it raises `TryLater` or
-    `Refused`. `after_call` is given each call's record as soon as it is known, before anybody reads the answer, so
-    that a task that is killed next has lost no money from the books. Without a `base_url` the package's own
-    setting, `ANTHROPIC_BASE_URL`, holds. Raises `NeedsReconnect` without a key: the package would look for
-    credentials in the environment and on disk, and fail much later.
+    `before_call` runs before each call and may raise `TryLater` or `Refused`, to stop it for a cap or a
+    switch. `after_call` gets each call's record as soon as it is known, before the answer is used, so that a
+    task that is killed next has lost no cost from the ledger. Without a `base_url` the package's own setting,
+    `ANTHROPIC_BASE_URL`, holds. Raises `NeedsReconnect` without a key: the package would look for credentials
+    in the environment and on disk, and fail much later.
     """
     if not api_key.strip():
         message = "There is no key for the model. Enter one, or let the workspace write without AI."
@@ -264,30 +281,32 @@ def connect_account(
     )
 
 
-def _status_failure(
+def _failure_for_status(
     ask: ModelRequest, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
 ) -> Exception:
-    """Told by status, type and code. The vendor's sentences change, so they are looked into only for a 400, by which
-    gateways mean keys, models and money too.
+    """Return the failure for an error status, by status, type and code.
+
+    The vendor's sentences change, so they are read only for a 400, by which gateways mean keys, models and
+    money too.
     """
     status = error.status_code
-    said = error.response.text[:_READ_OF_REFUSAL] if status == 400 else ""
-    after = _retry_after(error.response.headers)
+    error_text = error.response.text[:_MAX_REFUSAL_CHARACTERS] if status == 400 else ""
+    retry_after = _retry_after(error.response.headers)
     outcome = "failed"
     failure: TryLater | Refused | NeedsReconnect
     if (
         status == 402
         or error.type == "billing_error"
-        or error.error_code in _NO_MONEY
-        or _SPEAKS_OF_MONEY.search(said)
+        or error.error_code in _NO_MONEY_CODES
+        or _MONEY_PATTERN.search(error_text)
     ):
         message = _UNPAID[owner]
         failure = NeedsReconnect(message, code="model_unpaid", platform_status=status)
-    elif status in {401, 403} or _SPEAKS_OF_KEY.search(said):
+    elif status in {401, 403} or _KEY_PATTERN.search(error_text):
         message = _KEY_REFUSED[owner]
         failure = NeedsReconnect(message, code="model_key_refused", platform_status=status)
-    elif status == 404 or _SPEAKS_OF_MODEL.search(said):
-        message = f"The model {ask.model} isn't there for {_WHOSE[owner]}. {_ANOTHER_MODEL[owner]}"
+    elif status == 404 or _MODEL_PATTERN.search(error_text):
+        message = f"The model {ask.model} isn't there for {_KEY_OWNER_TEXT[owner]}. {_ANOTHER_MODEL[owner]}"
         failure = NeedsReconnect(message, code="model_unknown", platform_status=status)
     elif status == 413:
         outcome = "too_long"
@@ -296,37 +315,37 @@ def _status_failure(
     elif status == 429:
         outcome = "rate_limited"
         message = "The model's account has asked too often. It is asked again when its limit allows."
-        failure = TryLater(message, code="model_rate_limited", after=after, platform_status=status)
+        failure = TryLater(message, code="model_rate_limited", after=retry_after, platform_status=status)
     elif status in {408, 409} or status >= 500:
         message = "The model's service is overloaded or out of order."
-        failure = TryLater(message, code="model_unavailable", after=after, platform_status=status)
+        failure = TryLater(message, code="model_unavailable", after=retry_after, platform_status=status)
     else:
-        reason = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
+        reason = " ".join((error.api_message or "no reason given").split())[:_MAX_VENDOR_CHARACTERS]
         message = f"The model's service declined the request with status {status}: {reason.rstrip('.')}."
         failure = Refused(message, code="model_request_declined", platform_status=status)
-    record = _failed(ask, outcome, started, error.request_id or "", status)
+    record = _failed_call(ask, outcome, started, error.request_id or "", status)
     return accounted(failure, (record,) if keeps_record else ())
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    """What the server asks for, between nothing and `RETRY_AFTER_MOST`; None where it doesn't say."""
-    said = headers.get("retry-after", "").strip()
+    """Return the wait that the server asks for, from 0 to `RETRY_AFTER_MOST`; None if it names none."""
+    value = headers.get("retry-after", "").strip()
     try:
-        seconds = float(said)
+        seconds = float(value)
     except ValueError:
         try:
-            moment = parsedate_to_datetime(said)
+            retry_at = parsedate_to_datetime(value)
         except ValueError:
             return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - utc_now()).total_seconds()
-    most = RETRY_AFTER_MOST.total_seconds()
-    # "nan" is a float to Python and a wait to nobody.
-    return timedelta(seconds=min(max(seconds, 0.0), most)) if seconds == seconds else None  # noqa: PLR0124
+        if retry_at.tzinfo is None:
+            retry_at = retry_at.replace(tzinfo=UTC)
+        seconds = (retry_at - utc_now()).total_seconds()
+    max_seconds = RETRY_AFTER_MOST.total_seconds()
+    # float() accepts "nan", which is no wait.
+    return timedelta(seconds=min(max(seconds, 0.0), max_seconds)) if seconds == seconds else None  # noqa: PLR0124
 
 
-def _failed(
+def _failed_call(
     ask: ModelRequest, outcome: str, started: float, request_id: str = "", http_status: int | None = None
 ) -> CallRecord:
     return unanswered_call(ask, outcome, request_id, http_status, latency_ms=milliseconds_since(started))

@@ -1,4 +1,4 @@
-"""`open_client` gives a client that looks at switches and caps, and renews the lease, before every call of a model."""
+"""Opens clients that check switches and caps, and renew the row's lease, before every call of a model."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pipeline.writers.base import CallRecord
 
 CALL_LEASE: Final = timedelta(seconds=TIMEOUT_SECONDS + settings.LEASE_SECONDS)
-"""A call may take longer than the lease that a row was claimed with."""
+"""Longer than the lease that a row was claimed with, because one call may take longer."""
 
 
 class LostLease(Conflict):
-    """Another task, or a person, has taken the row over; what this task found out is thrown away."""
+    """Raised when another task, or a person, has taken the row over; this task's results are thrown away."""
 
 
 def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
-    """A client for this run or draft; None where there is no key."""
+    """Return a client for this run or draft, whose value is None if there is no key."""
     key = key_for(run)
     if not key:
         return nullcontext()
@@ -51,7 +51,9 @@ def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
 
 
 def open_batch_client(batch: ModelBatch) -> AbstractContextManager[AccountClient | None]:
-    """A client for a batch, by the key that its calls were gathered for; None where that key is gone."""
+    """Return a client for the key that the batch's calls were gathered for, whose value is None if that key
+    is gone.
+    """
     key = own_key(batch) if batch.is_own_key else operator_key()
     if not key:
         return nullcontext()
@@ -64,26 +66,29 @@ def open_batch_client(batch: ModelBatch) -> AbstractContextManager[AccountClient
 
 
 def _before_call(run: Asker) -> None:
-    """Raises `TryLater` where the money is spent, `LostLease` where another task has the row."""
+    """Check caps and renew the lease.
+
+    Raises `TryLater` if the money is spent, `LostLease` if another task has the row.
+    """
     refuse_call(run)
     held_until = work_queue.database_now() + CALL_LEASE
     if not run.under_lease().update(wake_at=held_until):
         raise LostLease
-    # The other runs that wait for the same brief wait as long.
+    # Other runs that wait for the same brief have to wait as long.
     if isinstance(run, Generation):
         SharedBrief.everywhere.filter(asked_by=run, content__isnull=True).update(asked_until=held_until)
     work_queue.release_connections()
 
 
 def _before_batch_call(batch: ModelBatch) -> None:
-    """Raises `LostLease` where another task has the batch, so that no two of them send it."""
+    """Renew the lease. Raises `LostLease` if another task has the batch, so that it isn't sent twice."""
     if not batch.renew_lease(CALL_LEASE):
         raise LostLease
     work_queue.release_connections()
 
 
 def _after_call(run: Asker, record: CallRecord) -> None:
-    """At once and in a transaction of its own: whatever becomes of the answer, it is paid for."""
+    """Record the call at once, in its own transaction: it is paid for whatever becomes of the answer."""
     record_call(
         record,
         workspace_id=run.workspace_id,

@@ -1,4 +1,4 @@
-"""A model's reply as it is read, and a call that has none."""
+"""Parses a model's reply, and makes the record of a call that got none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unanswered_call(
     latency_ms: int = 0,
     mode: Mode = "live",
 ) -> CallRecord:
-    """The record of a call that no answer came of."""
+    """Return the record of a call without a usable answer."""
     return CallRecord(
         step=ask.step,
         provider="anthropic",
@@ -50,16 +50,20 @@ def unanswered_call(
 def read_reply(
     ask: ModelRequest, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
 ) -> ModelReply:
-    """Read by hand: the package's own reading loses the usage where the words don't fit its types."""
-    answer = _object(body)
-    usage = _mapping(answer.get("usage"))
+    """Return the reply with its record. Raises `TryLater` if the body is no message.
+
+    It is parsed by hand, because the package's own parsing loses the usage when the content doesn't fit its
+    types.
+    """
+    answer = _parse_object(body)
+    usage = _as_mapping(answer.get("usage"))
     if answer.get("type") != "message" or not usage:
         message = "The model's service answered with something that isn't an answer."
         record = unanswered_call(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
         raise accounted(TryLater(message, code="model_unreadable", platform_status=status), (record,))
     tokens = _tokens(usage)
-    model = _text(answer.get("model")) or ask.model
-    stop_reason = _text(answer.get("stop_reason"))
+    model = _as_text(answer.get("model")) or ask.model
+    stop_reason = _as_text(answer.get("stop_reason"))
     record = CallRecord(
         step=ask.step,
         provider="anthropic",
@@ -77,52 +81,55 @@ def read_reply(
         cache_read_tokens=tokens.cache_read,
         output_tokens=tokens.output,
         thinking_tokens=tokens.thinking,
-        service_tier=_text(usage.get("service_tier")),
+        service_tier=_as_text(usage.get("service_tier")),
         price_table=table().id,
         is_price_known=is_priced(model),
         cost_micro_usd=cost_micro_usd(tokens, model, mode),
         latency_ms=latency_ms,
     )
     content = answer.get("content")
-    blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
-    text = "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text")
-    category = _text(_mapping(answer.get("stop_details")).get("category"))
+    blocks = [_as_mapping(block) for block in content] if isinstance(content, list) else []
+    text = "".join(_as_text(block.get("text")) for block in blocks if block.get("type") == "text")
+    category = _as_text(_as_mapping(answer.get("stop_details")).get("category"))
     return ModelReply(text=text, stop_reason=stop_reason, refusal_category=category, record=record)
 
 
 def _tokens(usage: Mapping[str, Any]) -> Tokens:
-    """Cache writes whose lifetime isn't told are five-minute ones: those of an hour are told apart."""
-    written = _count(usage.get("cache_creation_input_tokens"))
-    split = _mapping(usage.get("cache_creation"))
-    hour = _count(split.get("ephemeral_1h_input_tokens"))
+    """Return the token counts. Cache writes without a stated lifetime count as five-minute ones."""
+    cache_writes = _as_count(usage.get("cache_creation_input_tokens"))
+    writes_by_lifetime = _as_mapping(usage.get("cache_creation"))
+    one_hour_writes = _as_count(writes_by_lifetime.get("ephemeral_1h_input_tokens"))
     return Tokens(
-        input=_count(usage.get("input_tokens")),
-        cache_write_5m=max(written - hour, _count(split.get("ephemeral_5m_input_tokens"))),
-        cache_write_1h=hour,
-        cache_read=_count(usage.get("cache_read_input_tokens")),
-        output=_count(usage.get("output_tokens")),
-        thinking=_count(_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+        input=_as_count(usage.get("input_tokens")),
+        cache_write_5m=max(
+            cache_writes - one_hour_writes, _as_count(writes_by_lifetime.get("ephemeral_5m_input_tokens"))
+        ),
+        cache_write_1h=one_hour_writes,
+        cache_read=_as_count(usage.get("cache_read_input_tokens")),
+        output=_as_count(usage.get("output_tokens")),
+        thinking=_as_count(_as_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
     )
 
 
-def _object(body: str) -> Mapping[str, Any]:
+def _parse_object(body: str) -> Mapping[str, Any]:
     try:
-        return _mapping(json.loads(body))
+        return _as_mapping(json.loads(body))
     except (ValueError, RecursionError):
         return {}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _count(value: object) -> int:
+def _as_count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
 def milliseconds_since(started: float) -> int:
+    """Return the whole milliseconds since `started`, which is a `time.monotonic()`."""
     return round((time.monotonic() - started) * 1000)

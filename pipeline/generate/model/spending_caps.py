@@ -1,4 +1,5 @@
-"""Spending caps hold calls of a model back: the workspace's for a month, the operator's for a day; so does a switch.
+"""Holds back calls of a model that exceed a cap (the workspace's per month, the operator's per day) or a
+switch stops.
 
 Amounts are millionths of a US dollar; months and days are UTC.
 """
@@ -28,36 +29,36 @@ if TYPE_CHECKING:
 MICRO: Final = 1_000_000
 """Millionths in a US dollar."""
 BRIEF_AWAITED: Final = "brief_awaited"
-"""Another run of the same raw item is asking for what this one needs."""
+"""Code of a run that waits because another run of the same raw item is asking for its brief."""
 WAITING_CODES: Final = frozenset(
     {"model_cap_of_workspace", "model_cap_of_instance", kill_switch.MODEL_CALLS_STOPPED, BRIEF_AWAITED}
 )
-"""Nobody was asked, so nothing counts against the run."""
+"""Codes of waits in which no model was asked, so nothing counts against the run."""
 STOPPED_WAIT: Final = timedelta(minutes=5)
-"""How often a run that the operator holds back, and a batch that is held back, looks again."""
+"""How soon a run or batch that was held back looks again."""
 
 
 def refuse_call(run: Asker) -> None:
-    """Raises `TryLater` where a switch or a cap holds back what a run or a draft would ask."""
+    """Raise `TryLater` if a switch or a cap holds back the next call of a run or a draft."""
     now = utc_now()
-    _refuse_where_stopped(run)
-    _refuse_over_cap(run, now, is_own_key=uses_own_key(run))
+    _refuse_if_stopped(run)
+    _refuse_if_over_cap(run, now, is_own_key=uses_own_key(run))
 
 
 def refuse_batch(batch: ModelBatch) -> None:
-    """Raises `TryLater` where a switch or a cap holds back what a batch would send.
+    """Raise `TryLater` if a switch or a cap holds back a batch.
 
-    It looks again soon: nothing wakes a batch when a cap is raised, and the runs in it can't wait for a month.
+    It looks again soon: nothing wakes a batch when a cap is raised, and its runs can't wait for a month.
     """
-    _refuse_where_stopped(batch)
+    _refuse_if_stopped(batch)
     try:
-        _refuse_over_cap(batch, utc_now(), is_own_key=batch.is_own_key, besides=batch)
+        _refuse_if_over_cap(batch, utc_now(), is_own_key=batch.is_own_key, besides=batch)
     except TryLater as error:
         raise TryLater(error.message, code=error.code, after=STOPPED_WAIT) from error
 
 
 def room_of(batch: ModelBatch) -> int | None:
-    """Micro US dollars that the caps leave for calls in batches; None without a cap."""
+    """Return how many micro US dollars the caps leave for calls in batches; None without a cap."""
     now = utc_now()
     rooms = []
     cap = batch.workspace.model_cap_micro_usd
@@ -68,25 +69,28 @@ def room_of(batch: ModelBatch) -> int | None:
     return max(min(rooms), 0) if rooms else None
 
 
-def _refuse_where_stopped(run: Asker | ModelBatch) -> None:
+def _refuse_if_stopped(run: Asker | ModelBatch) -> None:
     switch = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
     if switch is not None:
         message = f"The operator has paused AI calls: {switch.reason}"
         raise TryLater(message, code=kill_switch.MODEL_CALLS_STOPPED, after=STOPPED_WAIT)
 
 
-def _refuse_over_cap(
+def _refuse_if_over_cap(
     run: Asker | ModelBatch, now: datetime, *, is_own_key: bool, besides: ModelBatch | None = None
 ) -> None:
-    """`besides` is a batch that doesn't count as on its way: the one that asks."""
+    """Raise `TryLater` if a cap is reached.
+
+    `besides` is the batch that asks: its own calls don't count as on their way.
+    """
     cap = run.workspace.model_cap_micro_usd
     if cap is not None and _spent(_month_start(now), workspace_id=run.workspace_id, besides=besides) >= cap:
-        following = start_of_next_month(month_of(now))
+        next_month = start_of_next_month(month_of(now))
         message = (
             f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. "
-            f"It goes on on {following.date().isoformat()}, or retry it when the cap is raised."
+            f"It goes on on {next_month.date().isoformat()}, or retry it when the cap is raised."
         )
-        raise TryLater(message, code="model_cap_of_workspace", after=following - now)
+        raise TryLater(message, code="model_cap_of_workspace", after=next_month - now)
     daily = settings.MODEL_DAILY_CAP_USD
     if daily and not is_own_key:
         today = _day_start(now)
@@ -111,18 +115,19 @@ def _spent(
     is_own_key: bool | None = None,
     besides: ModelBatch | None = None,
 ) -> int:
-    """What is in the ledger since then, and what calls on their way in batches can cost at most.
+    """Return what the ledger holds since then plus the most that calls in sent batches can cost, in micro US
+    dollars.
 
-    `workspace_id` and `is_own_key` say whose calls count; without them everybody's do.
+    `workspace_id` and `is_own_key` restrict whose calls count; without them all do.
     """
-    given: dict[str, Any] = {"workspace_id": workspace_id, "is_own_key": is_own_key}
-    which = {name: value for name, value in given.items() if value is not None}
-    calls = ModelCall.everywhere.filter(created_at__gte=since, **which)
+    optional_filters: dict[str, Any] = {"workspace_id": workspace_id, "is_own_key": is_own_key}
+    filters = {name: value for name, value in optional_filters.items() if value is not None}
+    calls = ModelCall.everywhere.filter(created_at__gte=since, **filters)
     booked = calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
-    # A batch is the workspace's, and asked with one key.
-    of_batch = {f"batch__{name}": value for name, value in which.items()}
+    # A batch belongs to one workspace and uses one key, so the same filters hold for it.
+    batch_filters = {f"batch__{name}": value for name, value in filters.items()}
     sent = BatchedCall.everywhere.filter(
-        outcome="", batch__status__in=[ModelBatchStatus.SENDING, ModelBatchStatus.SENT], **of_batch
+        outcome="", batch__status__in=[ModelBatchStatus.SENDING, ModelBatchStatus.SENT], **batch_filters
     )
     if besides is not None:
         sent = sent.exclude(batch=besides)

@@ -1,1 +1,1 @@
-"""Runs without a source document: which topic is taken, and what is said of it."""
+"""Runs of brand lanes: which topic a lane takes, and what its persona has said before."""

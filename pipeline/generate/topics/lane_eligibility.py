@@ -1,4 +1,4 @@
-"""What a brand lane can make of what its workspace has: asked before it is saved, and again before each run."""
+"""Finds what a brand lane can make in its workspace: before it is saved, and again before each run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 _TOPICS_TRIED: Final = 20
-"""Topics that are tried before a lane is saved: one of which something can be made is enough."""
+"""How many topics are tried before a lane is saved: one from which something can be made is enough."""
 
 
 def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
-    """The lane's engines that can be made from a topic and run here.
+    """Return the lane's engines that are available and can be made from a topic.
 
-    Where the lane names none: the workspace's, only the short ones (`least_lines` 1) if it has any.
+    If the lane names none, they are the workspace's; of these only the short ones (`least_lines` 1) if there
+    are any.
     """
     names = source.engines or defaults.engines
     known = {engine.name: engine for engine in availability.engines()}
@@ -43,10 +44,11 @@ def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
 
 
 def why_unavailable(source: Source) -> Unavailability | None:
-    """Why this lane could make nothing, as a reason and a remedy; None where it can, and for sources that aren't lanes.
+    """Return why this lane could make nothing, as a reason and a remedy; None if it can make something.
 
-    The source need not be stored. A lane needs an engine and a topic. Without a model there must also be something that
-    a person wrote for it to say: an approved line of the persona, or whole sentences in the notes or evidence of a topic.
+    For other kinds of sources it is None. The source need not be stored. A lane needs an engine and a topic.
+    Without a model there must also be something that a person wrote for it to say: an approved line of the
+    persona, or whole sentences in the notes or evidence of a topic.
     """
     if source.type != PLUGIN.kind:
         return None
@@ -58,19 +60,19 @@ def why_unavailable(source: Source) -> Unavailability | None:
         reason = _("None of the lane's formats can be made from a topic.")
         remedy = _("Choose one that can: GET /v1/engines lists `topic` in `made_from`.")
         return Unavailability(reason, remedy, code="no_engine", field="engines")
-    topics = _topics(source, persona_id)
+    topics = _topics_of_lane(source, persona_id)
     has_model = has_key(source)
     if not topics:
         return _why_no_topic(needs_words=not has_model and not persona.approved_lines)
     if has_model:
         return None
-    # Topics with words of their own first: without approved lines only those can be made into something.
+    # Topics with own text first: without approved lines only those can be made into something.
     topics.sort(key=lambda topic: not _says_something(topic))
     return _why_no_words(source, topics[0], persona) or _why_nothing_passes(engines, topics, persona)
 
 
 def _why_no_topic(*, needs_words: bool) -> Unavailability:
-    """`needs_words` where a topic must also say something itself."""
+    """Return that the lane has no topic. `needs_words` says that a topic must also bring its own text."""
     reason = _("The lane has no topic to speak of.")
     remedy = (
         _remedy_words("…")
@@ -81,7 +83,10 @@ def _why_no_topic(*, needs_words: bool) -> Unavailability:
 
 
 def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavailability | None:
-    """Of a lane without a model; `first` is the topic that says the most. None where somebody wrote something."""
+    """Return that nobody wrote anything that a lane without a model may say; None if somebody did.
+
+    `first` is the topic that says the most.
+    """
     if persona.approved_lines or _says_something(first):
         return None
     reason = _(
@@ -101,13 +106,15 @@ def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavail
 def _why_nothing_passes(
     engines: Sequence[Engine], topics: Sequence[Topic], persona: PersonaCard
 ) -> Unavailability | None:
-    """Of a lane without a model: every engine refuses what there is to say. None where one topic makes something."""
+    """Return that every engine refuses the topics of a lane without a model; None if one can be made."""
     refusals: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
-        able, refused = makeable_engines_without_model(engines, topic, next(iter(topic.angles), ""), persona)
-        if able:
+        makeable, topic_refusals = makeable_engines_without_model(
+            engines, topic, next(iter(topic.angles), ""), persona
+        )
+        if makeable:
             return None
-        refusals = refusals or refused
+        refusals = refusals or topic_refusals
     reason = _("Without a model nothing can be made of what the lane may say. %(why)s") % {
         "why": " ".join(_grouped_by_reason(refusals))
     }
@@ -118,9 +125,10 @@ def _why_nothing_passes(
 def makeable_engines(
     source: Source, engines: Sequence[Engine], choice: TopicChoice, persona_id: UUID | None
 ) -> tuple[list[Engine], list[str]]:
-    """The engines that can make something of this choice, and for each of the others a sentence that says why not.
+    """Return the engines that can make something of this choice, and a sentence for each of the others that
+    says why not.
 
-    Where a model writes, all of them may.
+    If a model writes, all of them can.
     """
     if has_key(source):
         return list(engines), []
@@ -130,19 +138,22 @@ def makeable_engines(
 def makeable_engines_without_model(
     engines: Sequence[Engine], topic: Topic, angle: str, persona: PersonaCard
 ) -> tuple[list[Engine], list[str]]:
-    """As `makeable_engines`, where no model writes: the writer tries each engine, and nothing is stored."""
-    able, refusals = [], []
+    """Return what `makeable_engines` does, without a model.
+
+    The writer tries each engine, and nothing is stored.
+    """
+    makeable, refusals = [], []
     for engine in engines:
         refusal = _refusal_of(engine, topic, angle, persona)
         if refusal is None:
-            able.append(engine)
+            makeable.append(engine)
         else:
             refusals.append(f"{engine.name}: {refusal}")
-    return able, refusals
+    return makeable, refusals
 
 
 def _refusal_of(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) -> str | None:
-    """The sentence with which the engine refuses the topic; None where it can be made."""
+    """Return the sentence with which the engine refuses the topic; None if it can be made."""
     brief, source = brief_of(subject_of(topic, angle), persona)
     try:
         lane_drafts(
@@ -158,17 +169,17 @@ def _refusal_of(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) 
     return None
 
 
-def _topics(source: Source, persona_id: UUID | None) -> list[Topic]:
-    """What the lane would speak of, those of its own list too that aren't stored yet."""
+def _topics_of_lane(source: Source, persona_id: UUID | None) -> list[Topic]:
+    """Return the lane's topics, including those of its own list that aren't stored yet."""
     stored = list(pool_of(source, persona_id).order_by("id"))
     listed = topics_in(source.config)
     if not listed:
         return stored
     by_title = {topic.title: topic for topic in stored}
-    found = [by_title.get(title) or Topic(title=title) for title in listed]
-    for topic in found:
+    topics = [by_title.get(title) or Topic(title=title) for title in listed]
+    for topic in topics:
         topic.notes = listed[topic.title] or topic.notes
-    return found
+    return topics
 
 
 def _says_something(topic: Topic) -> bool:
@@ -181,7 +192,7 @@ def _pool_says_something(source: Source) -> bool:
 
 
 def _grouped_by_reason(refusals: Sequence[str]) -> list[str]:
-    """`["A: why", "B: why"]` as `["A, B: why"]`."""
+    """Return `["A: why", "B: why"]` as `["A, B: why"]`."""
     engines: dict[str, list[str]] = {}
     for refusal in refusals:
         name, _colon, reason = refusal.partition(": ")

@@ -1,4 +1,4 @@
-"""Whether words say again what the persona has said: shared runs of three words, against the last 90 days."""
+"""Finds whether words repeat what the persona said in the last 90 days, by shared runs of three words."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+# Words in one compared run.
 RUN: Final = 3
 MOST_WORDS: Final = 2000
-"""What is compared of one text; a post has a few dozen."""
+"""How many words of one text are compared; a post has a few dozen."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True)
 class NearestText:
-    """What is most like a text: `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
+    """The most similar text: `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
 
     likeness: float
     item_id: UUID
@@ -37,11 +38,14 @@ class NearestText:
 
 
 def word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """The runs of three words, without links, case and marks; of a text with fewer words, the words together."""
+    """Return the text's runs of three words, without links, case and marks.
+
+    A shorter text is one run of all its words.
+    """
     folded = unicodedata.normalize("NFKC", without_links(text)).casefold()
     words: list[str] = []
     for word in _WORD.findall(folded):
-        # Scripts that write without spaces are compared sign by sign.
+        # Scripts without spaces between words are compared character by character.
         words += list(word) if _UNSPACED.search(word) else [word]
         if len(words) >= MOST_WORDS:
             break
@@ -49,16 +53,17 @@ def word_runs(text: str) -> frozenset[tuple[str, ...]]:
         return frozenset()
     if len(words) < RUN:
         return frozenset({tuple(words)})
-    return frozenset(tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
+    return frozenset(tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))
 
 
 def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
-    together = len(one | other)
-    return len(one & other) / together if together else 0.0
+    """Return the Jaccard index of both sets, from 0 to 1."""
+    union_size = len(one | other)
+    return len(one & other) / union_size if union_size else 0.0
 
 
 class PersonaHistory:
-    """What a persona has said in the last 90 days, read once for all drafts of a run."""
+    """The posts of a persona in the last 90 days, read once for all drafts of a run."""
 
     def __init__(
         self,
@@ -69,8 +74,10 @@ class PersonaHistory:
         without: Collection[UUID],
         now: datetime,
     ) -> None:
-        """`without` are the generations that tell of the same slot: its engines speak of one topic together."""
-        self._said: list[tuple[UUID, frozenset[tuple[str, ...]]]] = [
+        """Read the persona's items, except those of the generations in `without`: engines of one slot share
+        its topic.
+        """
+        self._earlier_runs: list[tuple[UUID, frozenset[tuple[str, ...]]]] = [
             (key, word_runs(body))
             for key, body in (
                 GeneratedItem.objects.of(workspace_id)
@@ -87,8 +94,8 @@ class PersonaHistory:
         ]
 
     def nearest(self, text: str) -> NearestText | None:
-        """The most alike, the newest of equals; None where nothing was said yet."""
-        said = word_runs(text)
-        found = ((likeness(said, other), key) for key, other in self._said)
-        best = max(found, default=None)
+        """Return the most similar text, the newest of equals; None if nothing was said yet."""
+        own_runs = word_runs(text)
+        scored = ((likeness(own_runs, other_runs), key) for key, other_runs in self._earlier_runs)
+        best = max(scored, default=None)
         return None if best is None else NearestText(round(best[0], 3), best[1])

@@ -1,4 +1,6 @@
-"""Which topic a lane takes: those that may be taken, and a choice by weight and time since use that can be repeated."""
+"""Selects a lane's topic: finds those that may be taken, and chooses repeatably by weight and days since the
+last use.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,17 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 NEVER_USED_DAYS: Final = 90
-"""What was never used counts as if it had rested so long, and no rest counts for more."""
+"""A topic that was never used counts as rested for so many days, and no rest counts for more."""
 _COUNTED: Final = ("taken", "used")
 _RESTING: Final = ("taken", "used", "too_near")
-"""A topic and angle that came out too near would do so again tomorrow: they rest as if they had been used."""
+"""A topic and angle that came out too similar would do so again tomorrow: they rest as if they had been
+used.
+"""
 
 
 @dataclass(frozen=True)
 class TopicUse:
-    """A topic was taken with an angle; `is_counted` where something came of it, or may still come."""
+    """One use of a topic with an angle; `is_counted` if something came of it, or may still come."""
 
     slot_id: UUID
     angle: str
@@ -51,17 +55,20 @@ class TopicCandidate:
 
     @property
     def chance(self) -> int:
+        """Return the weight of this candidate in the random choice."""
         return int(self.topic.weight * max(self.rested_days, 1))
 
 
 @dataclass(frozen=True)
 class TopicChoice:
+    """The topic and angle that were chosen."""
+
     topic: Topic
     angle: str
 
 
 def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
-    """The topics that the lane may take, resting ones too; a list of its own only as far as it is stored."""
+    """Return the topics that the lane may take, resting ones too; of its own list only those that are stored."""
     pool: QuerySet[Topic] = Topic.objects.of(source.workspace_id).filter(
         test=source.test, is_active=True, deleted_at=None
     )
@@ -69,28 +76,33 @@ def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
         return pool.filter(source_id=source.pk)
     pool = pool.filter(Q(persona=None) | Q(persona_id=persona_id), source=None)
     if source.config.get("pool"):
-        pool = pool.filter(pk__in=[decode("top", one) for one in source.config["pool"]])
+        pool = pool.filter(pk__in=[decode("top", topic_id) for topic_id in source.config["pool"]])
     return pool
 
 
 def topic_candidates(source: Source, persona_id: UUID | None, today: date) -> list[TopicCandidate]:
-    """Every topic of the lane's pool that may be taken on that day, in the order of ids; two statements."""
+    """Return every topic of the lane's pool that may be taken on that day, in the order of ids, in two
+    statements.
+    """
     topics = list(pool_of(source, persona_id).order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
-    found = (_candidate(topic, uses[topic.pk], today) for topic in topics)
-    return [one for one in found if one is not None]
+    candidates = (_candidate(topic, uses[topic.pk], today) for topic in topics)
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def choose_topic(
     found: Sequence[TopicCandidate], *, seed: str, without: Collection[UUID] = ()
 ) -> TopicChoice | None:
-    """By weight times days of rest; the same seed over the same candidates chooses the same. None where none is left."""
-    left = [one for one in found if one.topic.pk not in without]
-    if not left:
+    """Choose a topic by weight times days of rest.
+
+    The same seed and candidates give the same choice. None if none is left.
+    """
+    remaining = [chosen for chosen in found if chosen.topic.pk not in without]
+    if not remaining:
         return None
-    chance = random.Random(seed)  # noqa: S311  repeatable, not secret
-    one = chance.choices(left, weights=[each.chance for each in left])[0]
-    return TopicChoice(one.topic, one.angles[0])
+    generator = random.Random(seed)  # noqa: S311  repeatable, not secret
+    chosen = generator.choices(remaining, weights=[candidate.chance for candidate in remaining])[0]
+    return TopicChoice(chosen.topic, chosen.angles[0])
 
 
 def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[TopicUse]]:
@@ -105,6 +117,7 @@ def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[TopicUse
 
 
 def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCandidate | None:
+    """Return the topic with its usable angles, the longest rested first; None if it can't be used today."""
     if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
         return None
     # The engines of one slot speak of its topic together, which is one use.
@@ -130,6 +143,6 @@ def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCand
 
 
 def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
-    """The topic as a writer is told of it; `said` are the newest titles of the persona."""
-    evidence = tuple(one["text"] for one in topic.evidence if one["text"])
+    """Return the topic as a writer gets it; `said` are the newest titles of the persona."""
+    evidence = tuple(entry["text"] for entry in topic.evidence if entry["text"])
     return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)

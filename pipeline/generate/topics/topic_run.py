@@ -1,4 +1,6 @@
-"""A run without a source document: its topic, what it may say, and another topic where its words were said before."""
+"""Runs a generation from a topic, without a source document, and changes the topic if its words were said
+before.
+"""
 
 from __future__ import annotations
 
@@ -45,36 +47,42 @@ TOO_NEAR: Final = "too_near"
 
 
 def find_material(run: Run) -> None:
-    """What may be said of the topic, which is asked of nobody. Raises `Refused` where nothing may."""
+    """Store the brief of what may be said of the topic.
+
+    No model is asked. Raises `Refused` if nothing may be said.
+    """
     generation, writer = run.generation, run.writer
     pick = pick_of(generation)
     topic = pick.topic if pick is not None else None
     if pick is None or topic is None or topic.deleted_at is not None:
         message = "The topic that it was to speak of was deleted."
         raise Refused(message, code="topic_deleted")
-    brief, source = brief_of(select.subject_of(topic, pick.angle, _titles(generation)), run.persona)
+    brief, source = brief_of(select.subject_of(topic, pick.angle, _recent_openings(generation)), run.persona)
     if not brief.facts and not writer.offline:
         message = (
             "There is nothing that may be said about this topic. Give it notes or evidence, or say in the persona who "
             "you are."
         )
         raise Refused(message, code="nothing_to_say")
-    spent = generation.answers.get("spent")
-    free = Usage(provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version)
+    discarded_usage = generation.answers.get("spent")
+    free_usage = Usage(
+        provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version
+    )
     store_answer(
         generation,
         run.then,
         brief=asdict(brief),
-        brief_usage=spent or asdict(free),
+        brief_usage=discarded_usage or asdict(free_usage),
         text=source.text,
         language=source.language,
     )
 
 
 def read_material(run: Run) -> RunMaterial:
-    """Of drafts that aren't new the run turns to another topic, and its stage is the first one again.
+    """Return the material.
 
-    Raises `Refused` where there is no further one.
+    Drafts that repeat earlier items are discarded first, and the run turns to another topic. Its stage is the
+    first one again then. Raises `Refused` if there is no further topic.
     """
     generation = run.generation
     brief = brief_from(generation.answers["brief"])
@@ -84,99 +92,104 @@ def read_material(run: Run) -> RunMaterial:
     material = run.resting_on(brief, source)
     if generation.stage != GenerationStage.DRAFT:
         if not generation.answers.get("is_new"):
-            _keep_what_is_new(generation)
+            _discard_repetitions(generation)
     elif run.writer.offline:
-        return replace(material, judge=_with_memory(material.judge, _memory(generation)))
+        return replace(material, judge=_add_repetition_check(material.judge, _persona_history(generation)))
     return material
 
 
 def _persona_id(generation: Generation) -> UUID:
-    found: UUID | None = generation.persona_id
-    if found is None:
+    persona_id: UUID | None = generation.persona_id
+    if persona_id is None:
         message = "The persona that was to speak was deleted."
         raise Refused(message, code="persona_deleted")
-    return found
+    return persona_id
 
 
-def _titles(generation: Generation) -> tuple[str, ...]:
-    """What the persona has made last, so that a model doesn't begin in the same way again."""
+def _recent_openings(generation: Generation) -> tuple[str, ...]:
+    """Return the openings of the persona's newest items, so that a model doesn't begin in the same way again."""
     rows = GeneratedItem.objects.of(generation.workspace_id).filter(
         persona_id=_persona_id(generation), test=generation.test, revision__gt=0, deleted_at=None
     )
     newest = rows.order_by("-id").values_list("excerpt", flat=True)[: limits.LANE_TITLES_SHOWN]
-    return tuple(" ".join(one.split()[:12]) for one in newest)
+    return tuple(" ".join(excerpt.split()[:12]) for excerpt in newest)
 
 
-def _with_memory(judge: Judge, memory: PersonaHistory) -> Judge:
-    """What was said of late fails too: who repeats lines word for word chooses among them by it."""
+def _add_repetition_check(judge: Judge, memory: PersonaHistory) -> Judge:
+    """Add a check that fails drafts similar to recent items, so that a verbatim writer chooses another of its
+    lines.
+    """
 
-    def decide(written: Draft) -> tuple[Check, ...]:
-        checks = judge(written)
-        nearest = memory.nearest(written.body)
+    def decide(draft: Draft) -> tuple[Check, ...]:
+        checks = judge(draft)
+        nearest = memory.nearest(draft.body)
         if nearest is None or nearest.likeness < limits.LANE_LIKENESS:
             return checks
-        return (*checks, Check(REPETITION, "failed", _say(nearest)))
+        return (*checks, Check(REPETITION, "failed", _repetition_message(nearest)))
 
     return decide
 
 
-def _memory(generation: Generation) -> PersonaHistory:
+def _persona_history(generation: Generation) -> PersonaHistory:
     pick = pick_of(generation)
     slot_id = pick.slot_id if pick is not None else None
-    together = BrandPick.everywhere.filter(slot_id=slot_id).values_list("generation_id", flat=True)
+    runs_of_slot = BrandPick.everywhere.filter(slot_id=slot_id).values_list("generation_id", flat=True)
     return PersonaHistory(
         workspace_id=generation.workspace_id,
         persona_id=_persona_id(generation),
         test=generation.test,
-        without={generation.pk, *(one for one in together if one is not None)},
+        without={generation.pk, *(run_id for run_id in runs_of_slot if run_id is not None)},
         now=utc_now(),
     )
 
 
-def _keep_what_is_new(generation: Generation) -> None:
-    """Where no item's draft is far enough from what was said, the run turns to another topic.
+def _discard_repetitions(generation: Generation) -> None:
+    """Drop drafts that are too similar to what was said; if none is left, the run turns to another topic.
 
-    Every draft keeps its place, for an item finds its own by it: what is too near leaves a gap. A run of a further
-    variant is given the drafts before it too; those aren't compared. Raises `Refused` after the last topic that it may take, with every discard written down.
+    Every draft keeps its index, by which its item finds it: a dropped one leaves a gap. A run for a further
+    variant also holds the drafts before it; those aren't compared. Raises `Refused` after the last topic that
+    it may take, with every discard recorded.
     """
-    memory = _memory(generation)
+    memory = _persona_history(generation)
     drafts = generation.answers["drafts"]
     items = GeneratedItem.everywhere.filter(generation=generation, deleted_at=None)
-    own = [place for place in set(items.values_list("variant_index", flat=True)) if place < len(drafts)]
-    compared = {place: memory.nearest(draft_from(drafts[place]).body) for place in own}
-    near = {
-        place: nearest
-        for place, nearest in compared.items()
+    own_indexes = [
+        index for index in set(items.values_list("variant_index", flat=True)) if index < len(drafts)
+    ]
+    nearest_by_index = {index: memory.nearest(draft_from(drafts[index]).body) for index in own_indexes}
+    too_near = {
+        index: nearest
+        for index, nearest in nearest_by_index.items()
         if nearest is not None and nearest.likeness >= limits.LANE_LIKENESS
     }
-    if len(near) < len(own) or not own:
-        kept = [None if place in near else one for place, one in enumerate(drafts)]
-        store_answer(generation, generation.stage, drafts=kept, is_new=True)
+    if len(too_near) < len(own_indexes) or not own_indexes:
+        remaining_drafts = [None if index in too_near else draft for index, draft in enumerate(drafts)]
+        store_answer(generation, generation.stage, drafts=remaining_drafts, is_new=True)
         return
-    place, nearest = max(near.items(), key=lambda pair: pair[1].likeness)
-    if not _turn_to_another(generation, drafts[place]["body"], nearest):
+    index, nearest = max(too_near.items(), key=lambda pair: pair[1].likeness)
+    if not _take_another_topic(generation, drafts[index]["body"], nearest):
         message = (
-            f"{_say(nearest)} No further topic gave anything new; add topics or angles, or give them more notes. What "
+            f"{_repetition_message(nearest)} No further topic gave anything new; add topics or angles, or give them more notes. What "
             "was discarded stands in the source's log."
         )
         raise Refused(message, code=TOO_NEAR)
 
 
-def _say(nearest: NearestText) -> str:
+def _repetition_message(nearest: NearestText) -> str:
     return (
         f"It is too near to {nearest.public_id}, which the persona said in the last 90 days: "
         f"{nearest.likeness:.0%} of their runs of three words are the same."
     )
 
 
-def _turn_to_another(generation: Generation, words: str, nearest: NearestText) -> bool:
-    """Write the discard down and take the next topic, in one transaction; False where there is none to take."""
+def _take_another_topic(generation: Generation, words: str, nearest: NearestText) -> bool:
+    """Record the discard and take the next topic, in one transaction; return False if there is none to take."""
     pick = pick_of(generation)
     if pick is None:
         return False
     now = utc_now()
     with transaction.atomic():
-        # The same locks in the same order as a slot that is picked: two runs don't take one topic.
+        # The same locks in the same order as when a slot is picked: two runs don't take one topic.
         source = Source.everywhere.select_for_update().get(pk=pick.slot.source_id)
         Workspace.everywhere.select_for_update(no_key=True).get(pk=generation.workspace_id)
         if not generation.under_lease().exists():
@@ -185,7 +198,7 @@ def _turn_to_another(generation: Generation, words: str, nearest: NearestText) -
             decision=TOO_NEAR,
             reason={
                 "code": TOO_NEAR,
-                "message": _say(nearest),
+                "message": _repetition_message(nearest),
                 "likeness": nearest.likeness,
                 "near": nearest.public_id,
             },
@@ -194,12 +207,13 @@ def _turn_to_another(generation: Generation, words: str, nearest: NearestText) -
         )
         choice = _next_choice(generation, source, pick)
         if choice is not None:
-            _begin_again(generation, pick, choice)
+            _restart_with(generation, pick, choice)
         crash_point("brand.discarded")
     return choice is not None
 
 
 def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.TopicChoice | None:
+    """Return another topic for a run whose last one was too near to earlier posts; None if there is none."""
     tried = list(
         BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
             "topic_id", flat=True
@@ -207,11 +221,11 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     )
     if len(tried) > limits.LANE_FURTHER_TOPICS:
         return None
-    found = select.topic_candidates(source, _persona_id(generation), pick.used_on)
+    candidates = select.topic_candidates(source, _persona_id(generation), pick.used_on)
     engine = plugins.get("engines", generation.engine, Engine)
     without = set(tried)
     while (
-        choice := select.choose_topic(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
+        choice := select.choose_topic(candidates, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
     ) is not None:
         if lane_eligibility.makeable_engines(source, [engine], choice, generation.persona_id)[0]:
             break
@@ -219,7 +233,8 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
     return choice
 
 
-def _begin_again(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
+def _restart_with(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
+    """Start the run again with another topic, keeping what its calls cost so far."""
     BrandPick.everywhere.create(
         workspace_id=generation.workspace_id,
         slot_id=pick.slot_id,
@@ -233,23 +248,23 @@ def _begin_again(generation: Generation, pick: BrandPick, choice: select.TopicCh
         topic=choice.topic, version=F("version") + 1
     )
     earlier = {EARLIER: generation.answers[EARLIER]} if EARLIER in generation.answers else {}
-    answers = {"spent": _spent(generation), **earlier}
-    begins = {"stage": GenerationStage.BRIEF, "topic": choice.topic}
-    if not generation.under_lease().update(**begins, answers=as_json(answers)):
+    answers = {"spent": _usage_so_far(generation), **earlier}
+    restart_fields = {"stage": GenerationStage.BRIEF, "topic": choice.topic}
+    if not generation.under_lease().update(**restart_fields, answers=as_json(answers)):
         raise LostLease
     generation.topic = choice.topic
     generation.stage = GenerationStage.BRIEF
     generation.answers = answers
 
 
-def _spent(generation: Generation) -> dict[str, Any]:
-    """What the words that were discarded cost: it is the item's cost as well."""
-    before, last = (Usage(**generation.answers[name]) for name in ("brief_usage", "draft_usage"))
+def _usage_so_far(generation: Generation) -> dict[str, Any]:
+    """Return the cost of the discarded words, which is the item's cost as well."""
+    brief_usage, draft_usage = (Usage(**generation.answers[name]) for name in ("brief_usage", "draft_usage"))
     return {
-        **asdict(last),
-        "input_tokens": before.input_tokens + last.input_tokens,
-        "output_tokens": before.output_tokens + last.output_tokens,
-        "cost_micro_usd": before.cost_micro_usd + last.cost_micro_usd,
+        **asdict(draft_usage),
+        "input_tokens": brief_usage.input_tokens + draft_usage.input_tokens,
+        "output_tokens": brief_usage.output_tokens + draft_usage.output_tokens,
+        "cost_micro_usd": brief_usage.cost_micro_usd + draft_usage.cost_micro_usd,
     }
 
 
@@ -257,14 +272,14 @@ def _spent(generation: Generation) -> dict[str, Any]:
 
 
 def pick_of(generation: Generation) -> BrandPick | None:
-    """The one that the run works on; None for a run of a raw item, or one that is over."""
-    found: BrandPick | None = (
+    """Return the topic pick that the run works on; None for a run of a raw item, or one that is over."""
+    pick: BrandPick | None = (
         BrandPick.everywhere.filter(generation=generation, decision=BrandPickDecision.TAKEN)
         .select_related("topic", "slot")
         .order_by("-id")
         .first()
     )
-    return found
+    return pick
 
 
 def conclude_pick(
@@ -274,7 +289,9 @@ def conclude_pick(
     *,
     reason: Mapping[str, Any] | None = None,
 ) -> None:
-    """The run is over, in the caller's transaction: its topic was used, or nothing came of it for that reason."""
+    """Close the run's topic pick in the caller's transaction: its topic was used, or nothing came of it for
+    that reason.
+    """
     pick = pick_of(generation)
     if pick is None:
         return
@@ -283,14 +300,20 @@ def conclude_pick(
         open_pick.update(decision="used", item=made[0], decided_at=now)
         Topic.everywhere.filter(pk=pick.topic_id).update(last_used_at=now)
         return
-    told = reason or {"code": "checks_failed", "message": "No draft kept to the rules; its items say which."}
+    failure = reason or {
+        "code": "checks_failed",
+        "message": "No draft kept to the rules; its items say which.",
+    }
     open_pick.update(
-        decision="failed", reason={name: told[name] for name in ("code", "message")}, decided_at=now
+        decision="failed", reason={name: failure[name] for name in ("code", "message")}, decided_at=now
     )
 
 
 def copy_pick(old: Generation, new: Generation, now: datetime) -> bool:
-    """A further run of the same item speaks of the same topic from the same angle; False where that isn't kept."""
+    """Give the new run the topic and angle of an earlier run of the same item.
+
+    Return False if its pick isn't kept.
+    """
     last = BrandPick.everywhere.filter(generation=old).select_related("topic").order_by("-id").first()
     if last is None or last.topic is None:
         return False

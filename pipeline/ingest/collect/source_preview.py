@@ -21,7 +21,7 @@ from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults
-from pipeline.personas.lane_slots import foresee_slots
+from pipeline.personas.lane_slots import forecast_slots
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Note
 
@@ -93,7 +93,7 @@ def _unfetched(source: Source, now: datetime) -> SourcePreview:
             "Nothing is fetched: what is sent to the source's own address, or pushed to it, is taken in."
         )
         return SourcePreview(source.name, (), (Note("not_fetched", message),))
-    outlook = foresee_slots(source, now=now)
+    outlook = forecast_slots(source, now=now)
     message = _(
         "Nothing is fetched: the lane makes %(engines)s of one of its topics, next at %(moment)s."
     ) % {

@@ -17,7 +17,7 @@ from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.text.content_buckets import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
-from pipeline.text.content_schema import MEMBERS_MOST, ItemWords, follower
+from pipeline.text.content_schema import MAX_MEMBERS, ItemWords, text_following_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -139,7 +139,7 @@ class ItemEditForm(VersionedForm):
             return
         count = len(parts) + (_FURTHER_PARTS if len(parts) > 1 else 0)
         # What was typed in a post that somebody else has left out meanwhile is not lost.
-        while count < MEMBERS_MOST and self.data.get(f"{_PART}{count}"):
+        while count < MAX_MEMBERS and self.data.get(f"{_PART}{count}"):
             count += 1
         for number in range(count):
             is_further = number >= len(parts)
@@ -311,7 +311,10 @@ def _body_label(item: GeneratedItem) -> str:
 
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     # What follows the body has no field: no platform is sent what would be written there.
-    left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, ItemWords(item.body, content=item.content))}
+    left_out = _NOT_WRITTEN | {
+        "parts",
+        text_following_body(item.bucket, ItemWords(item.body, content=item.content)),
+    }
     for name, kind in TRAITS[item.bucket].content.items():
         if kind in {NUMBER, OBJECT} or name in left_out or _follows_body(item, name):
             continue

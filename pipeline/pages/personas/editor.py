@@ -102,7 +102,7 @@ def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     number, version = (request.POST.get(name, "") for name in ("number", "version"))
     if number.isdecimal() and version.isdecimal():
         with report_errors(request, overtaken=CHANGED_MEANWHILE):
-            changed = stage.go_back_to(
+            changed = stage.restore_version(
                 row, int(number), by=place.user.email, now=utc_now(), expected_version=int(version)
             )
             offer_way_back(request, place, changed, row.version)

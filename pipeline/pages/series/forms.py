@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
 from pipeline import limits
-from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
+from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.models import Outlet, Source
 from pipeline.pages import choices
 from pipeline.pages.queues.forms import QueueForm, by_day
@@ -39,13 +39,13 @@ class SeriesForm(QueueForm):
     )
     items_least = forms.IntegerField(
         label=gettext_lazy("Minimum stories"),
-        min_value=STORIES_LEAST,
-        max_value=STORIES_MOST,
+        min_value=MIN_STORIES,
+        max_value=MAX_STORIES,
         initial=3,
         help_text=gettext_lazy("No digest with fewer"),
     )
     items_most = forms.IntegerField(
-        label=gettext_lazy("Maximum stories"), min_value=STORIES_LEAST, max_value=STORIES_MOST, initial=7
+        label=gettext_lazy("Maximum stories"), min_value=MIN_STORIES, max_value=MAX_STORIES, initial=7
     )
     sources = forms.MultipleChoiceField(
         label=gettext_lazy("Sources"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.ids import decode, encode
 from pipeline import labels
-from pipeline.personas.lane_slots import log_of
+from pipeline.personas.lane_slots import recent_slots
 
 if TYPE_CHECKING:
     from pipeline.models import BrandPick, Source
@@ -17,7 +17,7 @@ SLOTS: Final = 30
 
 def read(source: Source, before: str) -> dict[str, Any]:
     """A page of the log, newest first; `older` is the id before which the next one begins, empty on the last."""
-    found = log_of(source, before=decode("slt", before), most=SLOTS + 1)
+    found = recent_slots(source, before=decode("slt", before), most=SLOTS + 1)
     return {
         "slots": [_slot(one) for one in found[:SLOTS]],
         "older": encode("slt", found[SLOTS - 1].slot.pk) if len(found) > SLOTS else "",

@@ -19,7 +19,7 @@ from pipeline.pages import choices
 from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.brand_lane_form import FRESH, LaneForm, values_of
 from pipeline.pages.sources.views import source_head
-from pipeline.personas.lane_slots import foresee_slots
+from pipeline.personas.lane_slots import forecast_slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
         if not begun.is_valid():
             return {}
         _set(row, begun.values())
-    seen = foresee_slots(row, now=utc_now())
+    seen = forecast_slots(row, now=utc_now())
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
         "seen": seen,

@@ -22,7 +22,7 @@ from pipeline.render import colour
 from pipeline.render.typography.bidi import is_rtl_language
 from pipeline.text.body_html import to_html
 from pipeline.text.links import is_same_address
-from pipeline.text.newsletter_sections import NewsletterSection, leads_somewhere, read_more, sections_of
+from pipeline.text.newsletter_sections import NewsletterSection, is_safe_link, read_more, sections_of
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _sections(payload: Payload, title: str) -> tuple[NewsletterSection, ...]:
         sections = sections_of(title, payload.body)
     else:
         sections = (NewsletterSection(title, payload.body),)
-    if len(sections) != 1 or sections[0].link or not leads_somewhere(payload.link):
+    if len(sections) != 1 or sections[0].link or not is_safe_link(payload.link):
         return sections
     # A link that the words hold already isn't offered twice.
     is_said = any(

@@ -249,7 +249,7 @@ def _of_article(payload: Payload) -> dict[str, Any]:
     if payload.bucket != "blog":
         return {}
     image = next((one.url for one in payload.assets if one.mime_type.startswith("image/")), "")
-    told = article.as_published(payload.content, title=payload.title, image=image)
+    told = article.published_json_ld(payload.content, title=payload.title, image=image)
     return {"content": {**payload.content, **({"json_ld": told} if told else {})}}
 
 

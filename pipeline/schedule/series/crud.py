@@ -16,7 +16,7 @@ from config.core import dispatcher, ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid, NotFound
 from pipeline import limits
-from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
+from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.ingest import collect
 from pipeline.models import Persona, Series, Source
 from pipeline.publish.timing.queue_slots import moments_of
@@ -191,10 +191,10 @@ def _problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail
         yield Detail("name", "required", _("Give it a name of up to 120 characters."))
     if not series.slots:
         yield Detail("slots", "required", _("Give it a time of the week."))
-    if not STORIES_LEAST <= series.items_least <= series.items_most <= STORIES_MOST:
+    if not MIN_STORIES <= series.items_least <= series.items_most <= MAX_STORIES:
         message = _("A digest has %(least)d to %(most)d items, and no more at least than at most.") % {
-            "least": STORIES_LEAST,
-            "most": STORIES_MOST,
+            "least": MIN_STORIES,
+            "most": MAX_STORIES,
         }
         yield Detail("items_least", "invalid", message)
     yield from _problems_of_references(series, given_fields)

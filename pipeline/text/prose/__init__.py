@@ -1,1 +1,1 @@
-"""Sentences: where they end, what they speak of, and which of them say nothing."""
+"""Analyses sentences: where they end, what they refer to, and which of them say nothing by themselves."""

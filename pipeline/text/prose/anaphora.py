@@ -1,17 +1,17 @@
-"""Whether a sentence begins with what the sentence before it said: "Of these, eleven ...", "Die anderen beiden ..."."""
+"""Finds sentences that refer to the sentence before them: "Of these, eleven ...", "Die anderen beiden ..."."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.language_detection import base_of, guess_language
+from pipeline.text.language_detection import guess_language, primary_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NUMBERS: Final = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|most|many|several|some|few|others|another"
-# Words that point, where no time follows: "this year" and "in diesem Sommer" are understood by everybody.
+# Demonstratives, unless a time follows: "this year" and "in diesem Sommer" are understood without context.
 _ENGLISH: Final = (
     r"(?:of|among|amongst|between|from|with|to|for|by|against|despite|besides|apart from|instead of|because of|thanks to|in|on|at|under|after|before"
     r"|during|including) (?:these|those|them|which|whom|it|him|both|that|the latter|the former)\b(?! who\b| which\b)"
@@ -121,7 +121,8 @@ _OTHERS: Final = (
     r"|(?:و)?(?:منهم|منها|من بينهم|من بينها|هؤلاء|كلاهما|كلتاهما|ذلك|تلك|هو|هي|هما|وهو|وهي|الباقون|الباقي|والآخران|الآخران)|(?:و)?(?:هذا|هذه)(?! (?:العام|الأسبوع|الشهر|الصيف|الشتاء|المساء|الصباح|السنة))"
     r"|इनमें|उनमें|इनमे|उनमे|इन|उन|ये|वे|यह|वह|दोनों|बाकी|शेष|उस|उसी|(?:इस)(?! (?:साल|वर्ष|हफ्ते|सप्ताह|महीने|गर्मी))"
 )
-# A pronoun of one language is an article, a noun or a verb of another one ("Il museo", "Lei que", "Son 40 vecinos").
+# A pronoun of one language is an article, a noun or a verb in another ("Il museo", "Lei que", "Son 40
+# vecinos").
 _BY_LANGUAGE: Final = {
     "en": _ENGLISH,
     "de": _GERMAN,
@@ -148,10 +149,10 @@ _SPACELESS: Final = re.compile(
     r"|이들|이 중|그중|그 중|이는|이것|그것|그는|그녀|그들|둘 다|두 사람|나머지|다음 날|이에|그 (?=\S)|이 (?=\S)"
     r"|ในจำนวน(?:นี้|นั้น)|ทั้งสอง|ทั้งคู่|พวกเขา|สิ่งนี้|ส่วนที่เหลือ|ที่เหลือ|วันรุ่งขึ้น"
 )
-_LOOKED_THROUGH: Final = "\"'‘’“”„«»‹›「『([ \t¿¡"
-# Speech of which the sentence says that somebody said it, and not who: "… ,” she added.", "…“, sagte er."
+_OPENING_MARKS: Final = "\"'‘’“”„«»‹›「『([ \t¿¡"
+# Speech with a speaker who is only a pronoun: "… ,” she added.", "…“, sagte er."
 _SHE: Final = r"he|she|they|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|lui|lei|egli|ele|ela|eles|elas|hij|zij|ze|han|hon|hun|on|ona|oni|он|она|они|він|вона|вони"
-# "said his colleague, Anna Cruz": whose, another sentence says.
+# "said his colleague, Anna Cruz": another sentence says whose colleague.
 _HER: Final = (
     r"(?:his|her|their|one of (?:his|her|their)|sein(?:e[mnrs]?)?|ihr(?:e[mnrs]?)?|son|sa|ses|leur|sus?|(?:il |la |un |una )?su[oa]|(?:o |a )?(?:seu|sua)"
     r"|zijn|haar|hun|hans|hennes|hendes|jego|jej|jeho|její|его|её|ее|його|її)"
@@ -173,7 +174,7 @@ _TIME: Final = (
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter)(?: \d+)?)"
 )
 _AFTER_TIME: Final = re.compile(rf"{_TIME},? (?:he|she|they|his|her|their)(?:['’]\w+)?(?= )", re.IGNORECASE)
-# "Owners of the H2-S can skip this step.": before a comma nothing was said that it could be.
+# "Owners of the H2-S can skip this step.": before the first comma nothing is said that it could refer to.
 _STEP: Final = re.compile(
     r"(?:(?! and | but | und | et | y | e )[^,;:–—?])*?\s(?<!\bat )(?:(?:this|these|those) (?:steps?|sections?|points?|cases?|ways?|reasons?|methods?|process|procedures?|settings?|options?"
     r"|figures?|numbers?|amounts?|claims?|plans?|rules?|measures?|decisions?|problems?|changes?|ideas?|proposals?)"
@@ -195,8 +196,8 @@ _PLACE: Final = re.compile(
 _PRONOUN: Final = re.compile(
     r"(?<=\s)(?:he|she|him|his|her)\b|\b(?:at|of|about|for|with|into|behind|under) it\b"
 )
-# Whom or what it may stand for: a name, or one of something.
-_NAMED: Final = re.compile(
+# What a pronoun may refer to: a name, or one of something.
+_POSSIBLE_ANTECEDENT: Final = re.compile(
     r"(?<=\s)[^\W\d_a-z]\w+"
     r"|^(?!(?:We|You|They|It|There|People|Police|Nobody|Doctors|Officials|Inspectors|Experts|Locals|Residents|Some|Many|Most|Others|So|Then|Now)\b)[^\W\d_a-z]\w+"
     r"|\b(?:an?|the|each|every|one|no|my|our|your|any|another|some(?:one|body)|every(?:one|body)|any(?:one|body)|who|whoever)\s"
@@ -205,39 +206,49 @@ _QUOTED: Final = re.compile(r"[\"“„«»”][^\"“”„«»]*[\"“”«»]
 
 
 def points_back(sentence: str, language: str = "") -> bool:
-    """Whether its first words stand for what another sentence said, in the text's language; in any where none is known.
+    """Return whether the sentence's first words refer to another sentence, in the text's language or in any
+    if unknown.
 
-    Such a sentence says something else, or nothing, where that other one is left out.
+    Without that other sentence it says something else, or nothing.
     """
-    bare = sentence.lstrip(_LOOKED_THROUGH)
-    if any(pattern.match(bare) for pattern in of_language(_SPACED, sentence, language) or (_SPACED_ANY,)):
+    unquoted = sentence.lstrip(_OPENING_MARKS)
+    if any(
+        pattern.match(unquoted) for pattern in patterns_for(_SPACED, sentence, language) or (_SPACED_ANY,)
+    ):
         return True
-    return not bare.isascii() and _SPACELESS.match(bare) is not None
+    return not unquoted.isascii() and _SPACELESS.match(unquoted) is not None
 
 
-def of_language(
+def patterns_for(
     patterns: Mapping[str, re.Pattern[str]], sentence: str, language: str
 ) -> tuple[re.Pattern[str], ...]:
-    """Those of the text's language and of the one that the sentence shows; none where the text's has none."""
-    base = base_of(language)
-    if base not in patterns:
+    """Return the patterns of the text's and the sentence's language; none if the text's has none."""
+    text_language = primary_language(language)
+    if text_language not in patterns:
         return ()
-    shown = guess_language(sentence)
-    return (patterns[base], *([patterns[shown]] if shown != base and shown in patterns else ()))
+    sentence_language = guess_language(sentence)
+    return (
+        patterns[text_language],
+        *(
+            [patterns[sentence_language]]
+            if sentence_language != text_language and sentence_language in patterns
+            else ()
+        ),
+    )
 
 
 def lacks_antecedent(sentence: str) -> bool:
-    """Whether a word in it stands for somebody or something, and nothing before that word can be meant."""
-    bare = _QUOTED.sub("“”", sentence)
-    if _STEP.match(bare) or _AFTER_TIME.match(bare):
+    """Return whether a word in the sentence refers to something that nothing before that word can mean."""
+    unquoted = _QUOTED.sub("“”", sentence)
+    if _STEP.match(unquoted) or _AFTER_TIME.match(unquoted):
         return True
-    there = _THERE.search(bare)
-    if there is not None and not _PLACE.search(bare, 0, there.start()):
+    place_word = _THERE.search(unquoted)
+    if place_word is not None and not _PLACE.search(unquoted, 0, place_word.start()):
         return True
-    pronoun = _PRONOUN.search(bare)
-    return pronoun is not None and not _NAMED.search(bare, 0, pronoun.start())
+    pronoun = _PRONOUN.search(unquoted)
+    return pronoun is not None and not _POSSIBLE_ANTECEDENT.search(unquoted, 0, pronoun.start())
 
 
 def leaves_speaker_open(sentence: str) -> bool:
-    """Whether it holds somebody's speech and says who spoke by a pronoun alone."""
+    """Return whether the sentence holds speech and names the speaker by a pronoun only."""
     return _SAID_BY_UNNAMED.search(sentence) is not None

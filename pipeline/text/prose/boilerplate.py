@@ -1,11 +1,13 @@
-"""What a text holds that isn't of its subject: a site's words of itself, notes, quoted mails, and datelines."""
+"""Finds what a text holds beside its subject: a site's words about itself, notes, quoted mails, and
+datelines.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# A whole sentence, with the label of who speaks it in a transcript.
+# A whole sentence, perhaps with the label of its speaker in a transcript.
 _BOILERPLATE: Final = re.compile(
     r"(?:[^\W\d_][^:\n]{0,40}:\s)?(?:"
     # WordPress ends each entry of a feed with it.
@@ -33,8 +35,8 @@ _BOILERPLATE: Final = re.compile(
     r")",
     re.IGNORECASE,
 )
-# Words that seldom stand in a sentence about anything else.
-_OF_SITES: Final = re.compile(
+# Words that seldom occur in a sentence about anything else.
+_SITE_WORDS: Final = re.compile(
     r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
     r"follow us|share this|advertisement|comments? below|terms of (?:use|service))\b",
     re.IGNORECASE,
@@ -44,7 +46,7 @@ _MAIL: Final = re.compile(
     r"[^\n:]{0,60}:[^\S\n]*\n\s*(?:^>[^\n]*(?:\n|$))+",
     re.MULTILINE,
 )
-# "[^1]: ...", and its lines that are set in.
+# "[^1]: ...", with its indented lines.
 _FOOTNOTE: Final = re.compile(r"^\[\^[^\]\n]+\]:[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
 # "HALLOW, Nov. 17 \u2014 ", "LEEDS, England, Nov. 25, 2026 /NewsWire/ -- ": the place in capitals.
 _CAPITAL: Final = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0104\u0106\u010c\u010e\u0118\u011a\u011e\u0130\u0141\u0143\u0147\u0158\u015a\u015e\u0160\u0164\u016e\u0179\u017b\u017d]"
@@ -56,22 +58,26 @@ _DATELINE: Final = re.compile(
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Whether it speaks of the site, its readers or the broadcast alone: "We may earn a commission."."""
+    """Return whether the sentence is only about the site, its readers or the broadcast: "We may earn a
+    commission.".
+    """
     return _BOILERPLATE.fullmatch(" ".join(sentence.split())) is not None
 
 
 def sounds_like_boilerplate(sentence: str) -> bool:
-    """Whether a word in it is one of sites: it may be about its subject all the same, but is chosen last."""
-    return _OF_SITES.search(sentence) is not None
+    """Return whether the sentence has a word typical of sites: it may still be about its subject, but is
+    chosen last.
+    """
+    return _SITE_WORDS.search(sentence) is not None
 
 
-def set_apart(text: str) -> tuple[tuple[int, int], ...]:
-    """Where notes under the text and mails that it answers stand."""
+def find_notes(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the spans of footnotes, and of quoted mails that the text answers."""
     return tuple(match.span() for pattern in (_FOOTNOTE, _MAIL) for match in pattern.finditer(text))
 
 
-def after_dateline(text: str, start: int, end: int) -> int:
-    """Where the sentence begins behind a dateline at the beginning of its paragraph; `start` where it has none."""
+def skip_dateline(text: str, start: int, end: int) -> int:
+    """Return where the sentence begins after a dateline that opens its paragraph; `start` if there is none."""
     if text[:start].rstrip(" \t")[-1:] not in {"", "\n"}:
         return start
     match = _DATELINE.match(text, start, end)

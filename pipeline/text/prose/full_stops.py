@@ -1,4 +1,4 @@
-"""Whether a sentence ends at a mark, or a title, a short form or a number goes on."""
+"""Decides whether a mark ends a sentence, or belongs to a title, an abbreviation or a number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.text.prose.verbatim_edits import word_set
 
 # The first of two days or hours.
 _RANGE = re.compile(r"^.*(?:[.][-\u2013]|\d(?=[ap]\.m$))")
-# What stands before a name, as languages cut it short.
+# Abbreviated words that stand before a name, in many languages.
 _HONORIFICS = word_set(
     "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
     "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
@@ -17,26 +17,26 @@ _HONORIFICS = word_set(
     "eng enga engª drª srª profª mª adv abg lic licda ssa dyr wicedyr prez wiceprez mec śp kpr podkom nadkom przew sekr "
     "kand cand uzm ordf joht d-na d-nul гн डॉ डा प्रो पं ডা"
 )
-# In small letters, or among capitals alone, these are other words.
+# In lower case, or in a text of capitals, these are other words.
 _CAPITAL_HONORIFICS = word_set(
     "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
 )
-# In small letters they are titles behind an article: "lo dijo el dir. Juan Ruiz", "l'ing. arch. Rossi".
-_TITLES_BEHIND = word_set("dir ir ds arch doc av lic bc")
+# In lower case they are titles only after an article: "lo dijo el dir. Juan Ruiz", "l'ing. arch. Rossi".
+_TITLES_AFTER_ARTICLE = word_set("dir ir ds arch doc av lic bc")
 _BEFORE_TITLES = word_set(
     "el del al le du il dal o do da la l' de volgens aldus zegt disse diz dice ing. dipl."
 )
 HONORIFIC = rf"(?:(?i:{'|'.join(sorted(_HONORIFICS))})|{'|'.join(sorted(_CAPITAL_HONORIFICS))})(?:\.?-Ing)?\."
 TITLE = rf"(?:[^\W\d_]\.|{HONORIFIC})"
 """A pattern for a title or an initial with its full stop: "Dr.", "Dr.-Ing.", "Cllr.", "J."."""
-# After these a full stop never ends a sentence: a name or a number follows.
-_TITLES = _HONORIFICS | word_set(
+# After these a full stop never ends a sentence, because a name or a number follows.
+_NEVER_FINAL = _HONORIFICS | word_set(
     "vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
     "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág aprox bijv zgn dvs tzw tzn tzv tzj np zob por např resp popř "
     "m.in bl.a t.ex f.eks p.ej p.ex d.w.z o.a т.е "
     "woj nám tř mah bul av pça"
 )
-# Before a number these don't end one either: what is counted in laws and books, and months.
+# Before a number these don't end a sentence either: divisions of laws and books, and months.
 _BEFORE_NUMBERS = word_set(
     "ok cca kb yak tk max min appr abt ref est apt rm ext bldg rte hwy ste godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
     "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
@@ -44,9 +44,9 @@ _BEFORE_NUMBERS = word_set(
 )
 _ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
 _VOWEL = re.compile(r"[aeiouyà-æè-ïò-öø-ýąęőűůěıăœāēīōū\u1ea0-\u1ef9аеёиоуыэюяієїα-ωά-ώ\d]")
-# Amounts are cut short before what they count: "9,8 Mio. Euro".
+# Amounts are abbreviated before what they count: "9,8 Mio. Euro".
 AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
-# Whole words that a number may open the next sentence behind: "Nobody saw it. 212 people work there."
+# Whole words that may end a sentence before a number: "Nobody saw it. 212 people work there."
 _WHOLE_WORDS = word_set(
     "it them him her us me you all out up on off in so too now then here there one two ago day days year years week weeks month time times "
     "away home old new work town city place road roads house night today life world long again area fire rain snow sea land food money "
@@ -55,20 +55,20 @@ _WHOLE_WORDS = word_set(
     "said done gone sold open shut ein an ab auf aus zu war hat kann muss geht gibt sein statt año años día días an ans jour jours mois "
     "anno anni jaar ano anos dias lat dni år"
 )
-_SHORT_WORD = 5
-"""Letters that a word cut short has at most."""
-# "£2.1 m.", "US$40", "EUR 40", "(555)", "~3"; "12:30" opens a sentence as a word does.
+_MAX_ABBREVIATION = 5
+"""Most letters of an abbreviation."""
+# "£2.1 m.", "US$40", "EUR 40", "(555)", "~3"; "12:30" can open a sentence as a word does.
 _AMOUNT = re.compile(
     r"\s*[\"'\u2018\u201c\u00ab(\[]*[~\u2248<>\u00b1+-]?\s?"
     r"(?:[A-Z]{0,3}[$\u00a3\u00a5\u20a0-\u20cf]|(?:[A-Z]{3}\s?|(?:kr|Rs)\.?\s?)?\d)(?!\d?:\d{2}(?!\d))"
 )
 # Four words at most to the next full stop, and no number of a list: "ref. 4471/B.", not "late. 212 people have signed it.".
-_PIECE = re.compile(r"\s+(?!\d{1,2}[.)]\s+[A-Z])(?:[^\s]+\s+){0,3}?[^\s]*[.!?](?=\s|$)")
+_SHORT_REST = re.compile(r"\s+(?!\d{1,2}[.)]\s+[A-Z])(?:[^\s]+\s+){0,3}?[^\s]*[.!?](?=\s|$)")
 FOOTNOTES = r"(?:\[[^\[\]\n]{1,30}\])+"
-"""A pattern for the marks of notes right behind a full stop: "[1]", "[2][3]", "[citation needed]"."""
+"""A pattern of note marks right after a full stop: "[1]", "[2][3]", "[citation needed]"."""
 _FOOTNOTES = re.compile(f"(?:{FOOTNOTES})?")
-_LONGEST_BRACKET = 200
-# After these it ends a sentence only where a word follows that usually opens one.
+_MAX_BRACKET = 200
+# After these a full stop ends a sentence only if the next word usually opens one.
 _SHORT_FORMS = word_set(
     "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
     "b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat "
@@ -83,16 +83,16 @@ _GERMAN_OPENERS = word_set(
     "der die das den dem ein eine einen er sie es wir ihr ich in im am an auf bei mit nach vor für von aus zu zum zur um "
     "als wenn weil doch aber auch so nun dann da dort hier alle viele jeder beide damit davon dafür dabei danach"
 )
-# German closes with the mark that opens in English; after a full stop it only closes.
+# German closes with the mark that opens in English; after a full stop it can only close.
 CLOSERS = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb\u2039\u203a\u05f4)\\]\u300d\u300f\uff09\u3011"
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'\u2018\u201c\u00ab]+$")
 _FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab\u05f4(\[]*(?P<word>\w*)")
 SAYS_IN_CHINESE = r"说道?|說道?|表示|告诉|告訴|介绍|介紹|指出|强调|強調|坦言"
-# Who said it, behind speech that ends with a mark of its own: "« Il pleut. » – dit Anne", "“下雨了。”市长说".
+# The speaker, after speech that ends with a mark of its own: "« Il pleut. » – dit Anne", "“下雨了。”市长说".
 _SAID_BY = re.compile(
     rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
 )
-# "until 8 p.m." ends what the words before it say; "the 8 p.m. Mass" and "At 8 p.m. Anna Berg reads" go on.
+# "until 8 p.m." ends a sentence; "the 8 p.m. Mass" and "At 8 p.m. Anna Berg reads" go on.
 _A_TIME = (
     r"\s*(?:\d{1,2}(?:[:.]\d{2})?\s?(?:[ap]\.m\.)?\s?(?:to|and|or|[-\u2013])\s?)?\d{1,2}(?:[:.]\d{2})?\s?$"
 )
@@ -108,7 +108,7 @@ _OPENS_WITH_WHEN = re.compile(
     r"(?:^|[.!?\u2026:]\s+|\n\s*)(?:On|At|From|By|Until|Till|Before|After|Around|About|Between|In|Every|This|Last|Next)\s"
     r"[^.!?\n]*$"
 )
-_OF_A_TIME = word_set(
+_TIME_WORDS = word_set(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays "
     "january february march april may june july august september october november december eastern central mountain pacific "
     "atlantic greenwich european british irish indian japan australian local christmas easter thanksgiving today tomorrow"
@@ -120,7 +120,9 @@ _GERMAN_MONTHS = word_set(
 
 
 def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
-    """Whether the marks that `match` found end a sentence at `end`, by the word before them and the word after."""
+    """Return whether the marks in `match` end a sentence at `end`, by the word before them and the word
+    after.
+    """
     marks = match.group()
     if (
         text[end - 1] in CLOSERS
@@ -130,44 +132,46 @@ def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
         return False
     if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
         return True
-    noted = _FOOTNOTES.match(text, end)
-    behind = noted.end() if noted else end
-    following = _FIRST_CHARACTER.match(text, behind)
+    footnote = _FOOTNOTES.match(text, end)
+    next_start = footnote.end() if footnote else end
+    following = _FIRST_CHARACTER.match(text, next_start)
     word = following["word"] if following else ""
-    if word[:1].islower() or _is_within_brackets(text, match):
+    if word[:1].islower() or _is_in_brackets(text, match):
         return False
-    return marks != "." or _full_stop_ends(text, match, behind, word)
+    return marks != "." or _full_stop_ends_sentence(text, match, next_start, word)
 
 
-def _is_within_brackets(text: str, match: re.Match[str]) -> bool:
-    """Whether the marks stand in brackets, or close some, that were opened within a sentence: "Rovers 3 (Lund 55 pen.) United 2"."""
-    before = text[max(0, match.start() - _LONGEST_BRACKET) : match.start()]
+def _is_in_brackets(text: str, match: re.Match[str]) -> bool:
+    """Return whether the marks stand in brackets opened within a sentence, or close them: "Rovers 3 (Lund 55
+    pen.) United 2".
+    """
+    before = text[max(0, match.start() - _MAX_BRACKET) : match.start()]
     opened = max(before.rfind("("), before.rfind("["))
     if opened == -1 or opened < max(before.rfind(")"), before.rfind("]"), before.rfind("\n\n")):
         return False
-    said = before[:opened].rstrip(" \t\u00a0")
-    closing = text[match.start() : match.start() + _LONGEST_BRACKET].partition("\n\n")[0]
+    before_bracket = before[:opened].rstrip(" \t\u00a0")
+    closing = text[match.start() : match.start() + _MAX_BRACKET].partition("\n\n")[0]
     is_closed = {"(": ")", "[": "]"}[before[opened]] in closing
-    return is_closed and (said[-1:].isalnum() or said[-1:] in {",", "%"})
+    return is_closed and (before_bracket[-1:].isalnum() or before_bracket[-1:] in {",", "%"})
 
 
-def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> bool:
-    """Whether a single full stop ends a sentence, rather than a short form before `word`."""
+def _full_stop_ends_sentence(text: str, match: re.Match[str], next_start: int, word: str) -> bool:
+    """Return whether a single full stop ends a sentence, rather than an abbreviation before `word`."""
     before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
-    # "l\u2019art. 12".
+    # An elided article belongs to the abbreviation's word: "l’art. 12".
     last = before.group() if before else ""
     elided = last.rpartition("\u2019")[2]
     last = elided if len(elided) > 2 else last
-    # "Tue.-Sat.", "11 a.m.-5p.m.".
+    # Of a range only the second part counts: "Tue.-Sat.", "11 a.m.-5p.m.".
     last = _RANGE.sub("", last) or last
-    is_amount = _AMOUNT.match(text, behind) is not None
+    is_amount = _AMOUNT.match(text, next_start) is not None
     if len(last) == 1 and last.isupper():
         # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
         return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
     if last.isdigit() and not _ends_with_number(text, match, last, word):
         return False
     name = last.lower()
-    if is_amount and _counts(text, match, last):
+    if is_amount and _abbreviates_counted(text, match, last):
         return False
     if len(last) == 1 and last.islower():
         # "z. B." and "г. Казань"; but a year ends with its "г.".
@@ -177,11 +181,11 @@ def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> 
         return not (word or is_amount) or word.lower() in _OPENERS | _GERMAN_OPENERS
     if _is_title(text, match, last, word):
         return False
-    if name in _TITLES:
+    if name in _NEVER_FINAL:
         # "No." is a short form only before a number.
         return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
     if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
-        # Among capitals alone an opener is told from no other word: "BEFORE 5 P.M. ON 12 DECEMBER".
+        # In a text of capitals no word can be recognised as an opener: "BEFORE 5 P.M. ON 12 DECEMBER".
         is_shouted = last.isupper() and len(word) > 1 and word.isupper()
         if (
             name in {"a.m", "p.m"}
@@ -191,34 +195,47 @@ def _full_stop_ends(text: str, match: re.Match[str], behind: int, word: str) -> 
             return True
         is_opener = not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS
         return is_opener or not (word or is_amount)
-    return not (_is_indic(text, match, last) or _is_no_word(text, match, last, word))
+    return not (_is_indic_abbreviation(text, match, last) or _is_vowelless(text, match, last, word))
 
 
 def _is_title(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Whether it is what stands before a name: "Dr.", "dott.ssa", "el dir."."""
+    """Return whether it is a title before a name: "Dr.", "dott.ssa", "el dir."."""
     name = last.lower()
     if last in _CAPITAL_HONORIFICS or not _HONORIFICS.isdisjoint({name, re.split(r"[.-]", name)[-1]}):
         return True
-    said = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].lower().split()
-    return last in _TITLES_BEHIND and word[:1].isupper() and bool(said) and said[-1] in _BEFORE_TITLES
+    words_before = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].lower().split()
+    return (
+        last in _TITLES_AFTER_ARTICLE
+        and word[:1].isupper()
+        and bool(words_before)
+        and words_before[-1] in _BEFORE_TITLES
+    )
 
 
-def _is_indic(text: str, match: re.Match[str], last: str) -> bool:
-    """Whether the word is of a script of India in a text that ends its sentences with a danda: then it is cut short."""
+def _is_indic_abbreviation(text: str, match: re.Match[str], last: str) -> bool:
+    """Return whether the word is of an Indic script in a text that ends sentences with a danda, and so an
+    abbreviation.
+    """
     around = text[max(0, match.start() - 400) : match.start() + 400]
     return "\u0900" <= last[-1:] <= "\u0dff" and "\u0964" in around
 
 
-def _is_no_word(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Whether letters without a vowel stand before a word in capitals, as short forms do: "pplk. Jan Lis"."""
-    is_cut = last.isalpha() and last.islower() and 2 <= len(last) <= _SHORT_WORD and not _VOWEL.search(last)
+def _is_vowelless(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Return whether letters without a vowel stand before a capitalised word, as abbreviations do: "pplk. Jan
+    Lis".
+    """
+    is_cut = (
+        last.isalpha() and last.islower() and 2 <= len(last) <= _MAX_ABBREVIATION and not _VOWEL.search(last)
+    )
     before = text[max(0, match.start() - len(last) - 4) : match.start() - len(last)].rstrip()
     return is_cut and word[:1].isupper() and word.lower() not in _OPENERS and not before[-1:].isdigit()
 
 
 def _ends_with_time(text: str, position: int, word: str) -> bool:
-    """Whether a time whose "p.m." stands at `position` ends the sentence before a word in capitals: "until 8 p.m. Dogs may …"."""
-    if not word[:1].isupper() or word.isupper() or word.lower() in _OF_A_TIME:
+    """Return whether "p.m." at `position` ends the sentence before a capitalised word: "until 8 p.m. Dogs may
+    …".
+    """
+    if not word[:1].isupper() or word.isupper() or word.lower() in _TIME_WORDS:
         return False
     before = text[max(0, position - 200) : position]
     if _BEGINS_AT.search(before):
@@ -227,7 +244,9 @@ def _ends_with_time(text: str, position: int, word: str) -> bool:
 
 
 def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Whether a full stop after a number ends a sentence, and not a day or an ordinal: "12. 11.", "im 3. Quartal"."""
+    """Return whether a full stop after a number ends a sentence, and isn't that of a day or an ordinal: "im
+    3. Quartal".
+    """
     if word.lower() in _GERMAN_MONTHS:
         return False
     if len(last) <= 2 and word.isdigit() and len(word) <= 2:
@@ -237,18 +256,19 @@ def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> 
     return not (is_ordinal and word[:1].isupper() and word.lower() not in _OPENERS | _GERMAN_OPENERS)
 
 
-def _counts(text: str, match: re.Match[str], last: str) -> bool:
-    """Whether a word before an amount and its full stop is short for what is counted: "para. 3", "Bd. 2", "est. £2", "ok. 6".
+def _abbreviates_counted(text: str, match: re.Match[str], last: str) -> bool:
+    """Return whether the word before an amount abbreviates what is counted: "para. 3", "Bd. 2", "est. £2",
+    "ok. 6".
 
-    Where it can't be known of a short word in small letters, it is taken for one before what is too short to be a sentence.
+    A short lower-case word that could be either counts as one if what follows is too short to be a sentence.
     """
     name = last.lower()
     if name in _BEFORE_NUMBERS or name.endswith("str"):
         return True
     before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
-    # "10 km. 40 people": a unit is no short form of what follows.
-    if not name.isalpha() or not 2 <= len(name) <= _SHORT_WORD or before[-1:].isdigit():
+    # "10 km. 40 people": a unit doesn't abbreviate what follows.
+    if not name.isalpha() or not 2 <= len(name) <= _MAX_ABBREVIATION or before[-1:].isdigit():
         return False
     if not _VOWEL.search(name):
         return True
-    return last.islower() and name not in _WHOLE_WORDS and _PIECE.match(text, match.end()) is not None
+    return last.islower() and name not in _WHOLE_WORDS and _SHORT_REST.match(text, match.end()) is not None

@@ -1,4 +1,6 @@
-"""Which sentences of a text don't stand for what they say: hearsay, earlier versions, and what the next one denies."""
+"""Finds sentences of a text that aren't asserted: hearsay, earlier versions, and what the next sentence
+denies.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _OPENING: Final = r"^[\s\"'‘“„«»(]*(?:(?:but|and|yet|however|aber|doch|m
 _FEW_WORDS: Final = r"(?:[\s,]+[^\s,.;:!?]+){0,4}?[\s,]+"
 _END: Final = r"(?=\s*(?:[.!?,;:…–—)\"”»]|$|(?:and|but|as|because|und|denn|aber|et|mais|car|y|e|pero|porque|perché|en|want)\b))"
 
-# How a language points at the sentence before, and what it then says of it.
+# How a language points at the sentence before, and what it then says about it.
 _DENIALS: Final = (
     (
         (
@@ -64,7 +66,7 @@ _DENIALS: Final = (
         r"(?:feil|falskt?|usant|fel|forkert|osant|sant|sandt|riktig(?:t)?|rigtigt)",
     ),
 )
-_SAYS_SO: Final = re.compile(
+_CONFIRMS: Final = re.compile(
     r"(?:true|correct|the case|wahr|richtig|korrekt|der fall|vraie?|exact|le cas|ciert[oa]|verdad|as[ií]|ver[oa]|verdade|waar|juist"
     r"|sant|sandt|riktigt?|rigtigt)",
     re.IGNORECASE,
@@ -73,11 +75,11 @@ _NOT: Final = re.compile(
     r"\b(?:not|none|no|never|nicht|nichts|nie|pas|non|não|niet|ikke|inte|far from|hardly)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_POINTING: Final = tuple(
+_DENIAL_PATTERNS: Final = tuple(
     re.compile(rf"{_OPENING}{points}{_FEW_WORDS}(?P<word>{word}){_END}", re.IGNORECASE)
     for points, word in _DENIALS
 )
-_SET_PHRASE: Final = re.compile(
+_DENYING_PHRASE: Final = re.compile(
     _OPENING + r"(?:nothing of the (?:sort|kind)\b|(?:none|nothing) of (?:this|that|it) (?:ever )?happened"
     r"|(?:that|this|it|they) (?:never|did not|didn['’]t) (?:ever )?happen|(?:that|this) is not what happened"
     r"|there (?:is|was) (?:no|not a word of) truth (?:in|to)\b|the (?:opposite|contrary|reverse) is (?:true|the case)"
@@ -112,15 +114,15 @@ _FOUND_NOTHING: Final = re.compile(
     r"|\bnão encontr\S+ (?:nenhum|nada)|\b(?:vond|vonden) (?:geen|niets)\b|\bне (?:нашл|обнаруж)\w+",
     re.IGNORECASE,
 )
-# What is told as somebody's claim can be denied by what was then found; a plain statement can't.
+# A statement told as somebody's claim can be refuted by what was then found; a plain statement can't.
 _CLAIMED: Final = re.compile(
     r"\b(?:claim(?:s|ed)?|alleg(?:es?|ed)|accus(?:es?|ed)|behaupte(?:t|te|n|ten)|prétend\w*|affirm(?:e|ait|ent|é|a)|accus(?:ait|é)"
     r"|afirm(?:a|ó|aba|an|aron)|asegur(?:a|ó)|acus(?:a|ó)|sost[ei]\w+|afferm(?:a|ava)|beweer(?:t|de|den)|утвержда\w+)\b",
     re.IGNORECASE,
 )
 
-# Rumours, and what is told with a doubt; then earlier versions of the same text.
-_TOLD: Final = re.compile(
+# Rumours and doubtful statements; then earlier versions of the same text.
+_HEARSAY: Final = re.compile(
     r"\brumou?rs?\b.{0,40}\b(?:says?|said|claim(?:s|ed)?|ha(?:s|ve|d) it|that|about|spread|suggest(?:s|ed)?|circulat\w+|goes|went)\b"
     r"|\b(?:is|are|was|were) rumou?red\b|^rumou?r:|\b(?:allegedly|supposedly)\b"
     r"|\bgerüchte?n?\b.{0,60}\b(?:dass|zufolge|über|soll(?:en)?|kursier\w+|heißt|besag\w+)\b|\bangeblich\b|\bman munkelt\b"
@@ -140,9 +142,9 @@ _TOLD: Final = re.compile(
     r"|\b(?:eerdere|vorige) versie\b.{0,60}\b(?:schre\w+|stond|meldden|van dit)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_TOLD_ELSEWHERE: Final = re.compile(r"据传|有传言|传言|谣传|噂によ|소문에")
-# Labels of what is set right below, and those who aren't named.
-_UNNAMED: Final = re.compile(
+_HEARSAY_CJK: Final = re.compile(r"据传|有传言|传言|谣传|噂によ|소문에")
+# Labels of claims that are corrected right after, and speakers who aren't named.
+_UNNAMED_SOURCE: Final = re.compile(
     r"^(?:myth|mythos|mythe|mito|irrtum|claim|behauptung|idée reçue|bulo)\s*(?:no\.? ?|nr\.? ?|n° ?)?\d*\s*:"
     r"|^(?:yesterday |recently |last \w+,? )?(?:a|an|one|some|several|two|three|many) (?:(?-i:[a-z])\S* ){1,4}?"
     r"(?:claim(?:s|ed)?|alleg(?:es?|ed))(?: \S+){0,3}? (?:that|to (?:have|be)|he|she|they|it|there)\b"
@@ -161,81 +163,86 @@ _UNNAMED: Final = re.compile(
     r"|^(?:es heißt,|on (?:dit|raconte|murmure) que\b|(?:se dice|se rumorea|dicen|cuentan) que\b|si dice che\b|(?:diz-se|dizem) que\b|говорят, что\b)",
     re.IGNORECASE | re.DOTALL,
 )
-_TELLS: Final = word_set(
+_HEARSAY_STEMS: Final = word_set(
     "rumo alle supp gerü ange munk rume prét brui supu pres voci indi boat geru plot слух якоб vers fass prev earl orig mist wron "
     "zunä zuer ursp früh irrt fäls"
 )
-_ANSWERS: Final = word_set(
+_ANSWER_STEMS: Final = word_set(
     "deni deny debu refu reje dism deme zurü wide best déme nie réfu desm negó nieg smen nega foun saw find evid proo trac coul fand "
     "entd dafü trou cons rele enco hall trov vond нашл обна"
 )
-"""How the words begin without which a sentence isn't looked through: a book has fifty thousand."""
+"""First letters of words without which a sentence isn't searched: a book has fifty thousand sentences."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_SETS_RIGHT: Final = re.compile(
+_CORRECTS: Final = re.compile(
     r"\b(?:false|wrong|untrue|not true|isn['’]t true|unfounded|baseless|den(?:y|ies|ied)|debunked|no truth|falsch|unwahr|nicht wahr|stimmt nicht"
     r"|stimmen nicht|unbegründet|dementier\w+|zurückgewiesen|widerleg\w+|fauss?e?s?|infondée?s?|démenti\w*|démentent|fals[oa]s?|desmint\w+"
     r"|desmient\w+|infundad\w+|smenti\w+|infondat\w+|desment\w+|onjuist|onwaar|неправда|ложь|опроверг\w+)\b",
     re.IGNORECASE,
 )
-_OF_SEVERAL: Final = re.compile(
+_DENIES_SEVERAL: Final = re.compile(
     _OPENING
     + r"(?:both|neither|none|all|beides|alles|nichts|tout|rien|les deux|ninguna?|nada|todo|niente|tutto|nada|tudo)\b",
     re.IGNORECASE,
 )
-_GOES_ON: Final = re.compile(
+_ELABORATES: Final = re.compile(
     r"^(?:(?:he|she|it|they|this|that|these|those|also|er|sie|es|das|dies|auch|il|elle|ils|elles|cela|también|ella|ello|eso)\b|.*\?\W*$)",
     re.IGNORECASE,
 )
 
 
 def denies(sentence: str) -> bool:
-    """Whether it says of the sentence before it that it isn't so."""
-    if _SET_PHRASE.match(sentence):
+    """Return whether the sentence says that the one before it isn't so."""
+    if _DENYING_PHRASE.match(sentence):
         return True
-    for pattern in _POINTING:
+    for pattern in _DENIAL_PATTERNS:
         match = pattern.match(sentence)
         # "That is true" denies nothing; "that is not wrong" doesn't either.
-        if match and bool(_SAYS_SO.fullmatch(match["word"])) == bool(_NOT.search(match.group())):
+        if match and bool(_CONFIRMS.fullmatch(match["word"])) == bool(_NOT.search(match.group())):
             return True
     return False
 
 
-def unasserted(sentences: Sequence[str]) -> frozenset[int]:
-    """The places of those that can't stand as a fact, each for itself.
+def find_unasserted(sentences: Sequence[str]) -> frozenset[int]:
+    """Return the indexes of sentences that can't stand as a fact by themselves.
 
-    Hearsay of nobody who is named and what an earlier version said, unless the same sentence sets it right; what one
-    of the next two sentences denies; and a denial that says nothing without what it denies. What is cancelled or sold out
-    by a sentence that doesn't stand right behind it.
+    That is hearsay of an unnamed source and what an earlier version said, unless the same sentence corrects
+    it; what one of the next two sentences denies, with the denial, which says nothing alone; and what the
+    next sentence reports as cancelled or sold out, unless it follows right after in the same line.
     """
-    found: set[int] = set()
-    for place, one in enumerate(sentences):
-        begun = {word[:4] for word in _WORD.findall(one.lower())}
-        if _is_hearsay(one, begun) and not _SETS_RIGHT.search(one):
-            found.add(place)
-        if denies(one) or (place and takes_back(one)):
-            found.update((place, *_denied_before(sentences, place)))
-        elif begun.isdisjoint(_ANSWERS):
+    unasserted: set[int] = set()
+    for index, sentence in enumerate(sentences):
+        stems = {word[:4] for word in _WORD.findall(sentence.lower())}
+        if _is_hearsay(sentence, stems) and not _CORRECTS.search(sentence):
+            unasserted.add(index)
+        if denies(sentence) or (index and takes_back(sentence)):
+            unasserted.update((index, *_denied_before(sentences, index)))
+        elif stems.isdisjoint(_ANSWER_STEMS):
             continue
-        elif _REJECTED.search(one):
-            found.update(_denied_before(sentences, place))
-        elif _FOUND_NOTHING.search(one):
-            found.update(
-                before
-                for before in (place - 1, place - 2)
-                if before >= 0 and _CLAIMED.search(sentences[before])
+        elif _REJECTED.search(sentence):
+            unasserted.update(_denied_before(sentences, index))
+        elif _FOUND_NOTHING.search(sentence):
+            unasserted.update(
+                earlier
+                for earlier in (index - 1, index - 2)
+                if earlier >= 0 and _CLAIMED.search(sentences[earlier])
             )
-    return frozenset(found)
+    return frozenset(unasserted)
 
 
-def _is_hearsay(sentence: str, begun: set[str]) -> bool:
-    if _UNNAMED.match(sentence) or (not begun.isdisjoint(_TELLS) and _TOLD.search(sentence)):
+def _is_hearsay(sentence: str, stems: set[str]) -> bool:
+    """Return whether the sentence reports a rumour or an unnamed source."""
+    if _UNNAMED_SOURCE.match(sentence) or (
+        not stems.isdisjoint(_HEARSAY_STEMS) and _HEARSAY.search(sentence)
+    ):
         return True
-    return not sentence.isascii() and _TOLD_ELSEWHERE.search(sentence) is not None
+    return not sentence.isascii() and _HEARSAY_CJK.search(sentence) is not None
 
 
-def _denied_before(sentences: Sequence[str], place: int) -> tuple[int, ...]:
-    """The sentence before; the one before that too where the denial is of several, or the one between only goes on."""
-    if place == 0:
+def _denied_before(sentences: Sequence[str], index: int) -> tuple[int, ...]:
+    """Return the sentence before, and also the one before that if the denial covers several, or the one
+    between elaborates.
+    """
+    if index == 0:
         return ()
-    is_further = _OF_SEVERAL.match(sentences[place]) or _GOES_ON.match(sentences[place - 1])
-    return (place - 1, place - 2) if is_further and place > 1 else (place - 1,)
+    is_further = _DENIES_SEVERAL.match(sentences[index]) or _ELABORATES.match(sentences[index - 1])
+    return (index - 1, index - 2) if is_further and index > 1 else (index - 1,)

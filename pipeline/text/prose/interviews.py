@@ -1,4 +1,4 @@
-"""Finds who asks and who answers in an interview, and which sentences of the answers say something by themselves."""
+"""Finds who asks and who answers in an interview, and which sentences of the answers can stand by themselves."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-# Who speaks in an interview or a talk that is written as one: "Q:", "Antwort:", "Ida Berg:".
+# Labels of speakers in an interview or a conversation: "Q:", "Antwort:", "Ida Berg:".
 SPEAKER: Final = re.compile(
     r"[^\S\n]*+[*_>]{0,3}(?P<label>(?P<usual>(?:Q|A|F|Frage|Antwort|Question|Answer|Réponse|R|P|D|Pregunta|Respuesta|Domanda|Risposta|Pergunta|Resposta"
     r"|Vraag|Antwoord|Fråga|Svar|Spørgsmål|Spørsmål|Pytanie|Odpowiedź|Otázka|Odpověď|Вопрос|Ответ|В|О|Питання|Відповідь|Kérdés|Válasz|Soru|Cevap|Ερώτηση|Απάντηση|問|答|问|Q[.]|A[.])\d{0,2})"
     r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
 )
-_LABELLED_LEAST: Final = 2
-"""Lines of one speaker; a name that stands before one alone is a label as others are: "Place: Brackwater"."""
-_QUESTIONS_LEAST: Final = 2
-_QUESTION_SHARE: Final = 0.2
-"""Of the paragraphs from the first question on; fewer are asked of the reader, not of somebody who answers."""
-_LONGEST_QUESTION: Final = 300
-_LEAST_WORDS: Final = 5
-"""Of an answer's sentence; fewer are understood with the question alone."""
+_MIN_LABELLED_LINES: Final = 2
+"""A label that occurs once isn't a speaker: "Place: Brackwater"."""
+_MIN_QUESTIONS: Final = 2
+_MIN_QUESTION_SHARE: Final = 0.2
+"""Of the paragraphs from the first question on; fewer questions are asked of the reader."""
+_MAX_QUESTION_CHARACTERS: Final = 300
+_MIN_ANSWER_WORDS: Final = 5
+"""A shorter sentence of an answer is understood only with the question."""
 # A question to somebody: "Frau Halm, warum …?"
 _ADDRESSES: Final = re.compile(
     r"(?<![^\W_])(?:Frau|Herrn?|Mr|Mrs|Ms|Dr|Mme|Madame|Monsieur|Señora?|Doña|Don|Signora?|Dottor(?:essa)?|Pani|Panie|Mevrouw|Meneer|Senhora?)\b"
 )
-_LEANS: Final = re.compile(
+_LEANING_OPENINGS: Final = re.compile(
     r"(?:yes|no|yeah|nope|sure|right|exactly|absolutely|definitely|certainly|of course|never|not|well|oh|look|because|between|good question|it|that|then|both|neither|maybe|perhaps"
     r"|ja|nein|doch|klar|natürlich|selbstverständlich|genau|stimmt|sicher|gewiss|nie|niemals|nicht|weil|zwischen|gute frage|das|es|dann|vielleicht|früher"
     r"|oui|non|si|bien sûr|exactement|absolument|tout à fait|jamais|pas|parce que?|parce qu|entre|c['’]est|ça|cela|peut-être|avant"
@@ -43,7 +43,7 @@ _LEANS: Final = re.compile(
     r"|sim|não|exato|sem dúvida|talvez|nee|natuurlijk|zeker|precies|omdat|tussen|dat|misschien|jo|nej|nei|självklart|fordi|för att|да|нет|конечно|потому|так|ні|звичайно)(?![^\W_])",
     re.IGNORECASE,
 )
-_I: Final = {
+_FIRST_PERSON_SINGULAR: Final = {
     "en": r"I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself",
     "de": r"[Ii]ch|[Mm]ich|[Mm]ir|[Mm]ein(?:e[mnrs]?)?",
     "fr": r"[Jj]e|[Jj]['’]\w+|[Mm]oi|[Mm]e|[Mm]['’]\w+|[Mm]on|[Mm]a|[Mm]es",
@@ -53,8 +53,8 @@ _I: Final = {
     "pt": r"[Ee]u|[Mm]e|[Mm]eus?|[Mm]inhas?|[Ss]ou|[Tt]enho|[Ee]stou",
     "nl": r"[Ii]k|[Mm]ij|[Mm]ijn|[Mm]e",
 }
-"""What somebody says of themselves, by language."""
-_WE: Final = {
+"""How somebody speaks of themselves, by language."""
+_FIRST_PERSON_PLURAL: Final = {
     "en": r"[Ww]e|[Uu]s|[Oo]urs?|[Oo]urselves",
     "de": r"[Ww]ir|[Uu]ns|[Uu]nser(?:e[mnrs]?)?",
     "fr": r"[Nn]ous|[Nn]otre|[Nn]os|[Oo]n",
@@ -64,7 +64,7 @@ _WE: Final = {
     "pt": r"[Nn]ós|[Nn]oss[oa]s?|\w{2,}[aei]mos",
     "nl": r"[Ww]ij|[Ww]e|[Oo]ns|[Oo]nze",
 }
-# A verb that begins a sentence and says "I" by its ending alone: "Costruisco violini".
+# An opening verb that says "I" by its ending: "Costruisco violini".
 _BEGINS_WITH_I: Final = {
     "it": re.compile(
         r"(?!Quando|Quanto|Tanto|Dopo|Secondo|Solo|Contro|Verso|Dentro|Sotto|Presto)[^\W\d_]{3,}o\s"
@@ -74,7 +74,7 @@ _BEGINS_WITH_I: Final = {
     "pl": re.compile(r"[^\W\d_]{2,}(?:ę|am|em)\s"),
 }
 
-# "We spoke to her about debts.", "Ein Gespräch über Steine.": of the interview, not of what is said in it.
+# Sentences about the interview itself: "We spoke to her about debts.", "Ein Gespräch über Steine."
 _ANNOUNCES: Final = re.compile(
     r"(?:we (?:spoke|talked|met|asked|sat down)|an? (?:interview|conversation|talk)|(?:ein|das) (?:gespräch|interview)|wir (?:sprachen|haben|trafen)"
     r"|(?:un |l['’])?entretien|rencontre|elles? (?:raconte|répond|explique)|ils? (?:raconte|répond|explique)|nous l['’]avons|una? (?:entrevista|conversación|charla|conversa|intervista)"
@@ -83,11 +83,11 @@ _ANNOUNCES: Final = re.compile(
 )
 
 
-_SHORT_ANSWER: Final = 4
-"""Words up to a comma or the end; fewer have no verb of their own, or one that the question has to explain."""
+_MAX_SHORT_ANSWER_WORDS: Final = 4
+"""Words up to a comma or the end; a shorter answer has no verb of its own, or one that needs the question."""
 _CLAUSE_EDGE: Final = re.compile(r"\s?[,;:\u060c](?=\s)|\s[\u2013\u2014-]\s|\s\(")
-# Words that say how much or how sure of what the question says.
-_ANSWERS: Final = re.compile(
+# Words that qualify what the question says.
+_QUALIFYING_OPENINGS: Final = re.compile(
     r"(?:mostly|mainly|partly|largely|hardly|barely|almost|nearly|roughly|up to|at least|at most|only|probably|possibly|until|because of|thanks to|by \w+ing|with|without|from|to"
     r"|vor allem|größtenteils|teilweise|kaum|fast|etwa|rund|höchstens|mindestens|nur|wahrscheinlich|bis|wegen|mit|ohne|durch|von|surtout|presque|environ|seulement|probablement|grâce à"
     r"|à cause|jusqu['’]|avec|sans|sobre todo|casi|apenas|solo|sólo|hasta|gracias|con|sin|soprattutto|quasi|circa|soltanto|grazie|fino|senza|sobretudo|quase|apenas|graças|até|com|sem"
@@ -96,14 +96,14 @@ _ANSWERS: Final = re.compile(
 )
 
 
-# Under a letter, before the name of who wrote it.
+# The closing of a letter, before the writer's name.
 _CLOSES_LETTER: Final = re.compile(
     r"^[^\S\n]*(?:yours(?: (?:faithfully|sincerely|truly))?|sincerely(?: yours)?|(?:kind|best|warm) regards|regards|mit freundlichen grüßen|hochachtungsvoll|viele grüße"
     r"|cordialement|bien à vous|salutations distinguées|atentamente|un (?:cordial )?saludo|cordiali saluti|distinti saluti|z poważaniem|met vriendelijke groet(?:en)?|hoogachtend"
     r"|atenciosamente|med vänlig hälsning),?[^\S\n]*\n\s*(?-i:[^\W\d_a-z])",
     re.IGNORECASE | re.MULTILINE,
 )
-# "A chart of the estuary from 1791.", "In May 1998, with two people.": no more than a noun and what belongs to it.
+# Only a noun with its attributes: "A chart of the estuary from 1791.", "In May 1998, with two people."
 _PREPOSITION: Final = (
     r"(?:of|from|in|at|on|by|for|with|to|and|since|until|after|before|von|vom|aus|im|am|mit|für|um|bis|seit|ab|nach|vor|zum|zur|und|de|du|des|à|au|aux|en|avec|pour|depuis|et|del|con|para|por"
     r"|desde|hasta|y|di|della?|dal|nel|da|per|e|van|uit|met|voor|op|do|no|na|em|com|w|od|z|dla|i|в|во|с|на|до|для|и|у|з)"
@@ -119,7 +119,10 @@ _NOUN_ALONE: Final = re.compile(
 
 @dataclass(frozen=True)
 class _Turn:
-    """What one says until another speaks; `said` begins behind the label. With a `name` the source says whose words these are."""
+    """Holds what one speaker says until another speaks; the words begin at `said`, after the label.
+
+    If it has a `name`, the source says whose words these are.
+    """
 
     start: int
     end: int
@@ -130,86 +133,113 @@ class _Turn:
 
 @dataclass(frozen=True)
 class Interview:
+    """The turns of an interview and how its language speaks in the first person; without turns it is none."""
+
     turns: tuple[_Turn, ...] = ()
     unowned: re.Pattern[str] | None = None
-    """Words by which somebody speaks of themselves; without a name beside them they would be the publisher's."""
+    """Words by which somebody speaks of themselves.
+
+    Without a speaker's name they would seem to be the publisher's.
+    """
     begins_with_i: re.Pattern[str] | None = None
     language: str = ""
 
     def statement(self, text: str, start: int, end: int) -> Span | None:
-        """The sentence as it may be repeated: whole where nobody is interviewed, a named one's first with the name.
+        """Return the span of the sentence that may be quoted: without a label, but with a named speaker's in
+        a first sentence.
 
-        None for a question, for what leans on one, and for what somebody unnamed says of themselves.
+        Outside an interview it is the whole sentence. None for a question, for what needs the question, and
+        for what an unnamed speaker says of themselves.
         """
-        turn = next((one for one in self.turns if one.start <= start < one.end), None)
+        turn = next((candidate for candidate in self.turns if candidate.start <= start < candidate.end), None)
         if turn is None:
             is_preface = bool(self.turns) and end <= self.turns[0].start
             return None if is_preface and _ANNOUNCES.match(text, start, end) else (start, end)
-        begun = max(start, turn.said) if start < turn.said < end else start
-        words = text[begun:end]
-        if turn.asks or is_question(words) or _leans(words, self.language) or _NOUN_ALONE.match(words):
+        words_start = max(start, turn.said) if start < turn.said < end else start
+        words = text[words_start:end]
+        if (
+            turn.asks
+            or is_question(words)
+            or _needs_question(words, self.language)
+            or _NOUN_ALONE.match(words)
+        ):
             return None
-        if count_words(words) < _LEAST_WORDS:
+        if count_words(words) < _MIN_ANSWER_WORDS:
             return None
         if turn.name:
-            return (start, end) if begun != start else None
+            return (start, end) if words_start != start else None
         if self.unowned is not None and self.unowned.search(words):
             return None
         if self.begins_with_i is not None and self.begins_with_i.match(words):
             return None
-        return begun, end
+        return words_start, end
 
 
-def _leans(words: str, language: str) -> bool:
-    return leans_back(words, language) or _LEANS.match(words.lstrip('"“„«‘¿¡ ')) is not None
+def _needs_question(words: str, language: str) -> bool:
+    return leans_back(words, language) or _LEANING_OPENINGS.match(words.lstrip('"“„«‘¿¡ ')) is not None
 
 
 def is_bare_answer(words: str, language: str, *, is_beside: bool) -> bool:
-    """Whether it is understood with the question before it alone: "Mostly the county, which has set aside £8.4m.".
+    """Return whether the words need the question before them: "Mostly the county, which has set aside
+    £8.4m.".
 
     A new paragraph (not `is_beside`) may begin with a name or a time before its first comma.
     """
-    begun = _CLAUSE_EDGE.split(words, maxsplit=1)[0] if is_beside else words
+    opening = _CLAUSE_EDGE.split(words, maxsplit=1)[0] if is_beside else words
     return (
-        count_words(begun) <= _SHORT_ANSWER
-        or _leans(words, language)
-        or _ANSWERS.match(words) is not None
+        count_words(opening) <= _MAX_SHORT_ANSWER_WORDS
+        or _needs_question(words, language)
+        or _QUALIFYING_OPENINGS.match(words) is not None
         or _NOUN_ALONE.match(words) is not None
     )
 
 
 def interview_in(text: str, blocks: Iterable[Span]) -> Interview:
-    """The interview that a text is or holds; one without turns where it is none. `blocks` are its paragraphs."""
+    """Return the interview that a text is or holds.
+
+    One without turns if it is none. `blocks` are its paragraphs.
+    """
     letter = _CLOSES_LETTER.search(text)
     if letter is None and not any(mark in text for mark in "?:\uff1a\uff1f\u061f\u037e"):
         return Interview()
     spans = [(start, end) for start, end in blocks if text[start:end].strip()]
-    turns = _labelled(text, spans)
+    turns = _labelled_turns(text, spans)
     is_named = bool(turns)
-    turns = turns or _asked(text, spans)
+    turns = turns or _question_turns(text, spans)
     if not turns and letter is not None:
         turns = (_Turn(0, letter.start(), 0, asks=False),)
     if not turns:
         return Interview()
     language = guess_language(text)
-    answers = " ".join(text[one.said : one.end] for one in turns if not one.asks)
-    singular = _words(_I.get(language, ""))
-    # Where nobody says "I", "we" is whoever wrote the answers: a shop, an office.
+    answers = " ".join(text[turn.said : turn.end] for turn in turns if not turn.asks)
+    singular = _whole_word_pattern(_FIRST_PERSON_SINGULAR.get(language, ""))
+    # If nobody says "I", then "we" is the author of the answers: a shop, an office.
     is_person = (
         is_named
         or any(turn.asks and _ADDRESSES.search(text, turn.start, turn.end) for turn in turns)
         or (singular is not None and singular.search(answers) is not None)
     )
-    both = f"{_I[language]}|{_WE[language]}" if language in _I else ""
-    return Interview(turns, _words(both) if is_person else singular, _BEGINS_WITH_I.get(language), language)
+    first_person = (
+        f"{_FIRST_PERSON_SINGULAR[language]}|{_FIRST_PERSON_PLURAL[language]}"
+        if language in _FIRST_PERSON_SINGULAR
+        else ""
+    )
+    return Interview(
+        turns,
+        _whole_word_pattern(first_person) if is_person else singular,
+        _BEGINS_WITH_I.get(language),
+        language,
+    )
 
 
-def _words(pattern: str) -> re.Pattern[str] | None:
+def _whole_word_pattern(pattern: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])") if pattern else None
 
 
-def _labelled(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
-    """The turns of a talk that names its speakers before their words, from its first line to its last."""
+def _labelled_turns(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
+    """Return the turns of a conversation that names its speakers before their words, from its first line to
+    its last.
+    """
     labelled: list[tuple[str, re.Match[str], Span]] = []
     for start, end in blocks:
         match = SPEAKER.match(text, start, end)
@@ -217,35 +247,37 @@ def _labelled(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
             labelled.append((re.sub(r"[\d.]+$", "", match["label"]).casefold(), match, (start, end)))
     counts = Counter(label for label, _, _ in labelled)
     usual = {label for label, match, _ in labelled if match["usual"] is not None}
-    speakers = {label for label, count in counts.items() if count >= _LABELLED_LEAST}
+    speakers = {label for label, count in counts.items() if count >= _MIN_LABELLED_LINES}
     speakers |= usual if len(usual) > 1 else set()
     if len(speakers) < 2:
         return ()
-    lines = [one for one in labelled if one[0] in speakers]
-    asked = Counter(label for label, _, (start, end) in lines if is_question(text[start:end].strip()))
+    speaker_lines = [line for line in labelled if line[0] in speakers]
+    asked = Counter(label for label, _, (start, end) in speaker_lines if is_question(text[start:end].strip()))
     askers = {label for label in asked if 2 * asked[label] >= counts[label]}
     turns = []
-    for place, (label, match, (start, end)) in enumerate(lines):
-        until = lines[place + 1][2][0] if place + 1 < len(lines) else end
-        # A talk in which nobody asks is a scene, and nothing in it is said of the world.
+    for index, (label, match, (start, end)) in enumerate(speaker_lines):
+        turn_end = speaker_lines[index + 1][2][0] if index + 1 < len(speaker_lines) else end
+        # A conversation in which nobody asks is fiction, and states nothing as a fact.
         asks = not askers or label in askers
         name = "" if match["usual"] is not None else match["label"]
-        turns.append(_Turn(start, until, match.end(), asks, name))
+        turns.append(_Turn(start, turn_end, match.end(), asks, name))
     return tuple(turns)
 
 
-def _asked(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
-    """Turns of paragraphs that are questions and of those under them, to the end."""
-    asks = [
-        end - start <= _LONGEST_QUESTION and is_question(text[start:end].rstrip("*_ \n"))
+def _question_turns(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
+    """Return turns of question paragraphs and of the paragraphs after them, to the end."""
+    is_question_block = [
+        end - start <= _MAX_QUESTION_CHARACTERS and is_question(text[start:end].rstrip("*_ \n"))
         for start, end in blocks
     ]
-    if sum(asks) < _QUESTIONS_LEAST:
+    if sum(is_question_block) < _MIN_QUESTIONS:
         return ()
-    first = asks.index(True)
-    if sum(asks) < _QUESTION_SHARE * (len(blocks) - first):
+    first_question = is_question_block.index(True)
+    if sum(is_question_block) < _MIN_QUESTION_SHARE * (len(blocks) - first_question):
         return ()
     return tuple(
-        _Turn(start, end, start, is_asking)
-        for (start, end), is_asking in zip(blocks[first:], asks[first:], strict=True)
+        _Turn(start, end, start, asks)
+        for (start, end), asks in zip(
+            blocks[first_question:], is_question_block[first_question:], strict=True
+        )
     )

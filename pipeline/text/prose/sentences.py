@@ -39,8 +39,8 @@ _LEAD = re.compile(
 _WORD = re.compile(r"\S+")
 _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
-# Single marks are apostrophes too, so they open after a space and close before one. What is never closed holds nothing
-# together.
+# Single marks are apostrophes too, so they open after a space and close before one. An unclosed mark holds
+# nothing together.
 _QUOTED, _QUOTED_AT_LENGTH = (
     re.compile(
         rf"\u201c[^\u201c\u201d]{{1,{most}}}\u201d|\u201e[^\u201e\u201c\u201d]{{1,{most}}}[\u201c\u201d]"
@@ -53,7 +53,7 @@ _QUOTED, _QUOTED_AT_LENGTH = (
     # Within the longest sentence, and what somebody says at length.
     for most in (600, 5_000)
 )
-# What `seen_text` marks: rows of tables, code and captions, a line each.
+# Lines that `read_body` marks: rows of tables, code and captions.
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
 _ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
 _WEEKDAY = (
@@ -71,7 +71,7 @@ _OPEN_HOURS = (
     r"(?:\d{1,2}(?:[:.h]\d{2}|\s?(?:h|am|pm|a\.m\.|p\.m\.|uhr|noon|ч|час|時|点|點|시)\b|\s?[\u2013\u2014-]\s?\d{1,2})|noon|closed|geschlossen|ruhetag|fermé|cerrado"
     r"|chiuso|fechado|encerrado|gesloten|nieczynne|zamknięte|zavřeno|stängt|lukket|stengt|suljettu|zárva|închis|закрыто|выходной|зачинено|κλειστά|kapalı|休|定休|휴무)"
 )
-# "Mon\u2013Fri: 9\u201317", a line each or all in one, with a word before it: "Open: ..."
+# "Mon–Fri: 9–17", a line each or all in one, with a word before it: "Open: ..."
 _HOURS = re.compile(
     rf"[^\S\n]*+(?:[-*\u2022]\s)?(?:[^\W\d_]+(?:[^\S\n][^\W\d_]+){{0,2}}[^\S\n]?:[^\S\n])?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
     re.IGNORECASE,
@@ -80,17 +80,17 @@ _HOURS_WITHIN = re.compile(
     rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
 )
 _DIGIT = re.compile(r"\d")
-# Speech that turns against what was said before it.
-_TURN = re.compile(
+# Speech that contradicts what was said before it.
+_CONTRADICTION = re.compile(
     r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u2018]\s?(?:but|however|yet|aber|doch|jedoch|allerdings|mais|pourtant|cependant|toutefois|pero|sin embargo|ma|però|tuttavia|mas|porém"
     r"|maar|men|ale|jednak|но|однако|але|mutta|ama|fakat|de|azonban|dar|όμως|αλλά|但|しかし|でも|하지만|그러나|لكن|אבל)(?![^\W_])",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<!^)(?<![.!?]\s)[^\W\d_a-z][\w'\u2019-]+")
-_HOURS_MOST = 2
-"""More of them in one sentence are a list."""
+_MAX_HOURS = 2
+"""More opening hours in one sentence are a list."""
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
-_LONGEST_SIGNATURE = 90
+_MAX_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
 _SIGNATURE = re.compile(
     rf"[.!?\u2026\u061f\u0964\u3002\uff01\uff1f][{CLOSERS}]*\s+(?:>\s*)?[\u2014\u2013\u2015]\s*"
@@ -100,27 +100,27 @@ _SIGNATURE = re.compile(
 )
 _ONE_LINE_END = re.compile(r"[^\S\n]*\n?[^\S\n]*")
 _NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
-_GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
+_NEXT_SIGN = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
-"""From here on scripts write without spaces (Korean apart)."""
+"""From here on scripts are written without spaces (except Korean)."""
 _HEADING_LENGTH = 50
-"""A line that doesn't end a sentence is a heading when it is shorter than this, else a wrapped line."""
-_LONGEST_HEADING = 120
-# A line that is broken behind one of them was only wrapped.
-_GOING_ON = re.compile(
+"""A shorter line that doesn't end a sentence is a heading, a longer one is wrapped."""
+_MAX_HEADING = 120
+# A line that breaks after one of these was only wrapped.
+_WRAPPED = re.compile(
     rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$",
     re.IGNORECASE,
 )
-_LONGEST_SENTENCE = 600
-_UNPUNCTUATED = 240
-_SEGMENT = 150
-_SEGMENT_LEAST = 70
+_MAX_SENTENCE = 600
+_MAX_UNPUNCTUATED = 240
+_MAX_SEGMENT = 150
+_MIN_SEGMENT = 70
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Stretches between line ends that separate; a line that was only wrapped goes on."""
+    """Yield stretches between separating line ends; a line that was only wrapped doesn't end one."""
     start = 0
     line_start = 0
     is_first = True
@@ -135,8 +135,8 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _is_heading(line: str, text: str, position: int) -> bool:
-    """Whether the first line of a paragraph was broken though the next word had room in it: a heading, not a wrapped line."""
-    if not _HEADING_LENGTH <= len(line) <= _LONGEST_HEADING or _GOING_ON.search(line.rstrip()):
+    """Return whether a paragraph's first line broke although the next word had room: a heading."""
+    if not _HEADING_LENGTH <= len(line) <= _MAX_HEADING or _WRAPPED.search(line.rstrip()):
         return False
     paragraph_end = _BLANK_LINE.search(text, position)
     rest = text[position : min(paragraph_end.start() if paragraph_end else len(text), position + 5_000)]
@@ -164,14 +164,14 @@ def _separates(line: str, text: str, position: int) -> bool:
     return not opening.islower() and len(line) < _HEADING_LENGTH
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
-    """A word as it may be cut: whole, or between two letters of a script that writes without spaces."""
+def _word_parts(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield a word as it may be cut: whole, or between two letters of a script without spaces."""
     piece_start = start
     if not text[start:end].isascii():
         for position in range(start + 1, end):
-            is_long = position - piece_start >= _SEGMENT
+            is_long = position - piece_start >= _MAX_SEGMENT
             if is_long and all(
-                text[place].isalpha() and text[place] > _LAST_SPACED for place in (position - 1, position)
+                text[index].isalpha() and text[index] > _LAST_SPACED for index in (position - 1, position)
             ):
                 yield piece_start, position
                 piece_start = position
@@ -179,19 +179,19 @@ def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _segments(text: str, start: int, end: int) -> Iterator[Span]:
-    """A long stretch without marks, cut at line ends, clause marks or cue words, else by length."""
+    """Yield parts of a long text without marks, cut at line ends, clauses or cue words, else by length."""
     segment_start = start
     previous_end = start
     best: int | None = None
     for word in _WORD.finditer(text, start, end):
-        for piece_start, piece_end in _pieces(text, word.start(), word.end()):
+        for piece_start, piece_end in _word_parts(text, word.start(), word.end()):
             length = previous_end - segment_start
-            if length >= _SEGMENT_LEAST:
+            if length >= _MIN_SEGMENT:
                 gap = text[previous_end:piece_start]
                 opens = word.group().lower() in _CUES or "\n" in gap or text[previous_end - 1] in _CLAUSE_MARK
                 if opens and piece_start == word.start():
                     best = previous_end
-            if piece_end - segment_start > _SEGMENT and length:
+            if piece_end - segment_start > _MAX_SEGMENT and length:
                 cut = best if best is not None else previous_end
                 yield segment_start, cut
                 segment_start = cut
@@ -200,8 +200,8 @@ def _segments(text: str, start: int, end: int) -> Iterator[Span]:
     yield segment_start, end
 
 
-def _trimmed(text: str, start: int, end: int) -> Span | None:
-    """Without the white space, bullets and time stamps around it; None where nothing is left."""
+def _trim(text: str, start: int, end: int) -> Span | None:
+    """Return the span without white space, bullets and time stamps around it; None if nothing is left."""
     lead = _LEAD.match(text, start, end)
     # Within a line a number or a time of day is a word of the sentence.
     if lead and (start == 0 or _LINE_END.match(text, start - 1) or "\n" in lead.group()):
@@ -214,11 +214,11 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 
 def _quotations(text: str, start: int, end: int, pattern: re.Pattern[str] = _QUOTED) -> list[Span]:
-    """Where speech begins and ends, in order; marks without a direction, of which one is left over, tell neither."""
+    """Return where speech begins and ends, in order; undirected marks of an odd number are ignored."""
     block = without_gershayim(text[start:end])
-    untold = {mark for mark in '"\u05f4' if block.count(mark) % 2}
+    odd_marks = {mark for mark in '"\u05f4' if block.count(mark) % 2}
     spans = (match.span() for match in pattern.finditer(block))
-    return [(start + one, start + other) for one, other in spans if block[one] not in untold]
+    return [(start + first, start + last) for first, last in spans if block[first] not in odd_marks]
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
@@ -236,71 +236,71 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
                 continue
             sentence_end = closing
         if ends_sentence(text, match, sentence_end):
-            yield from _limited(text, position, sentence_end, is_punctuated=True)
+            yield from _limit(text, position, sentence_end, is_punctuated=True)
             # The marks of notes belong to no sentence.
             noted = _FOOTNOTES.match(text, sentence_end, end)
             position = noted.end() if noted else sentence_end
             has_ended = True
     if position < end:
-        yield from _limited(text, position, end, is_punctuated=has_ended)
+        yield from _limit(text, position, end, is_punctuated=has_ended)
 
 
-def _limited(text: str, start: int, end: int, *, is_punctuated: bool) -> Iterator[Span]:
-    if end - start > (_LONGEST_SENTENCE if is_punctuated else _UNPUNCTUATED):
+def _limit(text: str, start: int, end: int, *, is_punctuated: bool) -> Iterator[Span]:
+    if end - start > (_MAX_SENTENCE if is_punctuated else _MAX_UNPUNCTUATED):
         yield from _segments(text, start, end)
     else:
         yield start, end
 
 
 def split_sentences(text: str) -> tuple[Span, ...]:
-    """Where each sentence stands: `text[start:end]`, in order, without overlap, never empty."""
+    """Return the span of each sentence, `text[start:end]`, in order, without overlap, never empty."""
     return tuple(span for _, span in _spans(text))
 
 
 def statements_in(text: str) -> tuple[Span, ...]:
-    """The sentences that say something by themselves, as `split_sentences` finds them.
+    """Return the sentences that say something by themselves, as `split_sentences` finds them.
 
-    Not the rows of a table, nor code or a caption, nor a list of opening hours; an item of a list only where it ends as a
-    sentence does; not what is told as hearsay or is denied by what follows; not what somebody says without the marks
-    that show it. Of an interview neither the questions nor what leans on one: `Interview.statement`.
+    Left out: rows of tables, code, captions, lists of opening hours, and items of a list that don't end as
+    sentences; hearsay and what the next sentence denies; speech without the marks that show it. Of an
+    interview questions and what needs them are left out: see `Interview.statement`.
     """
     spans = tuple(_spans(text))
-    spoken = _speeches(text)
+    speeches = _speeches(text)
     interview = interview_in(text, _blocks(text))
-    said = [text[start:end] for _, (start, end) in spans]
-    unasserted = hearsay.unasserted(said) | _half_told(text, spans)
-    found = (
+    texts = [text[start:end] for _, (start, end) in spans]
+    unasserted = hearsay.find_unasserted(texts) | _dependent(text, spans)
+    statements = (
         interview.statement(text, start, end)
-        for place, (block_start, (start, end)) in enumerate(spans)
-        if place not in unasserted
+        for index, (block_start, (start, end)) in enumerate(spans)
+        if index not in unasserted
         and not _lists_hours(text, start, end)
         and not _MARKED.match(text, block_start)
         and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
-        and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
+        and not any(first < start and end < last for first, last in speeches.get(block_start, ()))
     )
-    return tuple(span for span in found if span is not None)
+    return tuple(span for span in statements if span is not None)
 
 
-def _half_told(text: str, spans: Sequence[tuple[int, Span]]) -> frozenset[int]:
-    """The places of answers that say nothing without their question, with it, and of speech that the speaker goes on with "But"."""
+def _dependent(text: str, spans: Sequence[tuple[int, Span]]) -> frozenset[int]:
+    """Return the indexes of questions whose answers need them, and of speech taken back by its speaker."""
     language = guess_language(text)
-    found: set[int] = set()
-    for place, ((block, (start, end)), (next_block, (begun, ended))) in enumerate(pairwise(spans)):
-        one, following = text[start:end], text[begun:ended]
-        if is_question(one) and is_bare_answer(following, language, is_beside=block == next_block):
-            found.update((place, place + 1))
-        if _turns(one, following):
-            found.add(place)
-    return frozenset(found)
+    dependent: set[int] = set()
+    for index, ((block, (start, end)), (next_block, (next_start, next_end))) in enumerate(pairwise(spans)):
+        sentence, following = text[start:end], text[next_start:next_end]
+        if is_question(sentence) and is_bare_answer(following, language, is_beside=block == next_block):
+            dependent.update((index, index + 1))
+        if _contradicts(sentence, following):
+            dependent.add(index)
+    return frozenset(dependent)
 
 
-def _turns(one: str, following: str) -> bool:
-    """Whether both are speech, of one who takes back in the second what the first says."""
-    turn = _TURN.match(following)
-    if turn is None or not _QUOTED.search(one):
+def _contradicts(sentence: str, following: str) -> bool:
+    """Return whether both are speech of one speaker, who takes back in the second what the first says."""
+    match = _CONTRADICTION.match(following)
+    if match is None or not _QUOTED.search(sentence):
         return False
-    # Who is named for the second half alone is somebody else.
-    return not any(name not in one for name in _NAME.findall(_QUOTED.sub("", following)))
+    # Whoever is named only in the second part is somebody else.
+    return not any(name not in sentence for name in _NAME.findall(_QUOTED.sub("", following)))
 
 
 def _lists_hours(text: str, start: int, end: int) -> bool:
@@ -308,17 +308,17 @@ def _lists_hours(text: str, start: int, end: int) -> bool:
         return True
     if not _DIGIT.search(text, start, end):
         return False
-    return sum(1 for _ in _HOURS_WITHIN.finditer(text, start, end)) > _HOURS_MOST
+    return sum(1 for _ in _HOURS_WITHIN.finditer(text, start, end)) > _MAX_HOURS
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:
-    """Each sentence with where its block begins; one that is taken back right behind it holds both ("... ABGESAGT!")."""
+    """Yield each sentence with its block's start, joined with an "ABGESAGT!" that takes it back."""
     waiting: tuple[int, Span] | None = None
-    for block_start, (start, end) in _parted(text):
+    for block_start, (start, end) in _split(text):
         if waiting is not None:
-            begun, before = waiting
-            if _ONE_LINE_END.fullmatch(text, before[1], start) and takes_back(text[start:end]):
-                waiting = (begun, (before[0], end))
+            waiting_start, span = waiting
+            if _ONE_LINE_END.fullmatch(text, span[1], start) and takes_back(text[start:end]):
+                waiting = (waiting_start, (span[0], end))
                 continue
             yield waiting
         waiting = (block_start, (start, end))
@@ -326,47 +326,47 @@ def _spans(text: str) -> Iterator[tuple[int, Span]]:
         yield waiting
 
 
-def _parted(text: str) -> Iterator[tuple[int, Span]]:
-    """Each sentence by itself; what somebody signed stays with the name under it."""
-    for block_start, block_end in _signed_together(text):
-        is_signed = signature_in(text, block_start, block_end) is not None
-        whole = _limited(text, block_start, block_end, is_punctuated=True)
-        for start, end in whole if is_signed else _sentences(text, block_start, block_end):
-            span = _trimmed(text, start, end)
+def _split(text: str) -> Iterator[tuple[int, Span]]:
+    """Yield each sentence by itself; signed words stay together with the name below them."""
+    for block_start, block_end in _join_signed(text):
+        is_signed = find_signature(text, block_start, block_end) is not None
+        pieces = _limit(text, block_start, block_end, is_punctuated=True)
+        for start, end in pieces if is_signed else _sentences(text, block_start, block_end):
+            span = _trim(text, start, end)
             if span is not None:
                 yield block_start, span
 
 
 def _speeches(text: str) -> dict[int, list[Span]]:
-    """What is said in blocks that are longer than a sentence, by where the block begins; in others it isn't parted."""
+    """Return the speech in blocks longer than a sentence, by their start; elsewhere it isn't split."""
     return {
         start: _quotations(text, start, end, _QUOTED_AT_LENGTH)
-        for start, end in _signed_together(text)
-        if end - start > _LONGEST_SENTENCE
+        for start, end in _join_signed(text)
+        if end - start > _MAX_SENTENCE
     }
 
 
 def is_title(word: str) -> bool:
-    """Whether it only stands before a name, with its full stop or without: "Dr.", "Cllr", "J."."""
-    bare = word.rstrip(".")
-    return len(bare) == 1 or bare == "Me" or re.fullmatch(TITLE, f"{bare}.") is not None
+    """Return whether the word only stands before a name, with or without its full stop: "Dr.", "Cllr", "J."."""
+    stem = word.rstrip(".")
+    return len(stem) == 1 or stem == "Me" or re.fullmatch(TITLE, f"{stem}.") is not None
 
 
-def signature_in(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
-    """The name under a quotation, after a dash and with nothing behind it: `said` ends before it, `by` is the name."""
+def find_signature(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+    """Match the name below a quotation, after a dash and at the end; group `by` is the name."""
     end = len(text) if end is None else end
-    dash = max(text.rfind(mark, max(start, end - _LONGEST_SIGNATURE), end) for mark in "\u2014\u2013\u2015")
+    dash = max(text.rfind(mark, max(start, end - _MAX_SIGNATURE), end) for mark in "\u2014\u2013\u2015")
     return None if dash == -1 else _SIGNATURE.search(text, max(start, dash - 8), end)
 
 
-def _signed_together(text: str) -> Iterator[Span]:
-    """The blocks; one that holds nothing but a name after a dash belongs to the one before it."""
+def _join_signed(text: str) -> Iterator[Span]:
+    """Yield the blocks; one that is only a name after a dash belongs to the block before it."""
     waiting: Span | None = None
     for start, end in _blocks(text):
         if not text[start:end].strip():
             continue
         if waiting is not None:
-            if _NAME_ALONE.match(text, start, end) and signature_in(text, waiting[0], end):
+            if _NAME_ALONE.match(text, start, end) and find_signature(text, waiting[0], end):
                 waiting = (waiting[0], end)
                 continue
             yield waiting
@@ -375,16 +375,16 @@ def _signed_together(text: str) -> Iterator[Span]:
         yield waiting
 
 
-def goes_on(text: str, end: int) -> bool:
-    """Whether what ends there goes on, within its line or in the one that it was wrapped into."""
+def sentence_continues(text: str, end: int) -> bool:
+    """Return whether the sentence goes on after `end`, in its line or in the line that it was wrapped into."""
     if _ENDED.search(text, max(0, end - 8), end):
         return False
-    following = _GOES_ON.match(text, end)
+    following = _NEXT_SIGN.match(text, end)
     return following is not None and (not following["line"] or following["sign"].islower())
 
 
 def sentence_ends(text: str) -> tuple[int, ...]:
-    """Where a sentence or a paragraph ends; a long one is not cut, and a number before an entry is no sentence."""
+    """Return where sentences and paragraphs end; long ones aren't cut, entry numbers aren't sentences."""
     ends: list[int] = []
     for block_start, block_end in _blocks(text):
         position = block_start

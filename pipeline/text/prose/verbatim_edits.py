@@ -1,4 +1,4 @@
-"""The edits that a verbatim sentence may undergo, and whether it can stand alone."""
+"""Edits that a verbatim sentence may undergo, and checks whether it can stand alone."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 
-from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open, of_language, points_back
+from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open, patterns_for, points_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 def word_set(words: str) -> frozenset[str]:
-    """A list of words that reads as text."""
+    """Return the words of a space-separated list as a set."""
     return frozenset(words.split())
 
 
-# The spaces that hold a number together ("10 000") stay what they are.
+# Spaces that hold a number together ("10 000") are kept.
 _SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
 _LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
 _WHOLLY_QUOTED = re.compile(
@@ -30,7 +30,7 @@ _DANGLING = word_set(
     "he she it they him her them his hers its their theirs this that these those such he's she's it's "
     "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
 )
-# A capital letter behind one makes it a name ("Han Kang"). English ones are looked up as words.
+# Before a capital letter these are names ("Han Kang"). English pronouns are looked up as words.
 _NO_NAME = r"\s(?![A-ZÀ-ÖØ-ÞА-ЯЄІЇ])"
 _PRONOUNS = {
     **dict.fromkeys(("en", "it", "pl", "cs", "sk", "hu", "ro", "tr", "el"), r"(?!)"),
@@ -54,8 +54,8 @@ _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
     "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
 )
-# Cut only where a whole sentence is left: not "But for", "So far", "However hard", nor of words that other languages have
-# too ("Or blanc", "So kostet"). Never behind a quotation mark: those words are somebody's.
+# Cut only where a whole sentence is left: not "But for", "So far", "However hard", nor words that other
+# languages have too ("Or blanc", "So kostet"). Never after a quotation mark: those words are somebody's.
 _LEADING_CONJUNCTION = re.compile(
     r"(?:(?:But|And|Yet),?\s+(?!(?i:for|not|only|just|so|that|which|who|whom|whose|than|how|why|what|where|nor|or|yet|of|to|de|du|des|med|pour|contre)\b)"
     r"|(?:However|Moreover|Furthermore|Meanwhile|Therefore|Also|So),\s+"
@@ -63,33 +63,33 @@ _LEADING_CONJUNCTION = re.compile(
     r"|So\s+(?=(?i:the|an?|we|you|they|i|he|she|it|there|this|these|those|our|my|his|her|their|your|its|nobody|everybody|everyone)(?:['\u2019]\w+)?\s))"
     r"(?=\w)"
 )
-# These begin with a word that is a connective elsewhere, and lean on nothing.
+# Openings with a word that is a connective elsewhere; these don't refer to another sentence.
 _NO_CONNECTIVE = re.compile(
     r"(?i:so (?:far|many|much|few|little|long as)\b|so [a-z]+ (?:is|are|was|were|did|do|does|has|had)\b(?=.*\bthat\b)"
     r"|so (?:viele?[mnrs]?|wenige?[mnrs]?|manche[mnrs]?)\b|so [a-z\u00e4\u00f6\u00fc\u00df]+ (?:ist|sind|war|waren|wurden?)\b(?=.*\bdass\b)"
     r"|but for\b(?=[^.!?]*\b(?:would|could|might|have|['\u2019]d)\b)|besides (?!\w+,)[^,]+,|instead of\b)"
 )
-_LEAD = 3
-"""Words at the beginning of a sentence by which it is known again."""
+_LEAD_WORDS = 3
+"""First words by which a sentence is recognised."""
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
-# "at 7:30 p.m. (doors at 7)." without its aside.
+# Without its aside "at 7:30 p.m. (doors at 7)." would end in two full stops.
 _SECOND_STOP = re.compile(r"(?<=\w\.) \.(?=\s|$)")
 _CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
-# "By the time she retired in 2004", "Kiel, 14 February 2027": what was to be said comes behind it.
+# "By the time she retired in 2004", "Kiel, 14 February 2027": the statement itself comes after it.
 _SAYS_LITTLE = re.compile(
     r"(?i:by the time|when|while|if|as soon as|although|though|because|unless|wenn|als|während|obwohl|weil|bevor|nachdem|sobald|falls"
     r"|quand|lorsque?|si|bien que|parce que|dès que|cuando|mientras|aunque|porque|quando|mentre|sebbene|perché|enquanto|embora"
     r"|toen|terwijl|hoewel|omdat|voordat|nadat|gdy|kiedy|jeśli|chociaż|ponieważ|zanim|när|medan|innan)\s[^,;:]*$"
     r"|(?:[^\W\d_a-z][\w.'’-]*\s){0,3}[^\W\d_a-z][\w.'’-]*(?:(?:,|\s\()[^!?]{0,20}\d[^!?]{0,20})?$"
 )
-# "The mayor said, \u201c\u2026": what was said comes behind it.
+# "The mayor said, “…": the speech comes after it.
 _OPENS_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
-# Three words or more in quotation marks, and behind them none that begins others.
+# Three words or more in quotation marks, with no further opening mark after them.
 _SPEECH = re.compile(
     r"[\"\u201c\u201e\u00ab\u00bb](?:[^\s\"\u201c\u201d\u201e\u00ab\u00bb]+\s){2,}[^\"\u201c\u201d\u201e\u00ab\u00bb]*[\"\u201c\u201d\u00ab\u00bb](?=[^\"\u201c\u201e\u00ab]*$)"
 )
 _CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z\u00df-\u00ff]\w")
-# What follows one of these would turn the cut statement into another one.
+# Before one of these a cut would change the statement.
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
     "despite rather which that who and or"
@@ -99,7 +99,7 @@ GOING_ON = (
     r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
     r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)"
 )
-"""A pattern for words behind which nothing ends: articles, prepositions, conjunctions."""
+"""A pattern of words after which nothing ends: articles, prepositions, conjunctions."""
 _LEFT_OPEN = re.compile(
     # "has been asked for" without its "for" would say another thing.
     rf"(?:\s+(?:(?:ask|call|look|wait|search)(?:s|ed|ing)?\sfor|{GOING_ON}|(?-i:has|have|had|be|been|will|would|can|could|may|must)"
@@ -114,13 +114,13 @@ _UNSAFE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufff0-\uffff\U000e0000-\U000e007f]"
 )
-_ASKS = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
+_QUESTION_END = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
 # Before the last letter, or after two or more: after one a name in quotation marks begins ("ב״הארץ״").
 _GERSHAYIM = re.compile(
     '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
 )
-# "ABGESAGT!", "The concert has been postponed to 3 May.": without it the sentence before isn't so any more.
-_LONGEST_TAKING_BACK: Final = 90
+# "ABGESAGT!", "The concert has been postponed to 3 May.": with it the sentence before is no longer true.
+_MAX_TAKING_BACK: Final = 90
 _TAKES_BACK: Final = re.compile(
     r"[\W_]*(?:(?:update|note|notice|now|sorry|unfortunately|achtung|wichtig|neu|jetzt|leider|attention|atención|aviso|avviso|uwaga)[\s:!,\u2013-]+)*"
     r"(?:(?:[^\s.!?]+\s){0,3}?(?:is|are|was|were|(?:has|have) been|ist|sind|war|wurden?|wird|est|sont|(?:a|ont) été|está|están|h?an? sido"
@@ -137,7 +137,7 @@ _TAKES_BACK: Final = re.compile(
     r"(?:\sworden)?[^\w]*|\W*[^\s.!?]{0,10}?(?:中止|延期|完売|取消|售罄|售完|취소|연기|매진)[^\s.!?]{0,8}\W*",
     re.IGNORECASE,
 )
-# What opens, and the marks that close it: “…”, „…“, ”…” as in Swedish, «…», »…« and »…».
+# Opening marks with the marks that close them: “…”, „…“, ”…” as in Swedish, «…», »…« and »…».
 _CLOSED_BY: Final = {
     "\u201c": "\u201d",
     "\u201e": "\u201c\u201d",
@@ -153,8 +153,8 @@ _PAIRED: Final = re.compile(f"[{re.escape(''.join(_CLOSED_BY) + ''.join(_CLOSED_
 
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
-# Chinese and Japanese words have about two signs; those of Thai, Lao, Burmese and Khmer about four with their vowels,
-# of which those above and below a letter are no word characters to a pattern.
+# Chinese and Japanese words have about two characters; those of Thai, Lao, Burmese and Khmer about four with
+# their vowels, of which those above and below a letter are no word characters to a pattern.
 _SPACELESS: Final = (
     (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
     (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
@@ -163,89 +163,96 @@ _WIDE_END: Final = re.compile("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?)
 
 
 def count_words(text: str) -> int:
-    """Words, of every script; those that write without spaces are counted by their signs, a rest as one."""
+    """Return the number of words, in every script.
+
+    Scripts without spaces are estimated from their characters.
+    """
     words = 0
     if not text.isascii():
-        for signs, in_a_word in _SPACELESS:
-            text, found = signs.subn(" ", text)
-            words += math.ceil(found / in_a_word)
+        for characters, characters_per_word in _SPACELESS:
+            text, count = characters.subn(" ", text)
+            words += math.ceil(count / characters_per_word)
     return words + len(_WORD.findall(text))
 
 
-def counted(count: int, one: str, several: str = "") -> str:
-    """A number with its noun, "1 word" and "2 words"; `several` is the plural that isn't the noun with an s."""
-    return f"{count} {one if count == 1 else several or one + 's'}"
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun, "1 word" or "2 words"; `plural` is an irregular plural."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
-def drawn_length(text: str) -> int:
-    """Characters of usual width that take as much room: one of Chinese, Japanese or Korean takes that of two."""
-    return len(text) + (0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text))
+def display_width(text: str) -> int:
+    """Return the width in average characters: one of Chinese, Japanese or Korean counts as two."""
+    return len(text) + (
+        0 if text.isascii() else sum(east_asian_width(character) in "WF" for character in text)
+    )
 
 
 def is_wide(text: str) -> bool:
-    """Whether it is written in Chinese, Japanese or Korean for the most part."""
-    return drawn_length(text) > 1.5 * len(text)
+    """Return whether the text is mostly Chinese, Japanese or Korean."""
+    return display_width(text) > 1.5 * len(text)
 
 
-def too_wide(called: str, text: str, most: int) -> str | None:
-    """The sentence for a text that takes more room than `most` characters of usual width; None where it fits."""
-    if drawn_length(text) <= most:
+def width_fault(called: str, text: str, most: int) -> str | None:
+    """Return a message if the text is wider than `most` average characters; None if it fits."""
+    if display_width(text) <= most:
         return None
     return f"{called} has {len(text)} characters; {most // 2 if is_wide(text) else most} are the most."
 
 
 def collapse(text: str) -> str:
-    """One space for each run of white space, none at the ends."""
+    """Return the text with single spaces, and none at the ends."""
     return _SPACE.sub(" ", text).strip()
 
 
 def paragraph_of(sentences: Iterable[str]) -> str:
-    """One after the other, with a space between two; a wide full stop of Chinese or Japanese has its own."""
+    """Join sentences with a space; after a wide full stop of Chinese or Japanese there is none."""
     return _WIDE_END.sub(r"\1", " ".join(sentences))
 
 
 def is_clean(text: str) -> bool:
-    """Whether the words hold no character that reorders, hides or breaks them."""
+    """Return whether no character in the text reorders, hides or breaks its words."""
     return _UNSAFE.search(text) is None
 
 
 def opens_dangling(sentence: str, language: str = "") -> bool:
-    """Whether the first word points at something said before; an opening quotation mark is looked through.
+    """Return whether the first word refers to something said before; an opening quotation mark is ignored.
 
-    In the text's own language, where that is known: "Il museo" begins with no pronoun.
+    The text's own language counts, if it is known: "Il museo" begins with no pronoun.
     """
-    bare = sentence.lstrip(_OPENING)
-    first = _FIRST_WORD.match(bare)
-    if first is None or _NO_CONNECTIVE.match(bare):
+    unquoted = sentence.lstrip(_OPENING)
+    first = _FIRST_WORD.match(unquoted)
+    if first is None or _NO_CONNECTIVE.match(unquoted):
         return False
-    patterns = of_language(_DANGLING_ELSEWHERE, sentence, language)
-    if any(pattern.match(bare) for pattern in patterns or (_DANGLING_ANYWHERE,)):
+    patterns = patterns_for(_DANGLING_ELSEWHERE, sentence, language)
+    if any(pattern.match(unquoted) for pattern in patterns or (_DANGLING_ANYWHERE,)):
         return True
     if patterns and _DANGLING_ELSEWHERE["en"] not in patterns:
-        return _DANGLING_ELSEWHERE["de"] in patterns and _SO.match(bare) is not None
+        return _DANGLING_ELSEWHERE["de"] in patterns and _SO.match(unquoted) is not None
     word = first.group().lower().replace("\u2019", "'")
     return word in _DANGLING or word in _CONNECTIVE
 
 
 def takes_back(sentence: str) -> bool:
-    """Whether it is short and says of what stands before it that it isn't to be: cancelled, postponed, sold out."""
-    return len(sentence) <= _LONGEST_TAKING_BACK and _TAKES_BACK.fullmatch(sentence) is not None
+    """Return whether it is short and says that what stands before it is off: cancelled, postponed, sold out."""
+    return len(sentence) <= _MAX_TAKING_BACK and _TAKES_BACK.fullmatch(sentence) is not None
 
 
 def is_question(text: str) -> bool:
-    """Whether it ends as a question does, in any script; what closes behind the mark is looked through."""
-    return _ASKS.search(text) is not None
+    """Return whether the text ends as a question does, in any script; closing marks after it are ignored."""
+    return _QUESTION_END.search(text) is not None
 
 
 def without_gershayim(text: str) -> str:
-    """With the marks inside of Hebrew abbreviations, which look like those of quotations, as apostrophes: no place moves."""
+    """Return the text with the marks inside Hebrew abbreviations, which look like quotation marks, as
+    apostrophes.
+    """
     return text if text.isascii() else _GERSHAYIM.sub("'", text)
 
 
 def is_balanced(sentence: str) -> bool:
-    """Whether each quotation mark and bracket that is opened is closed."""
-    bare = without_gershayim(sentence)
-    if bare.count('"') % 2 or bare.count("\u05f4") % 2:
+    """Return whether each quotation mark and bracket that is opened is closed."""
+    without_abbreviations = without_gershayim(sentence)
+    if without_abbreviations.count('"') % 2 or without_abbreviations.count("\u05f4") % 2:
         return False
     is_open: list[str] = []
     for mark in _PAIRED.findall(sentence):
@@ -259,17 +266,19 @@ def is_balanced(sentence: str) -> bool:
 
 
 def is_wholly_quoted(sentence: str) -> bool:
-    """Whether it is somebody's speech from end to end, without the words that say whose."""
+    """Return whether it is speech from end to end, without words that say whose."""
     return _WHOLLY_QUOTED.match(without_gershayim(sentence)) is not None
 
 
 def is_self_contained(sentence: str, language: str = "") -> bool:
-    """Whether it says the same without the sentences around it, and whose words it holds."""
+    """Return whether the sentence means the same without its neighbours, and whether it is clear whose words
+    it holds.
+    """
     return is_balanced(sentence) and not leans_back(sentence, language) and not is_wholly_quoted(sentence)
 
 
 def leans_back(sentence: str, language: str = "") -> bool:
-    """Whether it is understood after another sentence only."""
+    """Return whether the sentence can be understood only after another one."""
     return (
         opens_dangling(sentence, language)
         or points_back(sentence, language)
@@ -279,7 +288,9 @@ def leans_back(sentence: str, language: str = "") -> bool:
 
 
 def trim_conjunction(sentence: str) -> str:
-    """Without a leading "And", "But" or the like where a whole sentence is left, and with a capital letter at its first word."""
+    """Return the sentence without a leading "And", "But" or the like if a whole sentence is left, and
+    capitalised.
+    """
     match = _LEADING_CONJUNCTION.match(sentence)
     if match is None:
         first = sentence.split(" ", 1)[0]
@@ -289,41 +300,44 @@ def trim_conjunction(sentence: str) -> str:
 
 
 def begins_whole(words: str, quote: str) -> bool:
-    """Whether they begin where the quote does, or behind a connective that may be cut."""
-    sentence, said = collapse(quote), _first_of(words)
+    """Return whether the words begin where the quote does, or after a connective that may be cut."""
+    sentence, lead = collapse(quote), _lead_words(words)
     trimmed = trim_conjunction(sentence)
-    return any(_first_of(one)[: len(said)] == said for one in (sentence, trimmed, drop_asides(trimmed)))
+    return any(_lead_words(form)[: len(lead)] == lead for form in (sentence, trimmed, drop_asides(trimmed)))
 
 
 def is_beheaded(words: str, quote: str) -> bool:
-    """Whether they are the quote's own words without a connective that belongs to them."""
-    first, *rest = _first_of(quote, _LEAD + 1) or [""]
-    is_cut = first in _CONNECTIVE and len(rest) == _LEAD and rest == _first_of(words)
+    """Return whether the words are the quote's own without a connective that belongs to them."""
+    first, *rest = _lead_words(quote, _LEAD_WORDS + 1) or [""]
+    is_cut = first in _CONNECTIVE and len(rest) == _LEAD_WORDS and rest == _lead_words(words)
     return is_cut and not begins_whole(words, quote)
 
 
-def _first_of(text: str, most: int = _LEAD) -> list[str]:
+def _lead_words(text: str, most: int = _LEAD_WORDS) -> list[str]:
     return _WORD.findall(text.casefold().replace("\u2019", "'"))[:most]
 
 
 def drop_asides(sentence: str) -> str:
-    """Without what stands in brackets."""
+    """Return the sentence without what stands in brackets."""
     return _LOOSE_MARK.sub("", _SECOND_STOP.sub("", collapse(_ASIDE.sub(_instead_of_aside, sentence))))
 
 
 def _instead_of_aside(aside: re.Match[str]) -> str:
-    """A space, until the marks are set; nothing beside a sign of a script without spaces, but between two numbers."""
-    beside = (aside.string[: aside.start()][-1:], aside.string[aside.end() :][:1])
+    """Return what replaces an aside: a space, but nothing beside a character of a script without spaces.
+
+    Between two numbers it is a space all the same.
+    """
+    neighbours = (aside.string[: aside.start()][-1:], aside.string[aside.end() :][:1])
     # Numbers on both sides must not grow together.
-    is_one_word = any(map(_SPACELESS[0][0].match, beside)) and not all(map(str.isnumeric, beside))
+    is_one_word = any(map(_SPACELESS[0][0].match, neighbours)) and not all(map(str.isnumeric, neighbours))
     return "" if is_one_word else " "
 
 
 def clause_cuts(sentence: str) -> tuple[str, ...]:
-    """The sentence cut at each clause edge, with an ellipsis, longest first.
+    """Return the sentence cut at each clause edge, with an ellipsis, longest first.
 
-    An edge is left out where a quotation or bracket would stay open, before what somebody says, or where what
-    follows qualifies what remains.
+    An edge is skipped if a quotation or bracket would stay open, before speech, or if what follows qualifies
+    what remains.
     """
     cuts: list[str] = []
     for match in _CLAUSE_EDGE.finditer(sentence):
@@ -343,31 +357,36 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
     return tuple(reversed(cuts))
 
 
-def _leaves_out_speaker(head: str, rest: str) -> bool:
-    """Whether what is said stands before the cut, and the name of who said it behind."""
-    said = _SPEECH.search(head)
-    if said is None or not _CAPITAL.search(rest):
+def _leaves_out_speaker(head: str, tail: str) -> bool:
+    """Return whether speech stands before the cut, and the name of its speaker after it."""
+    speech = _SPEECH.search(head)
+    if speech is None or not _CAPITAL.search(tail):
         return False
-    return rest.lstrip()[:1].isupper() or not _CAPITAL.search(head, said.end())
+    return tail.lstrip()[:1].isupper() or not _CAPITAL.search(head, speech.end())
 
 
 def _ends_taken_back(sentence: str) -> bool:
-    """Whether its last words take back what stands before them, so that no part may stand alone."""
+    """Return whether the sentence's last words take back what stands before them, so that no part may stand
+    alone.
+    """
     last = sentence.rstrip(" .!").rpartition(". ")[2]
     return last != sentence.rstrip(" .!") and takes_back(last)
 
 
 def first_words(text: str, limit: int) -> str:
-    """As many whole words as fit into `limit` characters, with an ellipsis where some are left out.
+    """Return as many whole words as fit into `limit` characters, with an ellipsis if some are left out.
 
-    It isn't cut beside a number: "$12.4…" of "$12.4 million" would say another one. Nor behind an article or the like.
+    No cut is made beside a number: "$12.4…" of "$12.4 million" would be another amount. Nor after an article
+    or the like.
     """
-    words = collapse(text)
-    if len(words) <= limit:
-        return words
-    head = words[: limit - 1]
-    # Scripts that write without spaces are cut anywhere.
+    collapsed = collapse(text)
+    if len(collapsed) <= limit:
+        return collapsed
+    head = collapsed[: limit - 1]
+    # Scripts without spaces are cut anywhere.
     cut = head.rpartition(" ")[0] or head
-    while (found := _ENDS_COUNTING.search(cut) or _LEFT_OPEN.search(cut)) is not None and found.start() > 0:
-        cut = cut[: found.start()]
+    while (
+        open_end := _ENDS_COUNTING.search(cut) or _LEFT_OPEN.search(cut)
+    ) is not None and open_end.start() > 0:
+        cut = cut[: open_end.start()]
     return f"{cut.rstrip(' ,;:')}\u2026"

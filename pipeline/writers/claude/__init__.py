@@ -1,4 +1,4 @@
-"""The writer that asks Claude: verified facts first, then words that rest on them."""
+"""Writes with Claude: one call lists the source's facts, which are verified, a second one writes from them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pipeline.writers.base import (
 )
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
-from pipeline.writers.claude.conversation import Talk, ready
-from pipeline.writers.claude.quotes_in_source import SIGN, Haystack, spelled_out
-from pipeline.writers.claude.source_text import FARTHEST, readable, says_more_than_its_title
+from pipeline.writers.claude.conversation import Conversation, require_client
+from pipeline.writers.claude.quotes_in_source import ELLIPSIS, Haystack, expand_claims
+from pipeline.writers.claude.source_text import MAX_RANKED_CHARACTERS, has_text_beyond_title, readable
 from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Check, Draft, Engine, PersonaCard, SourceText
     from pipeline.writers.base import Judge
 
-LIKENESS: Final = 0.4
-"""Two variants that share this much of their words are one idea twice."""
-_LEAST_QUOTE: Final = 12
-_LEAST_END: Final = 5
-"""Characters of the words that name the beginning of a quote, and of those that name its end."""
-_FEW_WORDS: Final = 80
+_SAME_IDEA_SIMILARITY: Final = 0.4
+"""Two variants that share this much of their words count as the same idea."""
+_MIN_QUOTE_CHARACTERS: Final = 12
+_MIN_QUOTE_END_CHARACTERS: Final = 5
+"""Length of each of the two parts that name the beginning and the end of a quote."""
+_MAX_WORDS_COMPARED_SINGLY: Final = 80
 _NO_FACTS_FOR_HINT: Final = "The model found no facts in the source that it could write from, so it can't follow a hint. Leave the hint out."
 
 _WORD = re.compile(r"\w+")
@@ -46,11 +46,12 @@ Answer = TypeVar("Answer")
 
 
 class Claude(Writer):
-    """Two steps: `brief` reads the source and quotes it, `draft` writes from the quotes and never sees the source.
+    """Works in two steps: `brief` reads the source and quotes it, `draft` writes from the quotes without the
+    source.
 
-    The split with the stage: the writer repairs, the stage decides. `draft` asks the `judge` that it is handed, has
-    what fails written again once, and returns what it has, failing or not; the stage runs the engine's checks on
-    what came back and fails an item with the list. A repair that itself fails keeps the drafts that are paid for.
+    The writer repairs, its caller decides: `draft` calls `judge`, has what fails written again once, and
+    returns what it has, failing or not. The caller runs the engine's checks again and fails an item with
+    their list. A repair that itself fails keeps the drafts that are paid for.
     """
 
     kind = "claude"
@@ -59,16 +60,17 @@ class Claude(Writer):
     prompt_version = prompts.PROMPT_VERSION
 
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """A source that says nothing beyond its title has no facts and costs nothing.
+        """Find the facts with one call.
 
-        Facts keep the order of the model: best first. Where none of them stands in the source, they are those that the
-        writer without a model finds, and `without_model` says why.
+        A source that says nothing beyond its title has no facts, and costs nothing. Facts keep the order of
+        the model: best first. If none of them stands in the source, they are those that the writer without a
+        model finds, and `without_model` says why.
         """
         text = readable(source)
-        if not says_more_than_its_title(source):
+        if not has_text_beyond_title(source):
             return BriefAnswer(_brief(source, (), is_suspect=False), _no_usage())
-        model = ready(client)
-        talk = Talk(
+        model = require_client(client)
+        conversation = Conversation(
             model,
             step="brief",
             model=model.choice.brief,
@@ -76,20 +78,24 @@ class Claude(Writer):
             schema=prompts.BRIEF_SCHEMA,
             max_tokens=prompts.BRIEF_TOKENS,
         )
-        answer = talk.answer(
+        answer = conversation.answer(
             prompts.brief_request(source, text),
-            lambda words: _visible(parse_answer(words, prompts.BRIEF_SCHEMA)),
+            lambda words: _without_hidden_characters(parse_answer(words, prompts.BRIEF_SCHEMA)),
         )
-        listed = answer["facts"]
-        facts = _verified(listed, source.text)
+        listed_facts = answer["facts"]
+        facts = _verify_facts(listed_facts, source.text)
         is_suspect = answer["is_instruction_like"]
-        language = _language(answer["language"])
+        language = _valid_language(answer["language"])
         brief = (
             _brief(source, facts, is_suspect=is_suspect, language=language)
             if facts
-            else _own_reading(source, is_suspect=is_suspect, language=language, listed=len(listed))
+            else _brief_without_model(
+                source, is_suspect=is_suspect, language=language, listed_count=len(listed_facts)
+            )
         )
-        return BriefAnswer(brief, talk.usage(), talk.calls, dropped=len(listed) - len(facts))
+        return BriefAnswer(
+            brief, conversation.usage(), conversation.calls, dropped=len(listed_facts) - len(facts)
+        )
 
     def draft(
         self,
@@ -103,7 +109,11 @@ class Claude(Writer):
         judge: Judge | None = None,
         hint: str = "",
     ) -> DraftAnswer:
-        """Without facts of the model's, and for an engine that asks no model, the offline words with the offline label."""
+        """Write drafts with one call and at most one repair.
+
+        If the brief has no facts of the model's, or the engine uses no model, the drafts are the offline
+        writer's, with its label.
+        """
         variant = engine.draft_schema()
         if variant is None or brief.without_model or not brief.facts:
             if hint and variant is not None:
@@ -111,10 +121,10 @@ class Claude(Writer):
             return WITHOUT_AI.draft(
                 engine, brief, persona, variants=variants, seed=seed, judge=judge, hint=hint
             )
-        wanted = max(1, min(variants, len(ANGLES)))
+        wanted_variants = max(1, min(variants, len(ANGLES)))
         schema = prompts.variants_schema(variant)
-        model = ready(client)
-        talk = Talk(
+        model = require_client(client)
+        conversation = Conversation(
             model,
             step="draft",
             model=model.choice.draft,
@@ -123,34 +133,40 @@ class Claude(Writer):
             max_tokens=engine.draft_tokens,
         )
 
-        def drafts_in(words: str) -> list[Draft]:
-            return _drafts(_visible(parse_answer(words, schema))["variants"], engine, brief, persona)
+        def parse_drafts(words: str) -> list[Draft]:
+            return _parse_drafts(
+                _without_hidden_characters(parse_answer(words, schema))["variants"], engine, brief, persona
+            )
 
-        request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed, hint=hint)
-        drafts = talk.answer(request, drafts_in)[:wanted]
-        failed = _failures(drafts, judge)
-        if failed and talk.can_repair():
-            failed = _mend(drafts, failed, talk, drafts_in, judge)
-        return DraftAnswer(_distinct(engine, drafts, failed), talk.usage(), talk.calls)
+        request = prompts.draft_request(
+            engine, brief, persona, variants=wanted_variants, seed=seed, hint=hint
+        )
+        drafts = conversation.answer(request, parse_drafts)[:wanted_variants]
+        failed_by_index = _failed_checks(drafts, judge)
+        if failed_by_index and conversation.can_repair():
+            failed_by_index = _repair_drafts(drafts, failed_by_index, conversation, parse_drafts, judge)
+        return DraftAnswer(
+            _without_similar(engine, drafts, failed_by_index), conversation.usage(), conversation.calls
+        )
 
 
 def _no_usage() -> Usage:
     return Usage(provider="anthropic", model="", offline=False, prompt_version=prompts.PROMPT_VERSION)
 
 
-def _visible(value: Any) -> Any:
-    """An answer without hidden characters, in all its strings."""
+def _without_hidden_characters(value: Any) -> Any:
+    """Return the value without hidden characters in any of its strings."""
     if isinstance(value, str):
         return strip_invisible(value)
     if isinstance(value, list):
-        return [_visible(member) for member in value]
+        return [_without_hidden_characters(member) for member in value]
     if isinstance(value, dict):
-        return {name: _visible(member) for name, member in value.items()}
+        return {name: _without_hidden_characters(member) for name, member in value.items()}
     return value
 
 
 def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, language: str = "") -> Brief:
-    """Its summary is the first fact, verbatim: a model's own would be the one thing in a brief that nobody checked."""
+    """Return the brief. Its summary is the first fact, verbatim: a summary by the model would be unchecked."""
     return Brief(
         title=source.title,
         language=source.language or language,
@@ -161,42 +177,44 @@ def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, lan
     )
 
 
-def _own_reading(source: SourceText, *, is_suspect: bool, language: str, listed: int) -> Brief:
-    """What the writer without a model reads, which is never said to be nothing because a model found nothing."""
-    read = WITHOUT_AI.brief(source).brief
-    why = (
-        f"None of the {listed} facts that the model listed can be used: they don't stand in the source, or give orders."
-        if listed > 1
+def _brief_without_model(source: SourceText, *, is_suspect: bool, language: str, listed_count: int) -> Brief:
+    """Return the brief of the writer without a model: that a model found nothing doesn't mean there is
+    nothing.
+    """
+    brief = WITHOUT_AI.brief(source).brief
+    reason = (
+        f"None of the {listed_count} facts that the model listed can be used: they don't stand in the source, or give orders."
+        if listed_count > 1
         else "The one fact that the model listed can't be used: it doesn't stand in the source, or gives orders."
-        if listed
+        if listed_count
         else "The model found no facts in the source."
     )
     return replace(
-        read,
-        language=read.language or language,
-        is_suspect=read.is_suspect or is_suspect,
-        without_model=f"{why} So the words were taken from the source as they stand, without AI.",
+        brief,
+        language=brief.language or language,
+        is_suspect=brief.is_suspect or is_suspect,
+        without_model=f"{reason} So the words were taken from the source as they stand, without AI.",
     )
 
 
-def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, ...]:
-    """Those whose quote the source holds, as the source spells it; each place once."""
-    # What no model was shown, none can quote.
-    haystack = Haystack(text[:FARTHEST])
-    taken: list[tuple[int, int]] = []
+def _verify_facts(listed_facts: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, ...]:
+    """Return the facts whose quote stands in the source, spelled as there; overlapping quotes count once."""
+    # Nothing beyond this was shown to the model, so it can't be quoted.
+    haystack = Haystack(text[:MAX_RANKED_CHARACTERS])
+    used_spans: list[tuple[int, int]] = []
     facts: list[Fact] = []
-    for answer in answered:
+    for listed in listed_facts:
         if len(facts) == prompts.MAX_FACTS:
             break
-        if not _LEAST_QUOTE <= len(answer["quote"].strip()) <= prompts.QUOTE_CHARACTERS:
+        if not _MIN_QUOTE_CHARACTERS <= len(listed["quote"].strip()) <= prompts.QUOTE_CHARACTERS:
             continue
-        span = haystack.find(answer["quote"]) or _between(answer["quote"], haystack)
-        if span is None or any(span[0] < end and start < span[1] for start, end in taken):
+        span = haystack.find(listed["quote"]) or _find_by_ends(listed["quote"], haystack)
+        if span is None or any(span[0] < end and start < span[1] for start, end in used_spans):
             continue
         quote = text[slice(*span)]
         if not is_clean(quote):
             continue
-        taken.append(span)
+        used_spans.append(span)
         facts.append(
             Fact(
                 id=f"f{len(facts) + 1}",
@@ -204,109 +222,126 @@ def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, .
                 quote=quote,
                 start=span[0],
                 end=span[1],
-                kind=answer["kind"],
+                kind=listed["kind"],
             )
         )
     return tuple(facts)
 
 
-def _between(quote: str, haystack: Haystack) -> tuple[int, int] | None:
-    """The place of a quote that is named by its first and its last words."""
-    first, sign, last = quote.strip().partition(SIGN)
-    if not sign or SIGN in last or min(len(first.strip()), len(last.strip())) < _LEAST_END:
+def _find_by_ends(quote: str, haystack: Haystack) -> tuple[int, int] | None:
+    """Return the place of a quote that is given by its first and its last words; None if there is none."""
+    first_words, separator, last_words = quote.strip().partition(ELLIPSIS)
+    if (
+        not separator
+        or ELLIPSIS in last_words
+        or min(len(first_words.strip()), len(last_words.strip())) < _MIN_QUOTE_END_CHARACTERS
+    ):
         return None
-    span = haystack.find_between(first, last, most=prompts.QUOTE_CHARACTERS)
-    return span if span is not None and span[1] - span[0] >= _LEAST_QUOTE else None
+    span = haystack.find_between(first_words, last_words, most=prompts.QUOTE_CHARACTERS)
+    return span if span is not None and span[1] - span[0] >= _MIN_QUOTE_CHARACTERS else None
 
 
-def _language(answered: str) -> str:
-    tag = answered.strip()
+def _valid_language(tag_text: str) -> str:
+    tag = tag_text.strip()
     return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
-def _drafts(
+def _parse_drafts(
     variants: Sequence[Mapping[str, Any]], engine: Engine, brief: Brief, persona: PersonaCard
 ) -> list[Draft]:
-    """Raises `AnswerUnreadable` where a variant is none, or repeats our own rules."""
+    """Return the drafts of the variants.
+
+    Raises `AnswerUnreadable` if one is unusable, or repeats the prompt's rules.
+    """
     if not variants:
         raise AnswerUnreadable(["The list of variants is empty."])
     drafts: list[Draft] = []
-    for place, variant in enumerate(variants, start=1):
-        if any(prompts.lets_rules_out(words) for words in _strings(variant)):
-            raise AnswerUnreadable([f"Variant {place} repeats the rules instead of the facts."])
+    for number, variant in enumerate(variants, start=1):
+        if any(prompts.repeats_rules(words) for words in _strings_in(variant)):
+            raise AnswerUnreadable([f"Variant {number} repeats the rules instead of the facts."])
         try:
-            told = spelled_out(variant, place)
-            drafts.append(engine.draft_from(told, brief, persona, variant["angle"]))
+            expanded = expand_claims(variant, number)
+            drafts.append(engine.draft_from(expanded, brief, persona, variant["angle"]))
         except Refused as error:
-            raise AnswerUnreadable([f"Variant {place}: {error.message}"]) from error
+            raise AnswerUnreadable([f"Variant {number}: {error.message}"]) from error
     return drafts
 
 
-def _strings(value: Any) -> list[str]:
+def _strings_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [words for member in members for words in _strings(member)]
+    return [words for member in members for words in _strings_in(member)]
 
 
-def _failures(drafts: Sequence[Draft], judge: Judge | None) -> dict[int, list[Check]]:
-    """The failed checks by the draft's place; none without a judge."""
+def _failed_checks(drafts: Sequence[Draft], judge: Judge | None) -> dict[int, list[Check]]:
+    """Return the failed checks by the draft's index; none without a judge."""
     if judge is None:
         return {}
-    judged = {
-        place: [check for check in judge(draft) if check.outcome == "failed"]
-        for place, draft in enumerate(drafts)
+    failed = {
+        index: [check for check in judge(draft) if check.outcome == "failed"]
+        for index, draft in enumerate(drafts)
     }
-    return {place: checks for place, checks in judged.items() if checks}
+    return {index: checks for index, checks in failed.items() if checks}
 
 
-def _mend(
+def _repair_drafts(
     drafts: list[Draft],
-    failed: dict[int, list[Check]],
-    talk: Talk,
-    drafts_in: Callable[[str], list[Draft]],
+    failed_by_index: dict[int, list[Check]],
+    conversation: Conversation,
+    parse_drafts: Callable[[str], list[Draft]],
     judge: Judge | None,
 ) -> dict[int, list[Check]]:
-    """Has the failed ones written again and puts in what is no worse; answers what fails still."""
-    talk.repair(failed)
+    """Have the failed drafts written again and replace those that get no worse.
+
+    Return what still fails, by index.
+    """
+    conversation.repair(failed_by_index)
     try:
-        mended = talk.answer(prompts.repair_failed(talk.messages, talk.text, failed), drafts_in)
+        repaired = conversation.answer(
+            prompts.repair_failed(conversation.messages, conversation.text, failed_by_index), parse_drafts
+        )
     except Accounted:
-        # The drafts are paid for; an outage of the repair must not have them paid for again.
-        return failed
-    left = dict(failed)
-    for place, draft in zip(talk.variants, mended, strict=False):
-        if place not in failed:
-            # It failed when the repair was asked, and passes by now.
+        # The drafts are paid for; if the repair fails, they must not be paid for again.
+        return failed_by_index
+    remaining = dict(failed_by_index)
+    for index, draft in zip(conversation.variants, repaired, strict=False):
+        if index not in failed_by_index:
+            # It failed when the repair was sent to a batch, and passes by now.
             continue
-        faults = _failures([draft], judge).get(0, [])
-        if len(faults) <= len(failed[place]):
-            drafts[place] = draft
-            left[place] = faults
-    return {place: checks for place, checks in left.items() if checks}
+        failed_checks = _failed_checks([draft], judge).get(0, [])
+        if len(failed_checks) <= len(failed_by_index[index]):
+            drafts[index] = draft
+            remaining[index] = failed_checks
+    return {index: checks for index, checks in remaining.items() if checks}
 
 
-def _distinct(
-    engine: Engine, drafts: Sequence[Draft], failed: Mapping[int, Sequence[Check]]
+def _without_similar(
+    engine: Engine, drafts: Sequence[Draft], failed_by_index: Mapping[int, Sequence[Check]]
 ) -> tuple[Draft, ...]:
-    """In their order, without those that say what a better one says: one that passes is better than one that fails."""
-    said: dict[int, frozenset[tuple[str, ...]]] = {}
-    for place in sorted(range(len(drafts)), key=lambda place: (place in failed, place)):
-        words = _bag(drafts[place].body)
-        is_new = not any(len(words & other) >= LIKENESS * len(words | other) for other in said.values())
-        if is_new and not any(engine.shares(drafts[place], drafts[other]) for other in said):
-            said[place] = words
-    return tuple(drafts[place] for place in sorted(said))
+    """Return the drafts in their order, without those similar to a better one.
+
+    One that passes is better than one that fails.
+    """
+    runs_by_index: dict[int, frozenset[tuple[str, ...]]] = {}
+    for index in sorted(range(len(drafts)), key=lambda index: (index in failed_by_index, index)):
+        runs = _word_runs(drafts[index].body)
+        is_new = not any(
+            len(runs & other) >= _SAME_IDEA_SIMILARITY * len(runs | other) for other in runs_by_index.values()
+        )
+        if is_new and not any(engine.shares(drafts[index], drafts[other]) for other in runs_by_index):
+            runs_by_index[index] = runs
+    return tuple(drafts[index] for index in sorted(runs_by_index))
 
 
-def _bag(body: str) -> frozenset[tuple[str, ...]]:
-    """What two variants are compared by: words, and of longer texts runs of three words.
+def _word_runs(body: str) -> frozenset[tuple[str, ...]]:
+    """Return what two variants are compared by: single words, and runs of three words for longer texts.
 
     Two articles on the same facts share most of their words, and still say it in other sentences.
     """
     words = _WORD.findall(without_links(body).lower())
-    run = 1 if len(words) <= _FEW_WORDS else 3
-    return frozenset(tuple(words[place : place + run]) for place in range(len(words) - run + 1))
+    run_length = 1 if len(words) <= _MAX_WORDS_COMPARED_SINGLY else 3
+    return frozenset(tuple(words[start : start + run_length]) for start in range(len(words) - run_length + 1))
 
 
 PLUGIN = Claude()

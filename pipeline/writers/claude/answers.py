@@ -1,4 +1,6 @@
-"""Reads a model's JSON by the schema that it was given: the grammar of structured output is not proof enough."""
+"""Parses a model's JSON and checks it against its schema: the grammar of structured output doesn't guarantee
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_CHARACTERS = 200_000
-"""No answer of ours is longer; what is goes unread."""
-_MOST_TOLD = 5
-_MAY_BE_MISSING = frozenset({"derived"})
-"""What most answers leave empty: without it an answer says the same."""
+"""No real answer is longer; a longer one isn't parsed."""
+_MAX_PROBLEMS = 5
+_OPTIONAL_FIELDS = frozenset({"derived"})
+"""Fields that most answers leave empty: without them an answer means the same."""
 _TYPES: Mapping[str, Any] = {
     "object": dict,
     "array": list,
@@ -24,7 +26,7 @@ _TYPES: Mapping[str, Any] = {
 
 
 class AnswerUnreadable(ValueError):
-    """The answer can't be used; `problems` are sentences that the model can be told."""
+    """The answer can't be used; `problems` are sentences for the model."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__(" ".join(problems))
@@ -32,9 +34,9 @@ class AnswerUnreadable(ValueError):
 
 
 def parse_answer(text: str, schema: Mapping[str, Any]) -> Any:
-    """The answer as the schema describes it, names of an `enum` in the schema's own spelling.
+    """Return the answer as the schema describes it, values of an `enum` in the schema's spelling.
 
-    Understands what our schemas use: `type`, `properties`, `required`, `additionalProperties: false`, `items`,
+    Supports what our schemas use: `type`, `properties`, `required`, `additionalProperties: false`, `items`,
     `enum`. Raises `AnswerUnreadable`.
     """
     if len(text) > MAX_CHARACTERS:
@@ -44,52 +46,55 @@ def parse_answer(text: str, schema: Mapping[str, Any]) -> Any:
     except (ValueError, RecursionError):
         raise AnswerUnreadable(["The answer isn't valid JSON."]) from None
     problems: list[str] = []
-    read_value = _read(value, schema, "answer", problems)
+    checked_value = _check_value(value, schema, "answer", problems)
     if problems:
-        raise AnswerUnreadable(problems[:_MOST_TOLD])
-    return read_value
+        raise AnswerUnreadable(problems[:_MAX_PROBLEMS])
+    return checked_value
 
 
-def _read(value: Any, schema: Mapping[str, Any], place: str, problems: list[str]) -> Any:
-    wanted: str = schema["type"]
-    is_flag = isinstance(value, bool) and wanted != "boolean"
-    if not isinstance(value, _TYPES[wanted]) or is_flag:
-        problems.append(f"`{place}` has to be of type {wanted}.")
+def _check_value(value: Any, schema: Mapping[str, Any], path: str, problems: list[str]) -> Any:
+    """Return the value as the schema describes it, adding what is wrong with it to `problems`."""
+    expected_type: str = schema["type"]
+    # A Python bool is an int, but a JSON boolean is no number.
+    is_misplaced_boolean = isinstance(value, bool) and expected_type != "boolean"
+    if not isinstance(value, _TYPES[expected_type]) or is_misplaced_boolean:
+        problems.append(f"`{path}` has to be of type {expected_type}.")
         return value
-    if wanted == "object":
-        return _read_object(value, schema, place, problems)
-    if wanted == "array":
+    if expected_type == "object":
+        return _check_object(value, schema, path, problems)
+    if expected_type == "array":
         return [
-            _read(member, schema["items"], f"{place}[{index}]", problems)
+            _check_value(member, schema["items"], f"{path}[{index}]", problems)
             for index, member in enumerate(value)
         ]
-    if wanted == "string" and "enum" in schema:
-        return _read_name(value, schema["enum"], place, problems)
+    if expected_type == "string" and "enum" in schema:
+        return _check_enum(value, schema["enum"], path, problems)
     return value
 
 
-def _read_object(
-    value: Mapping[str, Any], schema: Mapping[str, Any], place: str, problems: list[str]
+def _check_object(
+    value: Mapping[str, Any], schema: Mapping[str, Any], path: str, problems: list[str]
 ) -> dict[str, Any]:
+    """Return the object's known fields, checked; problems are added to `problems`."""
     properties = schema["properties"]
     problems.extend(
-        f"`{place}.{name}` is missing."
+        f"`{path}.{name}` is missing."
         for name in schema["required"]
-        if name not in value and name not in _MAY_BE_MISSING
+        if name not in value and name not in _OPTIONAL_FIELDS
     )
     if schema.get("additionalProperties") is False:
-        problems.extend(f"`{place}` has no field {name[:40]!r}." for name in value if name not in properties)
+        problems.extend(f"`{path}` has no field {name[:40]!r}." for name in value if name not in properties)
     return {
-        name: _read(value[name], member, f"{place}.{name}", problems)
+        name: _check_value(value[name], member, f"{path}.{name}", problems)
         for name, member in properties.items()
         if name in value
     }
 
 
-def _read_name(value: str, names: list[str], place: str, problems: list[str]) -> str:
-    """Capitals are not guaranteed by the grammar."""
+def _check_enum(value: str, names: list[str], path: str, problems: list[str]) -> str:
+    """Return the value in the schema's spelling; the grammar doesn't guarantee capitals."""
     for name in names:
         if name.casefold() == value.strip().casefold():
             return name
-    problems.append(f"`{place}` has to be one of {', '.join(names)}.")
+    problems.append(f"`{path}` has to be one of {', '.join(names)}.")
     return value

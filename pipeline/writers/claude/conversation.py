@@ -1,4 +1,4 @@
-"""One conversation with a model, with its few remedies and the account of its calls."""
+"""Holds one conversation with a model: its calls, its few remedies, and what it cost."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from pipeline.writers.model_calls import ModelClient, ModelReply
 
 MAX_CALLS: Final = 3
-"""For one brief, and for all variants of one draft: whatever goes wrong, no more is paid for."""
+"""For one brief, and for all variants of one draft; no more are paid for, whatever goes wrong."""
 MAX_TOKENS: Final = 16_000
-"""More than this has to be streamed to arrive in time."""
+"""More would have to be streamed to arrive in time."""
 
 Answer = TypeVar("Answer")
 
 
-class Talk:
-    """One conversation: at most `MAX_CALLS` calls, and each remedy once.
+class Conversation:
+    """One conversation of at most `MAX_CALLS` calls, with each remedy used once.
 
-    Another model after a refusal, twice the room after a cut answer, one repair for what can't be read or fails.
+    The remedies: another model after a refusal, twice the tokens after a truncated answer, one repair of what
+    can't be parsed or fails its checks.
     """
 
     def __init__(
@@ -48,29 +49,30 @@ class Talk:
         self.calls: tuple[CallRecord, ...] = ()
         self.messages: tuple[Mapping[str, Any], ...] = ()
         self.text = ""
-        """The last answer, as it came."""
+        """The last answer, unparsed."""
         self.variants: tuple[int, ...] = ()
-        """Which variants the last answer writes again: those of the repair that was asked first."""
+        """Which variants the last answer writes again: those of the first repair that was asked for."""
 
     def can_repair(self) -> bool:
+        """Return whether the one repair is unused and a call is left for it."""
         return "repair" not in self._remedies and len(self.calls) < MAX_CALLS
 
     def repair(self, variants: Iterable[int] = ()) -> None:
-        """Counts the one repair, of these variants; ask `can_repair` first."""
+        """Mark the one repair as used, for these variants; call `can_repair` first."""
         self._remedies.add("repair")
         self.variants = tuple(variants)
 
     def answer(self, messages: tuple[Mapping[str, Any], ...], reader: Callable[[str], Answer]) -> Answer:
-        """What `reader` makes of the answer. Raises the writers' failures, with every call so far."""
+        """Return what `reader` makes of the answer. Raises the writers' failures, with every call so far."""
         self.messages = messages
         while True:
             reply = self._call()
             if reply.stop_reason == "refusal":
-                self._turn_to_another(reply)
+                self._use_other_model(reply)
             elif reply.stop_reason == "max_tokens":
-                self._give_room()
+                self._raise_token_limit()
             elif reply.stop_reason == "model_context_window_exceeded":
-                raise self._refused("The source is too long for the model.", "too_long")
+                raise self._refusal("The source is too long for the model.", "too_long")
             else:
                 self.text = reply.text
                 try:
@@ -80,12 +82,12 @@ class Talk:
                         message = (
                             f"The model's answer can't be used: {error} Retry it, or choose another model."
                         )
-                        raise self._refused(message, "invalid_output") from error
+                        raise self._refusal(message, "invalid_output") from error
                     self.repair()
                     self.messages = prompts.repair_unreadable(self.messages, reply.text, error.problems)
 
     def usage(self) -> Usage:
-        """The calls together; who answered is the last that did."""
+        """Return the usage of all calls together; the model is the last that answered."""
         answered = [call for call in self.calls if call.model]
         return Usage(
             provider="anthropic",
@@ -104,6 +106,7 @@ class Talk:
         )
 
     def _call(self) -> ModelReply:
+        """Ask the model with the conversation so far, and record the call."""
         ask = ModelRequest(
             step=self._step,
             model=self._model,
@@ -126,34 +129,39 @@ class Talk:
             self.variants = reply.variants
         return reply
 
-    def _turn_to_another(self, reply: ModelReply) -> None:
-        """The same model would only refuse again."""
-        other = self._client.choice.other
-        if "other" in self._remedies or other in {"", self._model} or len(self.calls) >= MAX_CALLS:
-            about = f" (its category: {reply.refusal_category})" if reply.refusal_category else ""
-            message = (
-                f"The model declined to work with this content{about}. Write it by hand, or leave it out."
-            )
-            raise self._refused(message, "refused")
-        self._remedies.add("other")
-        self._model = other
+    def _use_other_model(self, reply: ModelReply) -> None:
+        """Use the fallback model, since the same one would refuse again.
 
-    def _give_room(self) -> None:
+        Raises `WriterRefused` if there is none.
+        """
+        other_model = self._client.choice.other
+        if "other" in self._remedies or other_model in {"", self._model} or len(self.calls) >= MAX_CALLS:
+            category = f" (its category: {reply.refusal_category})" if reply.refusal_category else ""
+            message = (
+                f"The model declined to work with this content{category}. Write it by hand, or leave it out."
+            )
+            raise self._refusal(message, "refused")
+        self._remedies.add("other")
+        self._model = other_model
+
+    def _raise_token_limit(self) -> None:
+        """Allow twice the tokens. Raises `WriterRefused` if that was tried already."""
         if "room" in self._remedies or len(self.calls) >= MAX_CALLS:
             message = "The model's answer was cut off for its length, with twice the room too. Retry it."
-            raise self._refused(message, "truncated")
+            raise self._refusal(message, "truncated")
         self._remedies.add("room")
         self._max_tokens = min(2 * self._max_tokens, MAX_TOKENS)
 
-    def _refused(self, message: str, code: str) -> WriterRefused:
+    def _refusal(self, message: str, code: str) -> WriterRefused:
         refusal = WriterRefused(message, code=code)
         refusal.calls = self.calls
         return refusal
 
 
-def ready(client: Any) -> ModelClient:
+def require_client(client: Any) -> ModelClient:
+    """Return the client. Raises `WriterNeedsReconnect` if it is None."""
     if client is None:
         message = "There is no key for the model. Enter one, or let the workspace write without AI."
         raise WriterNeedsReconnect(message, code="model_key_missing")
-    ready: ModelClient = client
-    return ready
+    model_client: ModelClient = client
+    return model_client

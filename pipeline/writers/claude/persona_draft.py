@@ -1,4 +1,4 @@
-"""A persona's sections drafted by Claude: one structured call, whose reference posts have to stand in the material."""
+"""Drafts a persona's sections with one call of Claude; its reference posts have to stand in the material."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.text.prompt_injection import gives_instructions
 from pipeline.text.prose.verbatim_edits import collapse
 from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import parse_answer
-from pipeline.writers.claude.conversation import Talk, ready
+from pipeline.writers.claude.conversation import Conversation, require_client
 from pipeline.writers.claude.quotes_in_source import Haystack
 from pipeline.writers.extractive import MAX_CHARACTERS
 from pipeline.writers.persona_drafts import POSTS_SHOWN, DraftedPersona
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.writers.persona_drafts import PersonaMaterial
 
 DRAFT_TOKENS: Final = 4_000
-_MOST: Final = 1000
+_MAX_RULE_COUNT: Final = 1000
 
 RULES: Final = """\
 You draft a persona for an editor, from a site or from posts that somebody has published. The editor changes the draft \
@@ -83,9 +83,12 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
-    """The name stays the site's own. Raises the writers' failures, with every call that led to them."""
-    model = ready(client)
-    talk = Talk(
+    """Draft the persona.
+
+    Its name is the site's own. Raises the writers' failures, with every call that led to them.
+    """
+    model = require_client(client)
+    conversation = Conversation(
         model,
         step="persona",
         model=model.choice.draft,
@@ -93,83 +96,92 @@ def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
         schema=SCHEMA,
         max_tokens=DRAFT_TOKENS,
     )
-    shown = _shown(material)
-    answer = talk.answer(
-        prompts.material_request(json.dumps(shown, ensure_ascii=False)),
+    excerpt = _excerpt_for_model(material)
+    answer = conversation.answer(
+        prompts.material_request(json.dumps(excerpt, ensure_ascii=False)),
         lambda words: parse_answer(words, SCHEMA),
     )
     return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language or strip_invisible(answer["language"]).strip()[:35],
-        who_you_are=_prose(answer["who_you_are"]),
-        voice=_prose(answer["voice"]),
-        banned_words=tuple(dict.fromkeys(_lines(answer["banned_words"])))[: limits.BANNED_WORDS],
-        required_structures=tuple(_structures(answer["required_structures"]))[: limits.REQUIRED_STRUCTURES],
-        reference_posts=tuple(_verbatim(answer["reference_posts"], material)),
+        who_you_are=_clean_text(answer["who_you_are"]),
+        voice=_clean_text(answer["voice"]),
+        banned_words=tuple(dict.fromkeys(_clean_phrases(answer["banned_words"])))[: limits.BANNED_WORDS],
+        required_structures=tuple(_valid_structures(answer["required_structures"]))[
+            : limits.REQUIRED_STRUCTURES
+        ],
+        reference_posts=tuple(_verbatim_posts(answer["reference_posts"], material)),
     )
 
 
-def _shown(material: PersonaMaterial) -> dict[str, Any]:
-    """As much as a model is given of any source: the posts first, which say most of a voice."""
+def _excerpt_for_model(material: PersonaMaterial) -> dict[str, Any]:
+    """Return as much of the material as a model gets of any source; posts first, which show most of a voice."""
     room = MAX_CHARACTERS
-    kept: dict[str, list[str]] = {"posts": [], "texts": []}
+    selected: dict[str, list[str]] = {"posts": [], "texts": []}
     for name, pieces in (("posts", material.posts), ("texts", material.texts)):
         for piece in pieces:
-            words = strip_invisible(piece)[:room]
-            if words:
-                kept[name].append(words)
-            room -= len(words)
-    about = {"site": collapse(material.site), "description": collapse(material.description)}
-    return {**about, **kept}
+            text = strip_invisible(piece)[:room]
+            if text:
+                selected[name].append(text)
+            room -= len(text)
+    site_info = {"site": collapse(material.site), "description": collapse(material.description)}
+    return {**site_info, **selected}
 
 
-def _prose(words: str) -> str:
-    """Nothing where it repeats our rules or gives orders: a persona stands in the system prompt of every draft."""
-    text = strip_invisible(words).strip()[: limits.PERSONA_TEXT_CHARACTERS]
-    return "" if gives_instructions(text) or prompts.lets_rules_out(text, RULES) else text
+def _clean_text(answered: str) -> str:
+    """Return the text, "" if it repeats the prompt's rules or gives orders.
+
+    A persona stands in the system prompt of every draft, so it must not carry orders.
+    """
+    text = strip_invisible(answered).strip()[: limits.PERSONA_TEXT_CHARACTERS]
+    return "" if gives_instructions(text) or prompts.repeats_rules(text, RULES) else text
 
 
-def _lines(answered: Sequence[str]) -> Iterator[str]:
-    for one in answered:
-        line = collapse(strip_invisible(one))
-        if line and len(line) <= limits.BANNED_WORD_CHARACTERS and not gives_instructions(line):
-            yield line
+def _clean_phrases(answered: Sequence[str]) -> Iterator[str]:
+    for phrase in answered:
+        text = collapse(strip_invisible(phrase))
+        if text and len(text) <= limits.BANNED_WORD_CHARACTERS and not gives_instructions(text):
+            yield text
 
 
-def _structures(answered: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Those that are sound, the first of each kind that the editor has one field for."""
-    seen: set[str] = set()
-    for one in answered:
-        kind, takes = one["kind"], KINDS[one["kind"]].takes
-        text = collapse(strip_invisible(one["text"]))
-        if kind in seen and kind != "other":
+def _valid_structures(structures: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the valid structures, only the first of each kind but `other`, as the editor has one field for
+    each.
+    """
+    seen_kinds: set[str] = set()
+    for structure in structures:
+        kind, parameter = structure["kind"], KINDS[structure["kind"]].takes
+        text = collapse(strip_invisible(structure["text"]))
+        if kind in seen_kinds and kind != "other":
             continue
-        seen.add(kind)
-        if takes is None:
+        seen_kinds.add(kind)
+        if parameter is None:
             yield {"kind": kind}
-        elif takes == "most" and 0 <= one["most"] <= _MOST:
-            yield {"kind": kind, "most": one["most"]}
-        elif takes == "text" and text and len(text) <= 200 and not gives_instructions(text):
+        elif parameter == "most" and 0 <= structure["most"] <= _MAX_RULE_COUNT:
+            yield {"kind": kind, "most": structure["most"]}
+        elif parameter == "text" and text and len(text) <= 200 and not gives_instructions(text):
             yield {"kind": kind, "text": text}
 
 
-def _verbatim(answered: Sequence[str], material: PersonaMaterial) -> Iterator[str]:
-    """What stands in one post or page, as it is spelled there; each once, and none that gives orders."""
+def _verbatim_posts(answered: Sequence[str], material: PersonaMaterial) -> Iterator[str]:
+    """Yield the posts that stand in the material, spelled as there, each once, without those that give
+    orders.
+    """
     haystacks = [(text, Haystack(text)) for text in (*material.posts, *material.texts)]
-    said: set[str] = set()
-    for one in answered:
+    used: set[str] = set()
+    for quoted in answered:
         for text, haystack in haystacks:
-            span = haystack.find(one)
+            span = haystack.find(quoted)
             if span is None:
                 continue
             post = text[slice(*span)].strip()
             if (
-                post not in said
+                post not in used
                 and len(post) <= limits.REFERENCE_POST_CHARACTERS
                 and not gives_instructions(post)
             ):
-                said.add(post)
+                used.add(post)
                 yield post
             break
-        if len(said) == POSTS_SHOWN:
+        if len(used) == POSTS_SHOWN:
             return

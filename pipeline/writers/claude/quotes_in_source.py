@@ -1,4 +1,4 @@
-"""A model's quotes and claims, found in the source and kept in the source's own characters."""
+"""Finds a model's quotes and claims in the source, and keeps them in the source's own characters."""
 
 from __future__ import annotations
 
@@ -18,48 +18,51 @@ _MARKS = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
 )
-# A character with what joins it: combining marks, and the vowels and finals of Korean syllables. Longer runs of marks
-# than this are no writing, and normalising them takes quadratic time.
-_MOST_JOINED = 30
-_MOST_BEGINNINGS = 200
-"""Words that stand more often than this name no place, and looking further would cost time."""
-_INSIDE = frozenset(".,'")
-"""What stands between the digits of one number."""
+# A cluster is a character with its combining marks, or with the vowels and finals of a Korean syllable.
+# Longer runs of marks are no real text, and normalising them takes quadratic time.
+_MAX_CLUSTER_CHARACTERS = 30
+_MAX_BEGINNINGS_TRIED = 200
+"""Words that occur more often than this identify no place, and searching further would cost time."""
+_NUMBER_SEPARATORS = frozenset(".,'")
+"""Characters that may stand between the digits of one number."""
 _JAMO = ("\u1160", "\u11ff")
-# Scripts that write without spaces, where any two characters may part.
+# Scripts that are written without spaces, where a quote may begin or end between any two characters.
 _SPACELESS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
-SIGN: Final = "\u2026"
-"""Ends the first words of a statement. A claim without it is the statement in full."""
+ELLIPSIS: Final = "\u2026"
+"""Ends the first words of a statement; a claim without it is the statement in full."""
 _DOTS: Final = "..."
 
 
 class Haystack:
-    """The source in which quotes are looked for. It is folded at the first quote that isn't in it as it is."""
+    """A source in which quotes are searched for.
+
+    It is folded only for the first quote that isn't in it literally.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._folded: FoldedText | None = None
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Where the text says this, as `text[start:end]`; None where it doesn't say exactly this.
+        """Return where the text says this, as (start, end); None if it doesn't say exactly this.
 
-        Compatibility forms, kinds of quotation marks and of white space are the same; nothing else is. Only whole
-        words and whole numbers count: "rose 4" is not said by "rose 48", nor by "rose 4.8".
+        Compatibility forms, kinds of quotation marks and of white space count as equal; nothing else does.
+        Only whole words and whole numbers match: "rose 4" isn't in "rose 48", nor in "rose 4.8".
         """
         wanted = quote.strip()
-        found = _find_whole(self._text, wanted)
-        if found is not None:
-            return found
+        span = _find_whole(self._text, wanted)
+        if span is not None:
+            return span
         if self._folded is None:
             self._folded = FoldedText(self._text)
         return self._folded.find(wanted)
 
     def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
-        """Where the text begins with `first` and ends with the next `last`, within `most` characters.
+        """Return the span that begins with `first` and ends with the next `last`, within `most` characters.
 
-        None where it says so nowhere, or at two places: a guess would be no quote.
+        None if there is no such place or more than one: a guess would be no quote.
         """
         if self._folded is None:
             self._folded = FoldedText(self._text)
@@ -67,170 +70,195 @@ class Haystack:
 
 
 class FoldedText:
-    """A text with compatibility forms, quotation marks and white space made alike, and the way back from it."""
+    """A text with compatibility forms, quotation marks and white space made equal, and each character's
+    original place.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         folded: list[str] = []
-        # Two numbers for each character: tuples would take a hundred bytes.
+        # Two arrays of numbers: tuples would take a hundred bytes per character.
         starts, ends = array("L"), array("L")
         for start, end in _clusters(text):
-            # Each cluster by itself, so that every folded character knows where it came from.
-            for sign in unicodedata.normalize("NFKC", text[start:end]).translate(_MARKS):
-                if sign.isspace():
+            # Each cluster is normalised by itself, so that the origin of every folded character is known.
+            for character in unicodedata.normalize("NFKC", text[start:end]).translate(_MARKS):
+                if character.isspace():
                     if folded and folded[-1] == " ":
                         ends[-1] = end
                         continue
-                    sign = " "  # noqa: PLW2901 - every kind of space is one
-                elif unicodedata.category(sign) == "Cf":
-                    # Invisible to the reader, and taken out of what the model was shown.
+                    character = " "  # noqa: PLW2901 - every kind of space is one
+                elif unicodedata.category(character) == "Cf":
+                    # Invisible to the reader, and removed from what the model got.
                     continue
-                folded.append(sign)
+                folded.append(character)
                 starts.append(start)
                 ends.append(end)
         self.folded = "".join(folded)
         self._starts, self._ends = starts, ends
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        found = _find_whole(self.folded, FoldedText(quote).folded.strip())
-        return None if found is None else (self._starts[found[0]], self._ends[found[1] - 1])
+        """Find as `Haystack.find` does, in the folded text; the span is in the original text."""
+        span = _find_whole(self.folded, FoldedText(quote).folded.strip())
+        return None if span is None else (self._starts[span[0]], self._ends[span[1] - 1])
 
     def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
-        begun, ended = FoldedText(first).folded.strip(), FoldedText(last).folded.strip()
-        found: tuple[int, int] | None = None
-        start = self.folded.find(begun) if begun and ended else -1
-        for _ in range(_MOST_BEGINNINGS):
+        """Find as `Haystack.find_between` does, in the folded text; the span is in the original text."""
+        folded_first, folded_last = FoldedText(first).folded.strip(), FoldedText(last).folded.strip()
+        span: tuple[int, int] | None = None
+        start = self.folded.find(folded_first) if folded_first and folded_last else -1
+        for _ in range(_MAX_BEGINNINGS_TRIED):
             if start == -1:
                 break
-            last_at = self.folded.find(ended, start + len(begun), start + most)
-            end = last_at + len(ended)
+            last_at = self.folded.find(folded_last, start + len(folded_first), start + most)
+            end = last_at + len(folded_last)
             if last_at != -1 and _is_whole(self.folded, start, end):
-                if found is not None:
+                if span is not None:
                     return None
-                found = (start, end)
-            start = self.folded.find(begun, start + 1)
+                span = (start, end)
+            start = self.folded.find(folded_first, start + 1)
+        # Not every place was tried, so the one that was found may not be the only one.
         if start != -1:
             return None
-        return None if found is None else (self._starts[found[0]], self._ends[found[1] - 1])
+        return None if span is None else (self._starts[span[0]], self._ends[span[1] - 1])
 
 
 def _find_whole(text: str, wanted: str) -> tuple[int, int] | None:
-    place = text.find(wanted) if wanted else -1
-    while place != -1:
-        if _is_whole(text, place, place + len(wanted)):
-            return place, place + len(wanted)
-        place = text.find(wanted, place + 1)
+    start = text.find(wanted) if wanted else -1
+    while start != -1:
+        if _is_whole(text, start, start + len(wanted)):
+            return start, start + len(wanted)
+        start = text.find(wanted, start + 1)
     return None
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the text's clusters: characters with what combines with them."""
     clusters: list[tuple[int, int]] = []
     start = 0
     for position in range(1, len(text) + 1):
-        if position < len(text) and position - start <= _MOST_JOINED and _joins(text[position]):
+        if (
+            position < len(text)
+            and position - start <= _MAX_CLUSTER_CHARACTERS
+            and _is_combining(text[position])
+        ):
             continue
         clusters.append((start, position))
         start = position
     return clusters if text else []
 
 
-def _joins(sign: str) -> bool:
-    return sign > "\u02ff" and (unicodedata.combining(sign) > 0 or _JAMO[0] <= sign <= _JAMO[1])
+def _is_combining(character: str) -> bool:
+    """Return whether the character combines with the one before it."""
+    return character > "\u02ff" and (
+        unicodedata.combining(character) > 0 or _JAMO[0] <= character <= _JAMO[1]
+    )
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether neither a word nor a number is cut at either end."""
+    """Return whether the span cuts neither a word nor a number at its ends."""
     before, first = text[start - 1 : start], text[start]
     last, after = text[end - 1], text[end : end + 1]
     if _is_one_word(before, first) or _is_one_word(last, after):
         return False
-    if last.isdigit() and after in _INSIDE and text[end + 1 : end + 2].isdigit():
+    if last.isdigit() and after in _NUMBER_SEPARATORS and text[end + 1 : end + 2].isdigit():
         return False
     return not (
-        first.isdigit() and (before == "-" or (before in _INSIDE and text[start - 2 : start - 1].isdigit()))
+        first.isdigit()
+        and (before == "-" or (before in _NUMBER_SEPARATORS and text[start - 2 : start - 1].isdigit()))
     )
 
 
-def _is_one_word(one: str, other: str) -> bool:
-    both = one + other
-    return len(both) == 2 and one.isalnum() and other.isalnum() and not _SPACELESS.search(both)
+def _is_one_word(first: str, second: str) -> bool:
+    """Return whether both characters belong to one word."""
+    both = first + second
+    return len(both) == 2 and first.isalnum() and second.isalnum() and not _SPACELESS.search(both)
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a statement begins: in which text of the draft, and in which of its sentences."""
+class _SentencePlace:
+    """The sentence in which a statement begins: the index of the draft's text, and the span in it."""
 
     text: int
     start: int
     end: int
 
 
-def spelled_out(variant: Mapping[str, Any], place: int) -> dict[str, Any]:
-    """The answered variant with each claim's statement in full.
+def expand_claims(variant: Mapping[str, Any], variant_number: int) -> dict[str, Any]:
+    """Return the variant with each claim's statement in full.
 
-    A statement goes from its first words to the end of their sentence, or to where another claim begins in it. Raises
-    `AnswerUnreadable` where the words don't stand in the draft: `place` is told.
+    A statement goes from its first words to the end of their sentence, or to where another claim begins in
+    it. Raises `AnswerUnreadable` if the words don't stand in the draft; `variant_number` is the variant's number in
+    its message.
     """
     claims = variant["claims"]
-    texts = list(_texts({name: value for name, value in variant.items() if name not in {"claims", "angle"}}))
-    places = [_place_of(claim["text"], texts) if _is_short(claim["text"]) else None for claim in claims]
+    texts = list(
+        _texts_in({name: value for name, value in variant.items() if name not in {"claims", "angle"}})
+    )
+    places = [
+        _find_beginning(claim["text"], texts) if _is_abbreviated(claim["text"]) else None for claim in claims
+    ]
     faults = [
-        f"Variant {place}: `{claim['text']}` of a claim has to stand in the draft."
-        for claim, found in zip(claims, places, strict=True)
-        if found is None and _is_short(claim["text"])
+        f"Variant {variant_number}: `{claim['text']}` of a claim has to stand in the draft."
+        for claim, begun in zip(claims, places, strict=True)
+        if begun is None and _is_abbreviated(claim["text"])
     ]
     if faults:
         raise AnswerUnreadable(faults)
-    told = [
-        claim if found is None else {**claim, "text": _statement(found, places, texts)}
-        for claim, found in zip(claims, places, strict=True)
+    full_claims = [
+        claim if begun is None else {**claim, "text": _full_statement(begun, places, texts)}
+        for claim, begun in zip(claims, places, strict=True)
     ]
-    return {**variant, "claims": told}
+    return {**variant, "claims": full_claims}
 
 
-def _is_short(words: str) -> bool:
-    return words.rstrip().endswith((SIGN, _DOTS))
+def _is_abbreviated(text: str) -> bool:
+    return text.rstrip().endswith((ELLIPSIS, _DOTS))
 
 
-def _place_of(words: str, texts: Sequence[str]) -> _Place | None:
-    """Where it is said more than once, as in a summary, the longest: whatever is said has to be proven."""
-    begun = words.rstrip().removesuffix(SIGN).removesuffix(_DOTS).strip()
-    if not begun:
+def _find_beginning(abbreviated: str, texts: Sequence[str]) -> _SentencePlace | None:
+    """Return where the statement begins.
+
+    Of several places the longest sentence, so that all that is said gets checked.
+    """
+    first_words = abbreviated.rstrip().removesuffix(ELLIPSIS).removesuffix(_DOTS).strip()
+    if not first_words:
         return None
-    found = [
-        _Place(index, match.start(), _end_of(text, match.start()))
+    matches = [
+        _SentencePlace(index, match.start(), _sentence_end(text, match.start()))
         for index, text in enumerate(texts)
-        for match in re.finditer(rf"(?<!\w){re.escape(begun)}(?!\w)", text)
+        for match in re.finditer(rf"(?<!\w){re.escape(first_words)}(?!\w)", text)
     ]
-    return max(found, key=lambda place: place.end - place.start, default=None)
+    return max(matches, key=lambda place: place.end - place.start, default=None)
 
 
-def _end_of(text: str, start: int) -> int:
+def _sentence_end(text: str, start: int) -> int:
     return next((last for first, last in _sentences(text) if first <= start < last), len(text))
 
 
-def _statement(found: _Place, places: Sequence[_Place | None], texts: Sequence[str]) -> str:
+def _full_statement(
+    begun: _SentencePlace, places: Sequence[_SentencePlace | None], texts: Sequence[str]
+) -> str:
     others = [
         other.start
         for other in places
-        if other is not None and other.text == found.text and found.start < other.start < found.end
+        if other is not None and other.text == begun.text and begun.start < other.start < begun.end
     ]
-    return texts[found.text][found.start : min(others, default=found.end)].strip().rstrip(",;")
+    return texts[begun.text][begun.start : min(others, default=begun.end)].strip().rstrip(",;")
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """A line ends a sentence, whatever it ends with."""
-    start = 0
+    """Yield the spans of the text's sentences; a line end always ends a sentence."""
+    line_start = 0
     for line in text.splitlines(keepends=True):
         for first, last in split_sentences(line):
-            yield start + first, start + last
-        start += len(line)
+            yield line_start + first, line_start + last
+        line_start += len(line)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         return
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for member in members:
-        yield from _texts(member)
+        yield from _texts_in(member)

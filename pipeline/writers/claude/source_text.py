@@ -1,4 +1,6 @@
-"""What a model is given of a source: its words without hidden characters, no more than are paid for."""
+"""Selects what a model gets of a source: its text without hidden characters, within a limit that caps the
+cost.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +19,49 @@ if TYPE_CHECKING:
     from pipeline.engines.base import SourceText
 
 LEFT_OUT = "\n\n[\u2026]\n\n"
-_HEAD = MAX_CHARACTERS // 2
-_SECTION = 2_000
-FARTHEST = 10 * MAX_CHARACTERS
-"""Nothing beyond is weighed: a book's end costs seconds to rank and says little of what a post is about."""
-_SHORT = 300
-"""A longer text is never taken for a title and a link, even where no sentence is found in it."""
+# Characters: half of the limit for the head, and the size of a section of the rest.
+_HEAD_CHARACTERS = MAX_CHARACTERS // 2
+_SECTION_CHARACTERS = 2_000
+MAX_RANKED_CHARACTERS = 10 * MAX_CHARACTERS
+"""Nothing beyond is ranked: a book's end costs seconds to rank and says little of what a post is about."""
+_MAX_TITLE_AND_LINK = 300
+"""A longer text never counts as a title and a link, even if no sentence is found in it."""
 
 
 def readable(source: SourceText) -> str:
-    """The text as a model is given it: at most `MAX_CHARACTERS` and the marks where something is left out.
+    """Return the text as a model gets it: at most `MAX_CHARACTERS`, plus marks where something is left out.
 
-    Longer texts give their head, half of the room, and the sections of the rest that hold the most telling
-    sentences, in the order of the source. What is ranked ends at ten times the room.
+    Of a longer text it gets the head, half of the limit, and those sections of the rest with the most telling
+    sentences, in the order of the source. Sections are ranked up to ten times the limit.
     """
     text = source.text
     if len(text) <= MAX_CHARACTERS:
         return strip_invisible(text)
-    head = _cut(text, _HEAD)
+    head = _cut_position(text, _HEAD_CHARACTERS)
     ranked = sorted(_sections(text, head, source.title), key=lambda section: (-section[2], section[0]))
     room = MAX_CHARACTERS - head
-    taken: list[tuple[int, int]] = [(0, head)]
+    spans: list[tuple[int, int]] = [(0, head)]
     for start, end, _ in ranked:
         if end - start + len(LEFT_OUT) <= room:
             room -= end - start + len(LEFT_OUT)
-            taken.append((start, end))
-    return strip_invisible("".join(_joined(text, sorted(taken))))
+            spans.append((start, end))
+    return strip_invisible("".join(_join_spans(text, sorted(spans))))
 
 
-def says_more_than_its_title(source: SourceText) -> bool:
-    """False for a title with a link, which no model need be paid to read."""
-    words = collapse(without_links(source.text[: 4 * _SHORT]))
-    if len(words) > _SHORT:
+def has_text_beyond_title(source: SourceText) -> bool:
+    """Return whether the text says more than its title; a title with a link needs no model to read it."""
+    text = collapse(without_links(source.text[: 4 * _MAX_TITLE_AND_LINK]))
+    if len(text) > _MAX_TITLE_AND_LINK:
         return True
     title = collapse(source.title).rstrip(".!? ").lower()
-    said = (fact.text for fact in find_facts(words))
-    return any(not sounds_like_boilerplate(one) and one.rstrip(".!? ").lower() != title for one in said)
+    sentences = (fact.text for fact in find_facts(text))
+    return any(
+        not sounds_like_boilerplate(sentence) and sentence.rstrip(".!? ").lower() != title
+        for sentence in sentences
+    )
 
 
-def _joined(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+def _join_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
     yield text[: spans[0][1]]
     for (_, before), (start, end) in pairwise(spans):
         yield ("" if before == start else LEFT_OUT) + text[start:end]
@@ -63,25 +69,32 @@ def _joined(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
         yield LEFT_OUT
 
 
-def _sections(text: str, begin: int, title: str) -> Iterator[tuple[int, int, float]]:
-    """Pieces of about `_SECTION` characters that end where a paragraph does, with the worth of their sentences."""
-    for start in range(begin, min(len(text), FARTHEST), MAX_CHARACTERS):
-        stretch = text[start : min(start + MAX_CHARACTERS, FARTHEST)]
-        facts = find_facts(stretch, title=title, limit=_SECTION // 20)
+def _sections(text: str, first: int, title: str) -> Iterator[tuple[int, int, float]]:
+    """Yield (start, end, worth) of pieces of about `_SECTION_CHARACTERS` that end where a paragraph does.
+
+    Their worth is the sum of their sentences' scores.
+    """
+    for start in range(first, min(len(text), MAX_RANKED_CHARACTERS), MAX_CHARACTERS):
+        chunk = text[start : min(start + MAX_CHARACTERS, MAX_RANKED_CHARACTERS)]
+        facts = find_facts(chunk, title=title, limit=_SECTION_CHARACTERS // 20)
         position = 0
-        while position < len(stretch):
-            end = position + _cut(stretch[position : position + 2 * _SECTION], _SECTION)
+        while position < len(chunk):
+            end = position + _cut_position(
+                chunk[position : position + 2 * _SECTION_CHARACTERS], _SECTION_CHARACTERS
+            )
             worth = sum(max(fact.score, 0.0) for fact in facts if position <= fact.start < end)
             yield start + position, start + end, worth
             position = end
 
 
-def _cut(text: str, least: int) -> int:
-    """Where to cut after about `least` characters: at a blank line, a sentence's end, a space, or anywhere."""
-    if len(text) <= least:
+def _cut_position(text: str, length: int) -> int:
+    """Return where to cut after about `least` characters: at a blank line, a sentence's end, a space, or
+    anywhere.
+    """
+    if len(text) <= length:
         return len(text)
     for mark in ("\n\n", ". ", " "):
-        place = text.rfind(mark, least // 2, least)
-        if place != -1:
-            return place + len(mark)
-    return least
+        position = text.rfind(mark, length // 2, length)
+        if position != -1:
+            return position + len(mark)
+    return length

@@ -1,4 +1,4 @@
-"""The writer that needs no model: it finds a source's most telling sentences and repeats them verbatim."""
+"""Writes without a model: finds a source's most telling sentences and repeats them verbatim."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pipeline.plugins import Refused
 from pipeline.text.article import find_headings
 from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
-from pipeline.text.prose.boilerplate import after_dateline, is_boilerplate, set_apart, sounds_like_boilerplate
-from pipeline.text.prose.sentences import signature_in, statements_in
+from pipeline.text.prose.boilerplate import find_notes, is_boilerplate, skip_dateline, sounds_like_boilerplate
+from pipeline.text.prose.sentences import find_signature, statements_in
 from pipeline.text.prose.verbatim_edits import (
     collapse,
     is_clean,
@@ -27,7 +27,7 @@ from pipeline.text.prose.verbatim_edits import (
 from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.approved_line_drafts import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
-from pipeline.writers.extractive.topic_posts import sentences_of, topic_drafts
+from pipeline.writers.extractive.topic_posts import topic_drafts, topic_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,41 +36,41 @@ if TYPE_CHECKING:
     from pipeline.writers.base import Judge
 
 MAX_CHARACTERS = 60_000
-"""What is read of a source; the same cap holds for a model."""
+"""How much of a source is read; the same limit holds for a model."""
 MAX_FACTS = 24
 MAX_HEADINGS = 40
-_POOL = 160
-"""Diversity is weighed among this many best sentences: its cost rises with pool times facts."""
+_DIVERSITY_POOL = 160
+"""Diversity is weighed among this many best sentences, since its cost rises with pool times facts."""
 APPROVED_LINES = "approved-lines-1"
-"""The label of what is an approved line of the persona, word for word."""
-_LEAST_WORDS = 4
-_LEAST_OF_WHOLE = 3
-_LEAST_CHARACTERS_CJK = 8
-_LONGEST = 1_000
-"""Longer than this is no sentence but a table, a key or an address."""
-_FULL_LENGTH = 12
-"""Sentences of fewer words than this say less than their words' weight promises."""
+"""The model name of drafts that are approved lines of the persona, word for word."""
+_MIN_WORDS = 4
+_MIN_WHOLE_WORDS = 3
+_MIN_CHARACTERS_CJK = 8
+_MAX_SENTENCE = 1_000
+"""What is longer is no sentence but a table, a key or an address."""
+_FULL_LENGTH_WORDS = 12
+"""Sentences of fewer words say less than the weight of their words suggests."""
 _RELEVANCE = 0.6
-_LEAST_UNCOUNTED = 2
-"""Words without a digit; "4.2.0 – 2027-02-03" says nothing."""
+_MIN_PLAIN_WORDS = 2
+""""4.2.0 – 2027-02-03" says nothing."""
 _COLUMNS = " | "
-"""Between what stands side by side on a page, or under a letter."""
-_ADDED_TO_TITLE = 4
-"""Words, such as "| Brackwater Gazette"."""
+"""Separates what stands side by side on a page, or below a letter."""
+_MAX_ADDED_WORDS = 4
+"""What a site adds to its titles, such as "| Brackwater Gazette"."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
-# A label with hardly a word behind it, as in minutes: "Carried".
+# A label with hardly a word after it, as in minutes: "Carried".
 _LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
-# What a press release says of itself.
+# How a press release labels itself.
 _RELEASE = re.compile(rf"\W*{RELEASE}(?![^\W_])", re.IGNORECASE)
-# Where a line or a paragraph breaks off behind a short form.
+# Where a line or a paragraph breaks off after an abbreviation.
 _CUT_SHORT = re.compile(
     r"\s(?:c|ca|approx|(?:of|for|at|to|about|costs?) est|max|incl|excl|inkl|zzgl|vgl|cf|vs|e\.g|i\.e|z\.\s?B|np|dyr|eng|[Dd]r|Mrs?|Ms|[Pp]rof|डॉ)\.$"
 )
-_ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
-_LEFT_OPEN = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
+_COLON_END = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
+_OPEN_END = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _BROKEN_OFF = re.compile(r"(?:\u2026|\.\.\.)[\])]?$")
 _SPEAKER = re.compile(r"^[^\W\d_][^\n:.!?]{0,40}:\s", re.MULTILINE)
 _MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
@@ -88,6 +88,8 @@ _STOP_WORDS = word_set(
 
 @dataclass(frozen=True)
 class _Candidate:
+    """A sentence of the source with its place, its unit vector of term weights and its score."""
+
     order: int
     start: int
     end: int
@@ -97,7 +99,7 @@ class _Candidate:
 
 
 def _terms(quote: str) -> list[str]:
-    """Words without the frequent ones; pairs of characters for scripts that write without spaces."""
+    """Return the words without frequent ones; for scripts without spaces, pairs of characters."""
     words = [word for word in _WORD.findall(quote.lower()) if word not in _STOP_WORDS]
     terms: list[str] = []
     for word in words:
@@ -109,29 +111,33 @@ def _terms(quote: str) -> list[str]:
 
 
 def _says_something(quote: str) -> bool:
-    if len(quote) > _LONGEST or not is_clean(quote) or _CUT_SHORT.search(quote):
+    """Return whether the sentence has enough words, and is no label, table row or cut-off text."""
+    if len(quote) > _MAX_SENTENCE or not is_clean(quote) or _CUT_SHORT.search(quote):
         return False
     if _CJK.search(quote):
-        return len(quote) >= _LEAST_CHARACTERS_CJK
+        return len(quote) >= _MIN_CHARACTERS_CJK
     if _COLUMNS in quote or _LABEL_ALONE.match(quote):
         return False
     words = _WORD.findall(quote)
-    return len(words) >= _LEAST_WORDS and sum(not _FIGURE.search(word) for word in words) >= _LEAST_UNCOUNTED
+    return len(words) >= _MIN_WORDS and sum(not _FIGURE.search(word) for word in words) >= _MIN_PLAIN_WORDS
 
 
 def _unit(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the vector scaled to length 1."""
     length = math.sqrt(sum(weight * weight for weight in weights.values()))
     return {term: weight / length for term, weight in weights.items()} if length else {}
 
 
-def _likeness(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    if len(one) > len(other):
-        one, other = other, one
-    return sum(weight * other[term] for term, weight in one.items() if term in other)
+def _cosine(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    """Return the cosine similarity of two unit vectors."""
+    if len(first) > len(second):
+        first, second = second, first
+    return sum(weight * second[term] for term, weight in first.items() if term in second)
 
 
-def _score(quote: str, order: int, count: int, nearness: float, words: int, *, language: str) -> float:
-    score = nearness * min(1.0, words / _FULL_LENGTH)
+def _score(quote: str, order: int, count: int, similarity: float, words: int, *, language: str) -> float:
+    """Return how telling a sentence is: its similarity to the whole text, adjusted by its form."""
+    score = similarity * min(1.0, words / _FULL_LENGTH_WORDS)
     # The lead of a report says most; the bonus fades over the first fifth.
     score += 0.25 * max(0.0, 1.0 - order / max(3.0, count / 5))
     if _FIGURE.search(quote):
@@ -140,46 +146,54 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int, *, l
         score += 0.06
     if leans_back(quote, language) or is_wholly_quoted(quote):
         score -= 0.2
-    # A question is told without its answer.
+    # A question would be repeated without its answer.
     if sounds_like_boilerplate(quote) or is_question(quote):
         score -= 0.3
     return score
 
 
-def _without_fragments(found: Sequence[_Candidate], title: str) -> list[_Candidate]:
-    """Without the title, lines that announce what doesn't follow ("as follows:"), and lines that are left open where
-    most sentences end: headings, bylines, menus. What was spoken and Thai have no such ends.
+def _drop_fragments(candidates: Sequence[_Candidate], title: str) -> list[_Candidate]:
+    """Return the candidates without the title, announcements ("as follows:") and open lines.
+
+    An open line has no end mark where most sentences have one: a heading, a byline, a menu. Transcripts of
+    speech and Thai have no such marks, so all lines stay there.
     """
-    name = _bare(title)
-    said = [one for one in found if _ANNOUNCES.search(one.quote) is None and _bare(one.quote) != name]
-    ended = [one for one in said if _LEFT_OPEN.search(one.quote) is None or signature_in(one.quote)]
-    return ended if 2 * len(ended) >= len(said) else said
+    known = _words(title)
+    lines = [
+        each for each in candidates if _COLON_END.search(each.quote) is None and _words(each.quote) != known
+    ]
+    ended = [each for each in lines if _OPEN_END.search(each.quote) is None or find_signature(each.quote)]
+    return ended if 2 * len(ended) >= len(lines) else lines
 
 
-def _bare(sentence: str) -> str:
+def _words(sentence: str) -> str:
+    """Return the sentence's words in lower case, without marks."""
     return " ".join(_WORD.findall(sentence.casefold())) or collapse(sentence)
 
 
 def _after_title(text: str, title: str) -> int:
-    """Where the text goes on behind its first line where that is the title once more, with what a site adds to it."""
-    lead = len(text) - len(text.lstrip())
-    line = text[lead:].partition("\n")[0]
-    words, said = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
-    is_title = bool(words) and said[: len(words)] == words and len(said) <= len(words) + _ADDED_TO_TITLE
-    return lead + len(line) if is_title and (said == words or _LEFT_OPEN.search(line.rstrip())) else 0
+    """Return where the text goes on after a first line that repeats its title; 0 without such a line."""
+    indent = len(text) - len(text.lstrip())
+    line = text[indent:].partition("\n")[0]
+    known, line_words = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
+    is_title = (
+        bool(known) and line_words[: len(known)] == known and len(line_words) <= len(known) + _MAX_ADDED_WORDS
+    )
+    return indent + len(line) if is_title and (line_words == known or _OPEN_END.search(line.rstrip())) else 0
 
 
-def _candidates(text: str, title: str) -> list[_Candidate]:
+def _find_candidates(text: str, title: str) -> list[_Candidate]:
+    """Return the sentences that may be facts, with how near each is to what the text is about."""
     spans: dict[str, tuple[int, int]] = {}
-    begun = _after_title(text, title)
-    apart = set_apart(text)
-    for first, last in statements_in(text[begun:]):
-        start, end = after_dateline(text, begun + first, begun + last), begun + last
-        if any(one <= start < other for one, other in apart):
+    text_start = _after_title(text, title)
+    set_apart_spans = find_notes(text)
+    for first, last in statements_in(text[text_start:]):
+        start, end = skip_dateline(text, text_start + first, text_start + last), text_start + last
+        if any(apart_start <= start < apart_end for apart_start, apart_end in set_apart_spans):
             continue
         quote = text[start:end]
         key = collapse(quote).casefold()
-        # What is said twice, as teasers and captions are, counts where it stands first.
+        # What is said twice, as teasers and captions are, counts at its first place.
         if key not in spans and _says_something(quote) and not is_boilerplate(quote):
             spans[key] = (start, end)
     counts = [Counter(_terms(key)) for key in spans]
@@ -199,89 +213,94 @@ def _candidates(text: str, title: str) -> list[_Candidate]:
     for vector in vectors:
         for term, weight in vector.items():
             sums[term] = sums.get(term, 0.0) + weight
-    # What the title names, the source is about.
+    # What the title names is what the source is about.
     centroid = _unit({term: weight * (1.5 if term in title_terms else 1.0) for term, weight in sums.items()})
     language = guess_language(text)
-    found: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     for order, ((start, end), vector, terms) in enumerate(zip(spans.values(), vectors, counts, strict=True)):
         quote = text[start:end]
-        score = _score(quote, order, total, _likeness(vector, centroid), terms.total(), language=language)
-        found.append(_Candidate(order, start, end, quote, vector, score))
-    # What stands in fragments tells what the text is about all the same.
-    return _without_fragments(found, title)
+        score = _score(quote, order, total, _cosine(vector, centroid), terms.total(), language=language)
+        candidates.append(_Candidate(order, start, end, quote, vector, score))
+    # Fragments are dropped only now: they still tell what the text is about.
+    return _drop_fragments(candidates, title)
 
 
-def _diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
-    """Best first, each weighed against its likeness to those already taken (maximal marginal relevance)."""
-    pool = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.order))[:_POOL]
+def _select_diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
+    """Return the best sentences, each weighed against those chosen (maximal marginal relevance)."""
+    pool = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.order))[:_DIVERSITY_POOL]
     nearest = [0.0] * len(pool)
-    taken: list[_Candidate] = []
-    left = list(range(len(pool)))
-    while left and len(taken) < limit:
-        best = max(left, key=lambda place: _RELEVANCE * pool[place].score - (1 - _RELEVANCE) * nearest[place])
-        left.remove(best)
-        taken.append(pool[best])
-        for place in left:
-            nearest[place] = max(nearest[place], _likeness(pool[place].weights, pool[best].weights))
-    return [one for one in taken if not any(_holds(other.quote, one.quote) for other in taken)]
+    chosen: list[_Candidate] = []
+    remaining = list(range(len(pool)))
+    while remaining and len(chosen) < limit:
+        best = max(
+            remaining,
+            key=lambda index: _RELEVANCE * pool[index].score - (1 - _RELEVANCE) * nearest[index],
+        )
+        remaining.remove(best)
+        chosen.append(pool[best])
+        for index in remaining:
+            nearest[index] = max(nearest[index], _cosine(pool[index].weights, pool[best].weights))
+    return [each for each in chosen if not any(_contains(other.quote, each.quote) for other in chosen)]
 
 
-def _holds(longer: str, quote: str) -> bool:
-    """Whether it says the other as one of its own sentences: "“A. B.”" and "B." by itself, as a pull quote has it."""
+def _contains(longer: str, quote: str) -> bool:
+    """Return whether the longer text holds the other, as "“A. B.”" and "B." by itself, a pull quote."""
     return len(longer) > len(quote) and collapse(quote).strip(_MARKS) in collapse(longer)
 
 
 def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[Fact, ...]:
-    """The sentences that say most, best first, none like another; `quote` is `text[start:end]` exactly."""
-    chosen = _diverse(_candidates(text[:MAX_CHARACTERS], title), limit)
+    """Return the most telling sentences, best first, no two alike; `quote` is exactly `text[start:end]`."""
+    chosen = _select_diverse(_find_candidates(text[:MAX_CHARACTERS], title), limit)
     return tuple(
         Fact(
-            id=f"f{place}",
+            id=f"f{number}",
             text=collapse(candidate.quote),
             quote=candidate.quote,
             start=candidate.start,
             end=candidate.end,
             score=round(candidate.score, 4),
         )
-        for place, candidate in enumerate(chosen, start=1)
+        for number, candidate in enumerate(chosen, start=1)
     )
 
 
-def _headings(source: SourceText) -> tuple[Fact, ...]:
+def _find_heading_facts(source: SourceText) -> tuple[Fact, ...]:
+    """Return the source's headings as facts, in its order."""
     text = source.text[:MAX_CHARACTERS]
-    found = find_headings(text, title=source.title)
-    spans = [(start, end) for start, end in found if not _RELEASE.match(text, start, end)][:MAX_HEADINGS]
+    headings = find_headings(text, title=source.title)
+    spans = [(start, end) for start, end in headings if not _RELEASE.match(text, start, end)][:MAX_HEADINGS]
     return tuple(
-        Fact(f"h{place}", collapse(text[start:end]), text[start:end], start, end, kind="heading")
-        for place, (start, end) in enumerate(spans, start=1)
+        Fact(f"h{number}", collapse(text[start:end]), text[start:end], start, end, kind="heading")
+        for number, (start, end) in enumerate(spans, start=1)
     )
 
 
-def _whole(text: str, title: str) -> Fact | None:
-    """A text that is short enough for a post, without its title; None where a part of it is nothing to publish."""
+def _whole_text(text: str, title: str) -> Fact | None:
+    """Return a text that is short enough for a post, without its title; None if it isn't fit for one."""
     start = _after_title(text, title)
     quote = text[start:].strip()
     if not quote or weighted_length(quote) > LIMIT or not is_clean(collapse(quote)):
         return None
-    parts = [quote[first:last] for first, last in statements_in(quote)]
+    statements = [quote[first:last] for first, last in statements_in(quote)]
     words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
-    is_short = len(words) < _LEAST_OF_WHOLE and len(_CJK.findall(quote)) < _LEAST_CHARACTERS_CJK
-    if is_short or set_apart(quote) or any(map(_is_no_statement, parts)) or _bare(quote) == _bare(title):
+    is_short = len(words) < _MIN_WHOLE_WORDS and len(_CJK.findall(quote)) < _MIN_CHARACTERS_CJK
+    if is_short or find_notes(quote) or any(map(_is_noise, statements)) or _words(quote) == _words(title):
         return None
-    # A byline or a heading beside sentences; a text that its source breaks off; an interview.
-    ends = [_LEFT_OPEN.search(one) is None for one in map(str.rstrip, quote.split("\n\n"))]
-    if (any(ends) and not all(ends)) or _BROKEN_OFF.search(quote) or len(_SPEAKER.findall(quote)) > 1:
+    # Refused: a byline or a heading beside sentences, a text that its source breaks off, an interview.
+    ended = [_OPEN_END.search(paragraph) is None for paragraph in map(str.rstrip, quote.split("\n\n"))]
+    if (any(ended) and not all(ended)) or _BROKEN_OFF.search(quote) or len(_SPEAKER.findall(quote)) > 1:
         return None
-    begun = start + len(text[start:]) - len(text[start:].lstrip())
-    return Fact("whole", collapse(quote), quote, begun, begun + len(quote), kind="whole")
+    quote_start = start + len(text[start:]) - len(text[start:].lstrip())
+    return Fact("whole", collapse(quote), quote, quote_start, quote_start + len(quote), kind="whole")
 
 
-def _is_no_statement(part: str) -> bool:
-    is_label = _COLUMNS in part or _LABEL_ALONE.match(part) or _ANNOUNCES.search(part)
+def _is_noise(part: str) -> bool:
+    """Return whether the text is a label, a table row, an announcement or boilerplate."""
+    is_label = _COLUMNS in part or _LABEL_ALONE.match(part) or _COLON_END.search(part)
     return bool(is_label) or is_boilerplate(part) or sounds_like_boilerplate(part)
 
 
-def _found_in(source: SourceText) -> Brief:
+def _build_brief(source: SourceText) -> Brief:
     facts = find_facts(source.text, title=source.title)
     return Brief(
         title=source.title,
@@ -289,22 +308,24 @@ def _found_in(source: SourceText) -> Brief:
         url=source.url,
         facts=facts,
         summary=facts[0].text if facts else "",
-        headings=_headings(source),
+        headings=_find_heading_facts(source),
         characters=len(source.text),
-        whole=_whole(source.text, source.title),
+        whole=_whole_text(source.text, source.title),
     )
 
 
 def brief_of(source: SourceText) -> Brief:
-    """What this writer finds in a source; the same each time."""
+    """Return what this writer finds in a source; it is the same each time."""
 
-    def find(shown: SourceText) -> BriefAnswer:
-        return BriefAnswer(_found_in(shown), Usage("offline", "", offline=True, prompt_version=""))
+    def find(screened: SourceText) -> BriefAnswer:
+        return BriefAnswer(_build_brief(screened), Usage("offline", "", offline=True, prompt_version=""))
 
     return answer_screened(source, find).brief
 
 
 class Extractive(Writer):
+    """Writes without a model, in sentences of the source."""
+
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
     offline = True
@@ -317,7 +338,7 @@ class Extractive(Writer):
 
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         del client
-        return BriefAnswer(_found_in(source), self._usage())
+        return BriefAnswer(_build_brief(source), self._usage())
 
     def draft(
         self,
@@ -345,22 +366,22 @@ class Extractive(Writer):
 def lane_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
 ) -> tuple[tuple[Draft, ...], bool]:
-    """What a brand lane says without a model, and whether all of it are approved lines.
+    """Return what a brand lane can say without a model, and whether it consists of approved lines only.
 
-    Approved lines come first, for a person chose their words; then what the topic's notes and evidence say. Raises
-    `Refused` where nothing may be said.
+    Approved lines come first, because a person chose their words; then sentences of the topic's notes and
+    evidence. Raises `Refused` if nothing may be said.
     """
-    told = sentences_of(brief) if engine.least_lines else ()
+    own_sentences = topic_sentences(brief) if engine.least_lines else ()
     lines: tuple[Draft, ...] = ()
     try:
         lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
     except Refused:
-        if not told:
+        if not own_sentences:
             raise
-    if len(lines) == variants or not told:
+    if len(lines) == variants or not own_sentences:
         return lines, True
     try:
-        more = topic_drafts(
+        topic_posts = topic_drafts(
             engine,
             brief,
             persona,
@@ -373,7 +394,7 @@ def lane_drafts(
         if not lines:
             raise
         return lines, True
-    return (*lines, *more), False
+    return (*lines, *topic_posts), False
 
 
 PLUGIN = Extractive()

@@ -1,4 +1,4 @@
-"""Posts without a model from what a topic itself says: the sentences of its notes and evidence, as of a source."""
+"""Makes posts without a model from a topic: the sentences of its notes and evidence, as from a source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard
     from pipeline.writers.base import Judge
 
-_TRIED: Final = 24
-"""Drafts of one topic that are looked through for what wasn't said of late."""
+_MAX_DRAFTS_TRIED: Final = 24
+"""Drafts of one topic that are tried to find one that wasn't said recently."""
 
 
-def sentences_of(brief: Brief) -> tuple[Fact, ...]:
-    """What the topic's notes and evidence say, in their order; its title says nothing of it."""
+def topic_sentences(brief: Brief) -> tuple[Fact, ...]:
+    """Return what the topic's notes and evidence say, in their order, without sentences that only repeat its
+    title.
+    """
     title = brief.lane.topic.strip() if brief.lane is not None else ""
     return tuple(fact for fact in brief.facts if fact.kind in {OF_TOPIC, EVIDENCE} and fact.quote != title)
 
@@ -36,32 +38,32 @@ def topic_drafts(
     judge: Judge | None,
     rank: Callable[[str, str], Sequence[str]],
 ) -> tuple[Draft, ...]:
-    """Drafts whose every claim is a sentence of the topic's notes or evidence; at most `variants`.
+    """Return at most `variants` drafts whose every claim is a sentence of the topic's notes or evidence.
 
-    `rank` gives the sentences of a text that say most, best first, for a title. What `judge` fails is passed by; where
-    all that is left was said of late, one such draft is returned, so that the caller can turn to another topic. Raises
-    `Refused` where the topic says too little for the engine.
+    `rank` returns the most telling sentences of a text with a title, best first. Drafts that `judge` fails
+    are skipped; if all that are left only repeat earlier items, one of them is returned, so that the caller
+    can change the topic. Raises `Refused` if the topic says too little for the engine.
     """
-    facts = _ranked(brief, rank)
+    facts = _ranked_sentences(brief, rank)
     length = sum(len(fact.quote) for fact in facts)
-    told = replace(brief, facts=facts, characters=length)
-    drafts = draft_without_model(engine, told, persona, variants=_TRIED, seed=seed)
-    kept: list[Draft] = []
+    topic_brief = replace(brief, facts=facts, characters=length)
+    drafts = draft_without_model(engine, topic_brief, persona, variants=_MAX_DRAFTS_TRIED, seed=seed)
+    accepted: list[Draft] = []
     repeated: list[Draft] = []
     faults: list[str] = []
-    # A draft without claims is the topic's title, which says nothing of it.
-    for draft in (one for one in drafts if one.claims):
+    # A draft without claims is the topic's title, which says nothing about it.
+    for draft in (candidate for candidate in drafts if candidate.claims):
         failed = [] if judge is None else [check for check in judge(draft) if check.outcome == "failed"]
         if not failed:
-            kept.append(draft)
+            accepted.append(draft)
         elif all(check.code == REPETITION for check in failed):
             repeated.append(draft)
         else:
             faults += [check.message for check in failed]
-        if len(kept) == variants:
+        if len(accepted) == variants:
             break
-    if kept or repeated:
-        return tuple(kept or repeated[:1])
+    if accepted or repeated:
+        return tuple(accepted or repeated[:1])
     fault = f" {faults[0]}" if faults else ""
     message = (
         f"The notes and evidence of the topic have no sentence that could stand as a {engine.name}.{fault} Add whole "
@@ -70,10 +72,16 @@ def topic_drafts(
     raise Refused(message, code="nothing_to_say")
 
 
-def _ranked(brief: Brief, rank: Callable[[str, str], Sequence[str]]) -> tuple[Fact, ...]:
-    facts = sentences_of(brief)
-    places: dict[str, int] = {}
+def _ranked_sentences(brief: Brief, rank: Callable[[str, str], Sequence[str]]) -> tuple[Fact, ...]:
+    """Return the topic's most telling sentences, best first."""
+    facts = topic_sentences(brief)
+    rank_by_quote: dict[str, int] = {}
     for quote in rank("\n\n".join(fact.quote for fact in facts), brief.title):
-        places.setdefault(quote, len(places))
-    # What isn't among the most telling ones says the same again, or little.
-    return tuple(sorted((fact for fact in facts if fact.quote in places), key=lambda one: places[one.quote]))
+        rank_by_quote.setdefault(quote, len(rank_by_quote))
+    # A sentence that isn't among the most telling ones repeats another, or says little.
+    return tuple(
+        sorted(
+            (fact for fact in facts if fact.quote in rank_by_quote),
+            key=lambda fact: rank_by_quote[fact.quote],
+        )
+    )

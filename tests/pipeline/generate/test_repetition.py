@@ -13,7 +13,7 @@ from pipeline import limits
 from pipeline.engines.base import Claim, Draft, SourceText
 from pipeline.generate.repetition import OwnWords
 from pipeline.models import GeneratedItem, Generation
-from pipeline.text.similarity import grams, jaccard, opening
+from pipeline.text.similarity import character_runs, jaccard, opening_words
 from tests.pipeline.steps import NOON, make_items, push_raw
 
 SAID = "The council voted 14 to 9 on Tuesday to build the tram line to the harbour by 2029."
@@ -151,9 +151,9 @@ def test_memory_is_one_query_for_all_drafts(workspace):
     ],
 )
 def test_likeness_of_short_texts(one, other, least, most):
-    assert least <= jaccard(grams(one), grams(other)) <= most
+    assert least <= jaccard(character_runs(one), character_runs(other)) <= most
 
 
 def test_opening_needs_four_words():
-    assert opening("“The Council, voted 14 to 9") == ("the", "council", "voted", "14")
-    assert opening("Three words only") == ()
+    assert opening_words("“The Council, voted 14 to 9") == ("the", "council", "voted", "14")
+    assert opening_words("Three words only") == ()

@@ -17,7 +17,7 @@ from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
 from pipeline.personas.lane_runs import engines_of
-from pipeline.personas.lane_slots import log_of
+from pipeline.personas.lane_slots import recent_slots
 from pipeline.review import regenerate
 from pipeline.switches import availability
 from pipeline.text.prose.sentences import split_sentences
@@ -507,8 +507,8 @@ def test_log_tells_of_every_slot_and_pick_with_two_statements(
     work_slot(source)
     add_lane_of_no_topics(charlies)
     with django_assert_num_queries(2):
-        following, empty, picked = log_of(source)
+        following, empty, picked = recent_slots(source)
         assert [(pick.topic, pick.item, pick.decision) for pick in picked.picks] == [(topic, item, "used")]
     assert [one.slot.status for one in (following, empty, picked)] == ["waiting", "empty", "picked"]
     assert (empty.slot.note["code"], empty.picks) == ("no_topic", [])
-    assert [one.slot.pk for one in log_of(source, most=1)] == [following.slot.pk]
+    assert [one.slot.pk for one in recent_slots(source, most=1)] == [following.slot.pk]

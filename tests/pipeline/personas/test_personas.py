@@ -121,9 +121,9 @@ def test_change_from_an_old_page_is_refused(workspace):
 def test_going_back_makes_the_version_before_the_newest(workspace):
     persona = made(workspace)
     crud.change(persona, {"voice": "Warm.", "banned_words": []}, by="bob", now=NOON)
-    undone = crud.go_back_to(reread(persona), 1, by="alice", now=NOON)
+    undone = crud.restore_version(reread(persona), 1, by="alice", now=NOON)
     assert (undone.version, undone.voice, undone.banned_words) == (3, "Dry.", ["game changer", "delve"])
-    redone = crud.go_back_to(undone, 2, by="alice", now=NOON)
+    redone = crud.restore_version(undone, 2, by="alice", now=NOON)
     assert (redone.version, redone.voice, redone.banned_words) == (4, "Warm.", [])
     assert [one.number for one in crud.versions(persona)] == [4, 3, 2, 1]
 
@@ -131,7 +131,7 @@ def test_going_back_makes_the_version_before_the_newest(workspace):
 def test_first_version_has_none_before_it(workspace):
     persona = made(workspace)
     with pytest.raises(NotFound):
-        crud.go_back_to(persona, 0, by="alice", now=NOON)
+        crud.restore_version(persona, 0, by="alice", now=NOON)
 
 
 def test_persona_in_use_is_not_deleted(workspace):

@@ -128,8 +128,8 @@ def test_own_list_of_a_source_keeps_what_was_set_on_its_topics(workspace):
         config={"topics": ["Rye", "Wheat"]},
         persona=WorkspaceDefaults.everywhere.get(workspace=workspace).persona,
     )
-    topics.keep_in_step(source, now=NOON)
-    topics.keep_in_step(source, now=NOON)
+    topics.sync_listed_topics(source, now=NOON)
+    topics.sync_listed_topics(source, now=NOON)
     rye, wheat = Topic.everywhere.filter(source=source).order_by("title")
     assert [rye.title, wheat.title] == ["Rye", "Wheat"]
     topics.change(rye, {"weight": 5}, now=NOON)
@@ -140,10 +140,10 @@ def test_own_list_of_a_source_keeps_what_was_set_on_its_topics(workspace):
         topics.delete(rye, now=NOON)
 
     source.config = {"topics": ["Wheat", "Spelt"]}
-    topics.keep_in_step(source, now=NOON)
+    topics.sync_listed_topics(source, now=NOON)
     there = Topic.everywhere.filter(source=source, deleted_at=None)
     assert sorted(there.values_list("title", flat=True)) == ["Spelt", "Wheat"]
     source.config = {"topics": ["Rye"]}
-    topics.keep_in_step(source, now=NOON)
+    topics.sync_listed_topics(source, now=NOON)
     assert state(rye, "weight", "deleted_at") == {"weight": 5, "deleted_at": None}
     assert reread(wheat).deleted_at == NOON

@@ -1,4 +1,6 @@
-"""Calls to a model that nobody waits for: gathered, sent as one batch at half the price, and given to their runs."""
+"""Gathers calls to a model that nobody waits for, sends them as one batch at half the price, and hands out
+the replies.
+"""
 
 from pipeline.generate.model.batches.patient_client import (
     AWAITED,

@@ -1,4 +1,7 @@
-"""A run that may wait asks a batch: it sleeps until its answer is there, and asks by itself when its time is up."""
+"""Asks the model through a batch for a run that may wait.
+
+The run sleeps until its answer is there, and asks directly when its time is up.
+"""
 
 from __future__ import annotations
 
@@ -32,24 +35,28 @@ AWAITED: Final = "model_batch_awaited"
 """The code in `error` of a run that sleeps until its batch is answered."""
 SETTING: Final = "batch_hours"
 """The key of a source's `config` that says how many hours its runs may wait for the cheaper answer."""
-_CHARACTERS_OF_TOKEN: Final = 2
-"""Fewer than any language of ours has on average: what a call costs at most is counted by it."""
-_TOLD: Final = ("step", "model", "prompt_version", "variants")
+_CHARACTERS_PER_TOKEN: Final = 2
+"""Below the average of every supported language, so that the estimate of a call's cost is an upper bound."""
+_ACCOUNTING_FIELDS: Final = ("step", "model", "prompt_version", "variants")
 
 
 def waits_until(config: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Until when the runs of a source with this `config` may wait; None where they don't."""
+    """Return until when the runs of a source with this `config` may wait for a batch; None if they may not."""
     hours = config.get(SETTING)
     return now + timedelta(hours=hours) if hours else None
 
 
 def is_patient(run: Generation, now: datetime) -> bool:
+    """Return whether the run may still wait for a batch."""
     return run.batch_until is not None and now < run.batch_until
 
 
 @dataclass
 class PatientClient:
-    """Answers from the run's batches; `live` asks at once where the run's time is up or its batch gave no answer."""
+    """Answers from the run's batches.
+
+    `live` is asked directly once the run's time is up or its batch gave no answer.
+    """
 
     run: Generation
     live: ModelClient
@@ -60,8 +67,10 @@ class PatientClient:
         return self.live.choice
 
     def ask(self, ask: ModelRequest) -> ModelReply:
-        """Raises `Awaited` while a batch has the call. Asking the same again finds the same call; a repair is the
-        same whatever it says, because the checks that it quotes may say something else by the time of the answer.
+        """Return the reply from a batch, or from `live`. Raises `Awaited` while a batch has the call.
+
+        The same request finds the same call. A repair counts as the same whatever it says, because the checks
+        that it quotes may read differently by the time of the answer.
         """
         key = _key(ask)
         call = BatchedCall.everywhere.filter(generation=self.run, key=key).first()
@@ -69,10 +78,10 @@ class PatientClient:
             return replace(_reply(call.reply), variants=tuple(call.asked.get("variants", ())))
         now = utc_now()
         if not is_patient(self.run, now) or (call is not None and call.outcome):
-            self._ask_no_more(now)
+            self._stop_batching(now)
             return self.live.ask(ask)
         if call is None:
-            _put_in(self.run, ask, key, is_own_key=self.is_own_key, now=now)
+            _add_to_batch(self.run, ask, key, is_own_key=self.is_own_key, now=now)
         assert self.run.batch_until is not None  # noqa: S101  is_patient
         message = (
             "It waits for the model's answer, which costs half in a batch. It is asked at once when the time for it "
@@ -80,32 +89,32 @@ class PatientClient:
         )
         raise Awaited(message, code=AWAITED, after=self.run.batch_until - now)
 
-    def _ask_no_more(self, now: datetime) -> None:
-        """From here on this run asks by itself, so that no call of it is in two places."""
+    def _stop_batching(self, now: datetime) -> None:
+        """Make the run ask directly from now on, so that none of its calls is made twice."""
         if not is_patient(self.run, now) and is_decided(self.run):
             return
         with transaction.atomic():
             BatchedCall.everywhere.filter(generation=self.run, outcome="").update(is_late=True)
             if not self.run.under_lease().update(batch_until=now):
-                gone = Detail("lease_token", "changed_meanwhile", "Another hand has the run.")
-                raise states.Overtaken(gone)
+                detail = Detail("lease_token", "changed_meanwhile", "Another hand has the run.")
+                raise states.Overtaken(detail)
         self.run.batch_until = now
 
 
 def client_for(run: Generation, client: ModelClient | None, *, is_own_key: bool) -> ModelClient | None:
-    """The one that asks batches for a run that was allowed to wait, else the same."""
+    """Return a `PatientClient` for a run that may wait for batches, else `client` itself."""
     return client if client is None or run.batch_until is None else PatientClient(run, client, is_own_key)
 
 
 def is_decided(run: Generation) -> bool:
-    """Whether nothing that the run has put into batches is still open."""
+    """Return whether none of the run's calls in batches is still open."""
     return not BatchedCall.everywhere.filter(generation=run, outcome="", is_late=False).exists()
 
 
 def forget_calls(runs: Any) -> None:
-    """Forget what these runs (a queryset) asked and were answered: they are over, or their source was erased.
+    """Forget the requests and replies of these runs (a queryset): they are over, or their source was erased.
 
-    What is on its way stays as a row that quotes nothing, because it is paid for when it comes.
+    A call on its way stays as a row without text, because it is paid for when its answer comes.
     """
     calls = BatchedCall.everywhere.filter(generation__in=runs)
     calls.update(reply=None, is_late=True)
@@ -115,7 +124,7 @@ def forget_calls(runs: Any) -> None:
 
 
 def wake_runs(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
-    """Those of them that sleep until something of these codes comes look at once."""
+    """Wake those of the runs that sleep for one of these error codes."""
     now = utc_now()
     if runs.filter(
         status=GenerationStatus.RUNNING, attempts=0, wake_at__gt=now, error__code__in=codes
@@ -124,12 +133,12 @@ def wake_runs(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -
 
 
 def accounting_facts(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What the books need of a call: nothing that anybody wrote."""
-    return {name: asked[name] for name in _TOLD if name in asked}
+    """Return the fields of a call that accounting needs, without any text."""
+    return {name: asked[name] for name in _ACCOUNTING_FIELDS if name in asked}
 
 
 def ask_of(asked: Mapping[str, Any]) -> ModelRequest:
-    """The call as it was put in; without its words where they were let go."""
+    """Return the stored call as a request; its text is empty if it was forgotten."""
     return ModelRequest(
         step=asked["step"],
         model=asked["model"],
@@ -144,30 +153,35 @@ def ask_of(asked: Mapping[str, Any]) -> ModelRequest:
 
 
 def reply_json(reply: ModelReply) -> dict[str, Any]:
+    """Return the reply as it is stored with its call."""
     return asdict(reply)
 
 
-def _reply(kept: Mapping[str, Any]) -> ModelReply:
-    return ModelReply(**{**kept, "record": CallRecord(**kept["record"])})
+def _reply(stored: Mapping[str, Any]) -> ModelReply:
+    return ModelReply(**{**stored, "record": CallRecord(**stored["record"])})
 
 
 def _key(ask: ModelRequest) -> str:
-    """Of all that is asked; of a repair without its last words and its variants, for it comes once after an answer."""
+    """Return a hash of the whole request.
+
+    A repair is hashed without its last message and its variants, because only one ever follows an answer.
+    """
     opening, *following = ask.messages
     asked = asdict(replace(ask, messages=(opening, *following[:-1])))
     del asked["variants"]
-    words = json.dumps(asked, ensure_ascii=True, sort_keys=True)
-    return hashlib.sha256(words.encode()).hexdigest()
+    request_json = json.dumps(asked, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(request_json.encode()).hexdigest()
 
 
-def _most(ask: ModelRequest) -> int:
-    words = len(json.dumps([ask.system, ask.messages, ask.schema], ensure_ascii=False))
-    tokens = Tokens(cache_write_1h=words // _CHARACTERS_OF_TOKEN, output=ask.max_tokens)
+def _max_cost_micro_usd(ask: ModelRequest) -> int:
+    """Return the most that the call can cost in a batch, in millionths of a US dollar."""
+    characters = len(json.dumps([ask.system, ask.messages, ask.schema], ensure_ascii=False))
+    tokens = Tokens(cache_write_1h=characters // _CHARACTERS_PER_TOKEN, output=ask.max_tokens)
     return cost_micro_usd(tokens, ask.model, "batch")
 
 
-def _put_in(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, now: datetime) -> None:
-    """Into the batch that gathers, under its lock, so that it isn't sent meanwhile."""
+def _add_to_batch(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, now: datetime) -> None:
+    """Add the call to the batch that is being gathered, under its lock, so that it isn't sent meanwhile."""
     with transaction.atomic():
         batch = lock_gathering_batch(run.workspace_id, is_own_key=is_own_key, now=now)
         call = BatchedCall(
@@ -176,24 +190,24 @@ def _put_in(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, n
             generation=run,
             key=key,
             asked=json.loads(json.dumps(asdict(ask))),
-            most_micro_usd=_most(ask),
+            most_micro_usd=_max_cost_micro_usd(ask),
             created_at=now,
         )
         BatchedCall.everywhere.bulk_create([call], ignore_conflicts=True)
 
 
 def lock_gathering_batch(workspace_id: UUID, *, is_own_key: bool, now: datetime) -> ModelBatch:
-    """The batch that takes calls in, locked for the caller's transaction."""
-    which = {"workspace_id": workspace_id, "is_own_key": is_own_key, "status": "waiting"}
+    """Return the batch that is being gathered, created if needed, locked for the caller's transaction."""
+    lookup = {"workspace_id": workspace_id, "is_own_key": is_own_key, "status": "waiting"}
     rows = ModelBatch.everywhere.select_for_update(of=("self",))
-    found: ModelBatch | None = rows.filter(**which).first()
-    if found is None:
+    batch: ModelBatch | None = rows.filter(**lookup).first()
+    if batch is None:
         sent_at = now + limits.BATCH_GATHER
         try:
             with transaction.atomic():
-                ModelBatch.everywhere.create(**which, due_at=sent_at, wake_at=sent_at, created_at=now)
+                ModelBatch.everywhere.create(**lookup, due_at=sent_at, wake_at=sent_at, created_at=now)
         except IntegrityError:
             # Another run began it at the same moment.
             pass
-        found = rows.get(**which)
-    return found
+        batch = rows.get(**lookup)
+    return batch

@@ -1,4 +1,4 @@
-"""The calls of a batch: those that are still wanted are sent, and each one's answer and cost is kept once."""
+"""Selects which calls of a batch are sent, and stores each call's reply and cost once."""
 
 from __future__ import annotations
 
@@ -33,59 +33,71 @@ if TYPE_CHECKING:
     from pipeline.writers.model_calls import ModelRequest
 
 PATH: Final = "/v1/messages/batches"
-_SHARED_LEAST: Final = 3
-"""An hour in the cache costs twice the words and each reading a tenth: from three calls on it is cheaper."""
+_MIN_CALLS_PER_CACHED_PREFIX: Final = 3
+"""A one-hour cache entry costs twice the input price to write and a tenth to read: from three calls on it is
+cheaper.
+"""
 _OUTCOMES: Final[Mapping[str, str]] = {"errored": "failed", "canceled": "cancelled", "expired": "expired"}
 
 
 def arm_requests(batch: ModelBatch) -> list[dict[str, Any]]:
-    """`waiting → sending`, committed before anything is sent; the requests to send, none where nobody wants any.
+    """Move the batch from `waiting` to `sending`, committed before anything is sent, and return the requests
+    to send.
 
-    What the caps leave no room for, and what is over a batch's size, waits in the next one.
+    The list is empty if nobody wants any of them. Calls that the caps leave no room for, or that exceed a
+    batch's size, move to the next batch.
     """
     now = utc_now()
     with transaction.atomic():
         ModelBatch.everywhere.select_for_update(of=("self",)).get(pk=batch.pk)
-        wanted = _wanted(batch)
+        wanted = _wanted_calls(batch)
         if not wanted:
             return []
-        fitting = _fitting(batch, wanted)
+        fitting = _calls_within_caps(batch, wanted)
         states.move(batch, "sending", under_lease=True, sending_since=now, size=len(fitting))
-        left = batch.calls.filter(outcome="").exclude(pk__in=[call.pk for call in fitting])
-        if left.exists():
-            left.update(batch=lock_gathering_batch(batch.workspace_id, is_own_key=batch.is_own_key, now=now))
-    return _requests(fitting)
+        remaining = batch.calls.filter(outcome="").exclude(pk__in=[call.pk for call in fitting])
+        if remaining.exists():
+            remaining.update(
+                batch=lock_gathering_batch(batch.workspace_id, is_own_key=batch.is_own_key, now=now)
+            )
+    return _build_requests(fitting)
 
 
 def arm_unlisted_requests(batch: ModelBatch) -> list[dict[str, Any]]:
-    """What is sent once more, after the service's list didn't show it: the calls that are still wanted of those that
-    it was armed with. They have their room in the caps already.
+    """Return the requests to send again, after the service's list didn't show the batch: the calls still
+    wanted.
 
-    Other sizes that it was sent with are kept: its earlier sending may be in the list later.
+    They have their room in the caps already. The sizes that it was sent with before are kept, because the
+    earlier batch may appear in the list later.
     """
     with transaction.atomic():
-        wanted = _wanted(batch)
+        wanted = _wanted_calls(batch)
         earlier = sorted({*batch.sizes, batch.size} - {len(wanted)})
         if not batch.under_lease().update(size=len(wanted), sizes=earlier):
             raise LostLease
         batch.size, batch.sizes = len(wanted), earlier
-    return _requests(wanted)
+    return _build_requests(wanted)
 
 
-def _requests(calls: Sequence[BatchedCall]) -> list[dict[str, Any]]:
+def _build_requests(calls: Sequence[BatchedCall]) -> list[dict[str, Any]]:
     asks = [(call, ask_of(call.asked)) for call in calls]
-    shared = Counter(_prefix(ask) for _, ask in asks)
+    calls_per_prefix = Counter(_prefix(ask) for _, ask in asks)
     return [
         {
             "custom_id": call.pk.hex,
-            "params": request_of(ask, cache="1h" if shared[_prefix(ask)] >= _SHARED_LEAST else None),
+            "params": request_of(
+                ask, cache="1h" if calls_per_prefix[_prefix(ask)] >= _MIN_CALLS_PER_CACHED_PREFIX else None
+            ),
         }
         for call, ask in asks
     ]
 
 
-def _wanted(batch: ModelBatch) -> list[BatchedCall]:
-    """The first calls that somebody waits for, of those that are looked at together; those before them that nobody does end as unsent."""
+def _wanted_calls(batch: ModelBatch) -> list[BatchedCall]:
+    """Return the first calls that a run still waits for, of those read together.
+
+    Unwanted calls before them end as unsent.
+    """
     while True:
         calls = list(
             batch.calls.filter(outcome="")
@@ -108,48 +120,53 @@ def _is_wanted(call: BatchedCall) -> bool:
     return is_running and not call.is_late and "messages" in call.asked
 
 
-def _fitting(batch: ModelBatch, calls: Sequence[BatchedCall]) -> Sequence[BatchedCall]:
-    """From the first on; one call may go beyond a cap, as one that is asked live may."""
+def _calls_within_caps(batch: ModelBatch, calls: Sequence[BatchedCall]) -> Sequence[BatchedCall]:
+    """Return the calls that the caps have room for, from the first on.
+
+    The first one may exceed a cap, as a live one may.
+    """
     room = room_of(batch)
-    taken = 0
+    count = 0
     for call in calls[: limits.BATCH_CALLS]:
-        if taken and room is not None and call.most_micro_usd > room:
+        if count and room is not None and call.most_micro_usd > room:
             break
         room = None if room is None else room - call.most_micro_usd
-        taken += 1
-    return calls[:taken]
+        count += 1
+    return calls[:count]
 
 
 def _prefix(ask: ModelRequest) -> str:
-    """By what the service keeps a prefix: model, form of the answer, and the marked words."""
-    words = json.dumps([ask.model, ask.schema, ask.system], sort_keys=True)
-    return hashlib.sha256(words.encode()).hexdigest()
+    """Return a hash of what the service caches by: the model, the form of the answer, and the system prompt."""
+    prefix_json = json.dumps([ask.model, ask.schema, ask.system], sort_keys=True)
+    return hashlib.sha256(prefix_json.encode()).hexdigest()
 
 
 def results_in(words: str) -> dict[str, Mapping[str, Any]]:
-    """By `custom_id`; lines that say nothing are left out."""
-    found: dict[str, Mapping[str, Any]] = {}
+    """Return the results by `custom_id`; unreadable lines are left out."""
+    results: dict[str, Mapping[str, Any]] = {}
     for line in words.splitlines():
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict) and isinstance(row.get("result"), dict):
-            found[str(row.get("custom_id"))] = row["result"]
-    return found
+            results[str(row.get("custom_id"))] = row["result"]
+    return results
 
 
 def are_our_results(batch: ModelBatch, results: Mapping[str, Any]) -> bool:
+    """Return whether one of the results belongs to a call of this batch."""
     return any(call.pk.hex in results for call in batch.calls.only("pk"))
 
 
 def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Answers and costs in the caller's transaction; a call that has an outcome already is left as it is.
+    """Store replies and costs in the caller's transaction.
 
-    One that was left out of a later sending has cost something where this is an earlier one.
+    A call that has an outcome already is left as it is. A call that was left out of a later sending was still
+    paid for if these are the results of an earlier one.
     """
-    begun = batch.sending_since or batch.created_at
-    spent = round((utc_now() - begun).total_seconds() * 1000)
+    started = batch.sending_since or batch.created_at
+    elapsed_ms = round((utc_now() - started).total_seconds() * 1000)
     for call in (
         batch.calls.select_for_update(of=("self",))
         .filter(outcome__in=["", BatchedCallOutcome.UNSENT])
@@ -157,10 +174,13 @@ def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -
     ):
         result = results.get(call.pk.hex)
         if result is not None:
-            _keep(batch, call, result, latency_ms=spent)
+            _store_result(batch, call, result, latency_ms=elapsed_ms)
 
 
-def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, latency_ms: int) -> None:
+def _store_result(
+    batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, latency_ms: int
+) -> None:
+    """Store one call's outcome, its cost, and the reply if a run still needs it."""
     ask = ask_of(call.asked)
     kind = result.get("type")
     reply = None
@@ -169,14 +189,15 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
         outcome = "answered"
         body = json.dumps(result.get("message"))
         try:
-            read = replies.read_reply(ask, body, 200, "", latency_ms=latency_ms, mode="batch")
+            parsed = replies.read_reply(ask, body, 200, "", latency_ms=latency_ms, mode="batch")
         except Accounted as error:
             outcome, record = "failed", error.calls[0]
         else:
-            record = read.record
-            # Who asked by himself meanwhile, or is over, needs no words any more: it is only paid for.
-            is_read = call.outcome == "" and not call.is_late and call.generation_id is not None
-            reply = reply_json(read) if is_read else None
+            record = parsed.record
+            # A run that asked directly meanwhile, or is over, needs no reply any more: it is only accounted
+            # for.
+            is_needed = call.outcome == "" and not call.is_late and call.generation_id is not None
+            reply = reply_json(parsed) if is_needed else None
     else:
         outcome = _OUTCOMES.get(str(kind), "failed")
         record = replies.unanswered_call(ask, outcome, latency_ms=latency_ms, mode="batch")

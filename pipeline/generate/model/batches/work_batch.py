@@ -1,4 +1,6 @@
-"""The task of a batch: it is sent, found again after a lost answer, asked after, and read."""
+"""Advances a batch of model calls: sends it, finds it again after a lost answer, polls it, and reads its
+results.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 PATH: Final = requests_and_results.PATH
-_SKEW: Final = timedelta(minutes=10)
-"""The service's clock and ours may differ by so much."""
-_PAGES: Final = 10
+_CLOCK_SKEW: Final = timedelta(minutes=10)
+"""The most by which the service's clock and ours may differ."""
+_MAX_PAGES: Final = 10
+# Batches deleted in one go.
 AT_ONCE: Final = 200
 
 
@@ -46,7 +49,7 @@ def advance_batch(batch: ModelBatch) -> None:
             if client is None:
                 message = "There is no key for the model any more."
                 raise NeedsReconnect(message, code="model_key_missing")
-            _work(batch, client)
+            _advance(batch, client)
     except TryLater as error:
         batch.sleep_until(utc_now() + (error.after or limits.BATCH_POLL), attempts=0)
     except (Refused, NeedsReconnect) as error:
@@ -56,7 +59,7 @@ def advance_batch(batch: ModelBatch) -> None:
 
 
 def give_up(batch: ModelBatch) -> None:
-    """A batch that broke again and again ends; its runs ask by themselves."""
+    """End a batch whose task kept crashing; its runs ask directly then."""
     try:
         _end(batch, "failed", {"code": "gave_up", "message": "Working it broke several times."})
     except states.Overtaken as error:
@@ -64,51 +67,55 @@ def give_up(batch: ModelBatch) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Some batches that ended long ago; their calls' costs are in the books."""
+    """Delete some batches that ended long ago and return how many; their calls' costs stay in the ledger."""
     old = ModelBatch.everywhere.filter(
         status=ModelBatchStatus.ENDED, ended_at__lt=now - limits.MODEL_BATCHES_KEPT
     )
-    some = list(old.order_by("ended_at").values_list("pk", flat=True)[:AT_ONCE])
-    if some:
-        ModelBatch.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    batch_ids = list(old.order_by("ended_at").values_list("pk", flat=True)[:AT_ONCE])
+    if batch_ids:
+        ModelBatch.everywhere.filter(pk__in=batch_ids).delete()
+    return len(batch_ids)
 
 
-def _work(batch: ModelBatch, client: AccountClient) -> None:
+def _advance(batch: ModelBatch, client: AccountClient) -> None:
     if batch.status == ModelBatchStatus.WAITING:
         spending_caps.refuse_batch(batch)
         _send(batch, client, requests_and_results.arm_requests(batch))
     elif batch.status == ModelBatchStatus.SENDING:
-        found = _look_up(batch, client)
-        if found is not None:
-            _record(batch, found, is_found=True)
+        vendor_id = _look_up(batch, client)
+        if vendor_id is not None:
+            _record(batch, vendor_id, is_found=True)
         else:
             spending_caps.refuse_batch(batch)
             _send(batch, client, requests_and_results.arm_unlisted_requests(batch))
     else:
-        _look_after(batch, client)
+        _poll(batch, client)
 
 
 def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any]]) -> None:
-    """The one call that pays. What becomes of it isn't known until its id is: the next hand looks it up first."""
+    """Send the batch in one paid call.
+
+    The outcome is unknown until the batch's id is stored: a task that takes over looks it up first.
+    """
     if not requests:
         _end(batch, "unsent", None)
         return
     crash_point("batches.armed")
     try:
-        words = client.send_batch_call("POST", PATH, {"requests": requests})
+        body = client.send_batch_call("POST", PATH, {"requests": requests})
     except (Refused, NeedsReconnect) as error:
-        # It was not taken in.
+        # The service refused the batch, so nothing is paid for.
         _fail(batch, error)
         return
-    answer = _object(words)
+    answer = _parse_object(body)
     crash_point("batches.sent")
     _record(batch, str(answer.get("id") or ""), is_found=False)
 
 
 def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
+    """Record that the service has the batch; without its id, a later try looks it up."""
     if not vendor_id:
-        # It answered something else: whether it has the calls is looked up.
+        # It answered something else: the next try looks up whether the service has the batch.
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
     states.move(
@@ -124,76 +131,83 @@ def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
 
 
 def _look_up(batch: ModelBatch, client: AccountClient) -> str | None:
-    """The id of a batch in the service's list that may be this one; None where there is none.
+    """Return the service's id of a batch in its list that may be this one; None if there is none.
 
-    The list shows no ids of calls, so one with as many calls that nobody else has is taken; its results prove it.
-    Raises `TryLater` where it shows one that another batch of ours may be as well, until that is known: none is sent
-    again meanwhile.
+    The list shows no ids of calls, so a batch with as many calls that belongs to no other row is taken; its
+    results prove it. Raises `TryLater` while the list shows one that may also be another of our batches:
+    nothing is sent again meanwhile.
     """
-    since = (batch.sending_since or batch.created_at) - _SKEW
+    since = (batch.sending_since or batch.created_at) - _CLOCK_SKEW
     sizes = {batch.size, *batch.sizes}
-    mine = {
+    same_account = {
         "is_own_key": batch.is_own_key,
         **({"workspace_id": batch.workspace_id} if batch.is_own_key else {}),
     }
-    taken = _others(batch).exclude(vendor_id="")
+    identified = _others(batch).exclude(vendor_id="")
     known = set(
-        taken.exclude(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
+        identified.exclude(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
     )
     known |= set(batch.not_ours)
     unproven = set(
-        taken.filter(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
+        identified.filter(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
     )
-    # Of two that were lost the one that was sent first looks first.
+    # Of two lost batches the one that was sent first is looked up first.
     is_second = (
         _others(batch)
         .filter(
             status=ModelBatchStatus.SENDING,
             size__in=sizes,
             sending_since__lt=batch.sending_since or since,
-            **mine,
+            **same_account,
         )
         .exists()
     )
-    last, found, is_doubtful = "", None, False
-    for _ in range(_PAGES):
-        page = _object(
-            client.send_batch_call("GET", f"{PATH}?limit=100{f'&after_id={last}' if last else ''}")
+    last_id, vendor_id, is_doubtful = "", None, False
+    for _ in range(_MAX_PAGES):
+        page = _parse_object(
+            client.send_batch_call("GET", f"{PATH}?limit=100{f'&after_id={last_id}' if last_id else ''}")
         )
         rows = [row for row in page.get("data") or () if isinstance(row, dict)]
         for row in rows:
-            if _moment(row.get("created_at")) < since:
-                return _sure(found, is_doubtful=is_doubtful)
-            if row.get("id") in known or _size(row) not in sizes:
+            if _parse_time(row.get("created_at")) < since:
+                return _found_or_in_doubt(vendor_id, is_doubtful=is_doubtful)
+            if row.get("id") in known or _call_count(row) not in sizes:
                 continue
             if is_second or row["id"] in unproven:
                 is_doubtful = True
             else:
-                # The oldest of them: this one was sent first.
-                found = str(row["id"])
+                # The list is newest first; the oldest match is taken, because of lost batches this one was
+                # sent first.
+                vendor_id = str(row["id"])
         if not page.get("has_more") or not rows:
             break
-        last = str(rows[-1].get("id"))
-    return _sure(found, is_doubtful=is_doubtful)
+        last_id = str(rows[-1].get("id"))
+    return _found_or_in_doubt(vendor_id, is_doubtful=is_doubtful)
 
 
-def _sure(found: str | None, *, is_doubtful: bool) -> str | None:
-    if found is None and is_doubtful:
+def _found_or_in_doubt(vendor_id: str | None, *, is_doubtful: bool) -> str | None:
+    """Return the id that was found. Raises `TryLater` if there is none but a doubtful one."""
+    if vendor_id is None and is_doubtful:
         message = "Another batch of this account may be this one; it is looked for again."
         raise TryLater(message, code="batch_in_doubt")
-    return found
+    return vendor_id
 
 
-def _look_after(batch: ModelBatch, client: AccountClient) -> None:
+def _poll(batch: ModelBatch, client: AccountClient) -> None:
+    """Ask the service how far the batch is: store the results of an ended one, else sleep until the next
+    poll.
+
+    A batch that no run waits for any more is cancelled.
+    """
     path = f"{PATH}/{batch.vendor_id}"
     if batch.is_found and _others(batch).filter(vendor_id=batch.vendor_id, is_found=False).exists():
-        _look_again(batch)
+        _search_again(batch)
         return
-    standing = _object(client.send_batch_call("GET", path))
-    if standing.get("processing_status") != "ended":
+    remote_batch = _parse_object(client.send_batch_call("GET", path))
+    if remote_batch.get("processing_status") != "ended":
         if not batch.is_cancelled and not batch.is_found and not _is_awaited(batch):
-            # Everybody has asked by themselves: what isn't begun need not be paid for. One that was found may be
-            # somebody else's.
+            # No run waits any more: calls that haven't begun need not be paid for. A batch that was only
+            # found in the list may belong to somebody else, and isn't cancelled.
             client.send_batch_call("POST", f"{path}/cancel")
             batch.under_lease().update(is_cancelled=True)
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
@@ -201,17 +215,17 @@ def _look_after(batch: ModelBatch, client: AccountClient) -> None:
     results = requests_and_results.results_in(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
     if results and batch.is_found and not requests_and_results.are_our_results(batch, results):
-        _look_again(batch)
+        _search_again(batch)
         return
     with transaction.atomic():
         requests_and_results.store_results(batch, results)
-        # Its results have proven it.
+        # Results prove that a batch found in the list is this one.
         _end(batch, "expired", None, is_found=batch.is_found and not results)
     crash_point("batches.answered")
 
 
-def _look_again(batch: ModelBatch) -> None:
-    """What was found is somebody else's."""
+def _search_again(batch: ModelBatch) -> None:
+    """Go back to searching: the batch that was found belongs to somebody else."""
     states.move(
         batch,
         "sending",
@@ -234,8 +248,9 @@ def _is_awaited(batch: ModelBatch) -> bool:
 
 
 def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
-    """Nothing was sent: the runs hear why when they ask by themselves. What was sent, or may have been, is asked after
-    for two days.
+    """End a batch that was refused before it was sent; its runs get the reason when they ask directly.
+
+    A batch that was sent, or may have been, is polled for two days (`BATCH_PATIENCE`).
     """
     now = utc_now()
     is_awaited = now - (batch.sending_since or batch.created_at) < limits.BATCH_PATIENCE
@@ -268,23 +283,26 @@ def _end(batch: ModelBatch, outcome: str, error: dict[str, str] | None, **change
         wake_runs(Generation.everywhere.filter(pk__in=runs))
 
 
-def _object(words: str) -> dict[str, Any]:
+def _parse_object(body: str) -> dict[str, Any]:
     try:
-        found = json.loads(words)
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         message = "The model's service answered with something that isn't a batch."
         raise TryLater(message, code="model_unreadable")
-    return found
+    return parsed
 
 
-def _size(row: dict[str, Any]) -> int:
+def _call_count(row: dict[str, Any]) -> int:
+    """Return how many calls the listed batch has; -1 if it doesn't say."""
     counts = row.get("request_counts")
-    return sum(one for one in counts.values() if isinstance(one, int)) if isinstance(counts, dict) else -1
+    return (
+        sum(count for count in counts.values() if isinstance(count, int)) if isinstance(counts, dict) else -1
+    )
 
 
-def _moment(said: object) -> datetime:
-    """Now where it can't be read: such a row is looked at."""
-    found = parse_datetime(said) if isinstance(said, str) else None
-    return found if found is not None and found.tzinfo is not None else utc_now()
+def _parse_time(value: object) -> datetime:
+    """Return the time, or now if it can't be read: such a row is still looked at."""
+    parsed = parse_datetime(value) if isinstance(value, str) else None
+    return parsed if parsed is not None and parsed.tzinfo is not None else utc_now()

@@ -38,7 +38,7 @@ from pipeline.render.video.templates.parts import (
     TextBox,
     handle_of,
 )
-from pipeline.text.prose.verbatim_edits import too_wide
+from pipeline.text.prose.verbatim_edits import width_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -248,7 +248,7 @@ class _Film(Parts):
 def too_long(values: Values) -> str | None:
     """The sentence for the first slot with more characters than it takes; None where all have room."""
     for slot, called, words in values.slots():
-        fault = too_wide(called, words, SLOTS[slot].characters)
+        fault = width_fault(called, words, SLOTS[slot].characters)
         if fault is not None:
             return fault
     return None

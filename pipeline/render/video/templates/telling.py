@@ -49,7 +49,7 @@ from pipeline.render.video.templates.parts import (
     whole_frames,
 )
 from pipeline.text.prose.sentences import sentence_ends
-from pipeline.text.prose.verbatim_edits import too_wide
+from pipeline.text.prose.verbatim_edits import width_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -388,7 +388,7 @@ def too_long(telling: Telling) -> str | None:
     parts += [(f"Passage {place}", "passage", one) for place, one in enumerate(telling.passages, start=1)]
     parts += [("The call to action", "call", telling.call), ("The end card", "end", telling.end)]
     for called, slot, words in parts:
-        fault = too_wide(called, words, SLOTS[slot].characters)
+        fault = width_fault(called, words, SLOTS[slot].characters)
         if fault is not None:
             return fault
     return None

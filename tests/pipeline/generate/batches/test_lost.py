@@ -117,7 +117,7 @@ def test_lease_is_renewed_before_every_call_to_the_service(
 ):
     pushed(workspace, source)
     told = []
-    send = model_client.AccountClient._ready
+    send = model_client.AccountClient._load_sdk
 
     def ready(client):
         batch = ModelBatch.everywhere.get()
@@ -125,7 +125,7 @@ def test_lease_is_renewed_before_every_call_to_the_service(
         ModelBatch.everywhere.update(wake_at=timezone.now())
         return send(client)
 
-    monkeypatch.setattr(model_client.AccountClient, "_ready", ready)
+    monkeypatch.setattr(model_client.AccountClient, "_load_sdk", ready)
     lost(clock, model_server)
     work_batches(clock, after=limits.BATCH_POLL)
     ModelBatch.everywhere.update(wake_at=timezone.now() + limits.BATCH_POLL)
