@@ -18,7 +18,7 @@ from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia
-from pipeline.render.video.film import as_jpeg
+from pipeline.render.video.film import to_jpeg
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.ycbcr import blank, to_rgb
 from tools import gallery_footage
@@ -192,7 +192,7 @@ def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
     for scene in board.scenes:
         target = blank(*composer.size)
         composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
-        yield as_jpeg(Image.fromarray(to_rgb(target)))
+        yield to_jpeg(Image.fromarray(to_rgb(target)))
     composer.close()
 
 

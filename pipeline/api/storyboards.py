@@ -129,7 +129,7 @@ _FRAME: Final = "{}/media/{}/{}"
 
 def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, Any]:
     board = kept.board
-    texts = storyboard_edits.texts(board)
+    texts = storyboard_edits.editable_texts(board)
     frames = [_FRAME.format(settings.PUBLIC_URL, one.secret, one.name) for one in kept.frames]
     return {
         "generated_item": ids.encode("gen", row.pk),
@@ -144,7 +144,7 @@ def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, 
                 "texts": [
                     {
                         "name": one.name,
-                        "words": storyboard_edits.plain(one.words),
+                        "words": storyboard_edits.normalize_text(one.words),
                         "overlays": list(one.overlays),
                     }
                     for one in texts
@@ -153,6 +153,6 @@ def _shown(row: GeneratedItem, kept: storyboards.StoredStoryboard) -> dict[str, 
             }
             for place, scene in enumerate(board.scenes)
         ],
-        "fixed": storyboard_rearrange.why_fixed(board) or None,
+        "fixed": storyboard_rearrange.fixed_scenes_reason(board) or None,
         "storyboard": storyboard_json.as_json(board),
     }

@@ -271,7 +271,7 @@ class Looker:
         seen = dict(self._generation.answers.get(SHOTS, {}))
         place = f"{span.name} {span.start} {span.end}"
         if place not in seen:
-            if not self._hold(timedelta(seconds=shot_process.longest(span) + settings.LEASE_SECONDS)):
+            if not self._hold(timedelta(seconds=shot_process.timeout_seconds(span) + settings.LEASE_SECONDS)):
                 raise LostLease
             seen[place] = [asdict(shot) for shot in shot_process.detect_shots(path, span)]
             store_answer(self._generation, self._generation.stage, **{SHOTS: seen})

@@ -81,13 +81,13 @@ def make_film(
     Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `RenderBusy` and `NoRoom`,
     which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
     """
-    reason = film_process.why_not()
+    reason = film_process.unavailable_reason()
     if reason is not None:
         return failed_film("no_video", reason)
     portrait, checks = drawn_pictures.portrait_of(item.workspace_id, persona)
     order = _Order(draft, persona, voiced, board, look)
     try:
-        with film_process.telling_of_no_room():
+        with film_process.disk_full_as_no_room():
             try:
                 return _filmed(item, engine, order, portrait, checks=checks, on_progress=on_progress)
             except Refused as refused:
@@ -110,7 +110,9 @@ def films_folder() -> Path:
 
 def sweep(now: datetime) -> int:
     """Remove the working folders of killed processes; returns how many."""
-    return film_process.sweep(films_folder(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
+    return film_process.remove_abandoned(
+        films_folder(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp()
+    )
 
 
 def failed_film(code: str, message: str) -> dict[str, Any]:

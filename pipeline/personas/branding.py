@@ -94,7 +94,7 @@ def _square(given: uploads.ReceivedFile) -> uploads.ReceivedFile:
         raise Invalid.one("portrait", "not_a_picture", message)
     given.file.seek(0)
     try:
-        data = square_png(given.file.read(), SIDE, behind=_BEHIND)
+        data = square_png(given.file.read(), SIDE, background=_BEHIND)
     except UnusablePicture as unusable:
         raise Invalid.one("portrait", unusable.code, unusable.message) from unusable
     return uploads.ReceivedFile(BytesIO(data), len(data), given.name)

@@ -122,12 +122,12 @@ def _filmable(before: Storyboard, board: Storyboard) -> Storyboard:
     """With what was written anew laid out. Raises `Invalid` with a sentence for each place that can't be filmed."""
     odd = [
         Detail(f"{ROLE}.overlays[{place}]", "bad_storyboard", message)
-        for place, message in storyboard_edits.oddities(board)
+        for place, message in storyboard_edits.overlay_faults(board)
     ]
     if odd:
         raise Invalid(*odd)
     try:
-        laid = storyboard_edits.relaid(board)
+        laid = storyboard_edits.lay_out_changed_texts(board)
     except storyboard_edits.Unfit as unfit:
         # `t3` names the text that begins with `overlays[3]`.
         where = f"{ROLE}.overlays[{unfit.place[1:]}]"
@@ -162,7 +162,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
     """Words that nobody sees: an app lies over them, and didn't before, or no font draws them."""
     covered = set(outside(board)) - set(outside(before))
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         where = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):
             yield Detail(where, "outside", f"An app covers these words: “{text.words[:60]}”.")
@@ -179,7 +179,7 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
     if not (before.audio.voice or before.audio.takes):
         return
     if _moments(board) != _moments(before):
-        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.why_fixed(before))
+        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.fixed_scenes_reason(before))
     if [(card.start, card.end) for card in board.captions] != [
         (card.start, card.end) for card in before.captions
     ]:
@@ -261,7 +261,7 @@ def _shown_lines(
     found: dict[int, tuple[_TextKey, ...]] = {}
     taken: set[_TextKey] = set()
     for place, line in enumerate(lines):
-        candidates = by_words.get(storyboard_edits.plain(typeset(line.strip(), language)))
+        candidates = by_words.get(storyboard_edits.normalize_text(typeset(line.strip(), language)))
         if candidates:
             keys = next((keys for keys in candidates if taken.isdisjoint(keys)), candidates[0])
             found[place] = keys
@@ -272,9 +272,9 @@ def _shown_lines(
 def _said_by(board: Storyboard) -> dict[_TextKey, str]:
     """The words of each text, in the order in which they come in."""
     found: dict[_TextKey, str] = {}
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         number = sum(name == text.name for name, _ in found)
-        found[text.name, number] = storyboard_edits.plain(text.words)
+        found[text.name, number] = storyboard_edits.normalize_text(text.words)
     return found
 
 

@@ -208,7 +208,7 @@ def test_a_busy_machine_asks_for_patience(alice, monkeypatch, own_media):
 
 def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, own_media):
     settings.DATA_DIR = tmp_path
-    with film_process.slot(tmp_path / "probes", 1), film_process.slot(tmp_path / "probes", 2):
+    with film_process.claim_slot(tmp_path / "probes", 1), film_process.claim_slot(tmp_path / "probes", 2):
         answer = hand_over(alice.api, MP3)
         assert refusal(answer) == (503, "unavailable", [("file", "busy")])
         assert answer["Retry-After"] == "5"

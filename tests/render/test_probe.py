@@ -247,13 +247,15 @@ def test_a_child_gives_way_to_everybody(tmp_path):
         "import os, sys\nsys.path.insert(0, sys.argv[1])\nfrom pipeline.render.rlimits import confine\n"
         "confine(memory=1 << 30, seconds=5)\nprint(os.nice(0))\n"
     )
-    answer = child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=10, answer=100))
+    answer = child_program.run(
+        child_program.python_command(program), caps=child_program.Caps(seconds=10, answer=100)
+    )
     assert int(answer) == min(19, os.nice(0) + 10)
 
 
 def test_decoders_get_the_limits(monkeypatch):
     seen = []
-    go = probe_child._Walk.go
+    go = probe_child._PacketWalk.run
 
     def watched(walk, opened):
         contexts = [stream.codec_context for stream in walk._streams.values()]
@@ -263,7 +265,7 @@ def test_decoders_get_the_limits(monkeypatch):
         seen.extend((one.thread_count, most) for one, most in zip(contexts, pixels, strict=True))
         assert not any("max_pixels" in one.options for one in contexts)
 
-    monkeypatch.setattr(probe_child._Walk, "go", watched)
+    monkeypatch.setattr(probe_child._PacketWalk, "run", watched)
     bounds = {
         "pixels": 4000,
         "side": 4000,
@@ -273,7 +275,7 @@ def test_decoders_get_the_limits(monkeypatch):
         "packets": 999,
         "tries": 9,
     }
-    probe_child.media(io.BytesIO(video(seconds=0.3, size=(64, 48))), "mp4", bounds)
+    probe_child.describe_media(io.BytesIO(video(seconds=0.3, size=(64, 48))), "mp4", bounds)
     assert seen
     assert set(seen) == {(1, "4000")}
 

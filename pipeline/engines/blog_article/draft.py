@@ -21,7 +21,7 @@ from pipeline.engines.shared.source_sentences import (
     standalone_sentences,
 )
 from pipeline.plugins import Refused
-from pipeline.render.typography.punctuation import marks_of
+from pipeline.render.typography.punctuation import quotation_marks
 from pipeline.text.article import EXCERPT, slug_of, with_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (
@@ -157,7 +157,7 @@ def _in_marks(title: str, language: str) -> str:
     """In the quotation marks of that language; a title that is a quotation has its own."""
     if is_wholly_quoted(title.replace("\\", "")):
         return title
-    opening, closing = marks_of(language)
+    opening, closing = quotation_marks(language)
     marks = opening.strip() + closing.strip()
     # « … « … » » would be read as three quotations.
     inner = (

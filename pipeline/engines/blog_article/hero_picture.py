@@ -59,7 +59,7 @@ class _Hero:
             (colour.WHITE, dark),
             key=lambda one: colour.contrast(one, self.ground) + (one == colour.WHITE),
         )
-        if colour.contrast(self.ink, self.ground) < colour.READABLE:
+        if colour.contrast(self.ink, self.ground) < colour.MIN_TEXT_CONTRAST:
             self.ink = dark
         self.faint = colour.readable(colour.mix(self.ink, self.ground, 0.25), self.ground)
         # A bar that can't be told from the ground is none.

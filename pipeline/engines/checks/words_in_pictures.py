@@ -16,7 +16,7 @@ from pipeline.engines.shared.picture_parts import initials_of
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
     """Every text that stands on the screen or in the captions, each once."""
     shown: list[str] = []
     before = ""
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         name = text.name.partition(" ")[0]
         if (before, name) == ("figure", "of"):
             # What is counted stands below its number: "12" and "million crowns".
@@ -73,7 +73,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
         before = name
     # A sentence, or a number with its unit, may go on from card to card.
     shown += [
-        joined(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
+        join_words(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
     ]
     return _without_signs(shown, persona, board.meta.language, len(board.scenes))
 
@@ -88,7 +88,7 @@ def _layout_words(layout: Layout) -> Iterator[str]:
 def _without_signs(shown: Iterable[str], persona: PersonaCard, language: str, pieces: int) -> tuple[str, ...]:
     """Without initials, the word "Source" and the numbers of the pieces: they are the engine's, and say nothing."""
     signs = {"", initials_of(persona.name), source_word(language)}
-    texts = dict.fromkeys(storyboard_edits.plain(_LINE_END.sub("", one)) for one in shown)
+    texts = dict.fromkeys(storyboard_edits.normalize_text(_LINE_END.sub("", one)) for one in shown)
     return tuple(text for text in texts if text not in signs and not _is_counter(text, pieces))
 
 
@@ -156,4 +156,4 @@ def _joined(own: Check, other: Check | None) -> Check:
 
 def _folded(words: str) -> str:
     """To be compared: typeset words, cut into lines and cards, are the words as they were written."""
-    return "".join(fold(storyboard_edits.plain(words)).split())
+    return "".join(fold(storyboard_edits.normalize_text(words)).split())

@@ -14,7 +14,7 @@ from pipeline.engines.shared.picture_parts import (
     with_last_line,
 )
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
-from pipeline.render.typography.punctuation import marks_of
+from pipeline.render.typography.punctuation import quotation_marks
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import signature_in
 from pipeline.text.prose.verbatim_edits import (
@@ -79,7 +79,7 @@ def bare_words(words: str) -> str:
 
 def in_marks(quote: Quotation, language: str) -> str:
     """The words within the language's quotation marks where somebody spoke them, bare where nobody did."""
-    opening, closing = marks_of(language) if quote.is_spoken else ("", "")
+    opening, closing = quotation_marks(language) if quote.is_spoken else ("", "")
     return f"{opening}{quote.words}{closing}"
 
 

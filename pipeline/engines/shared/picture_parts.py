@@ -15,7 +15,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import list_characters, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout, visible_box
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def full_tones(persona: PersonaCard) -> Tones:
     ground, accent = brand_colours(persona)
     dark = colour.readable(colour.mix(ground, _DARK, 0.9), ground)
     ink = max((colour.WHITE, dark), key=lambda one: colour.contrast(one, ground) + (one == colour.WHITE))
-    if colour.contrast(ink, ground) < colour.READABLE:
+    if colour.contrast(ink, ground) < colour.MIN_TEXT_CONTRAST:
         ink = dark
     # The ground moves away from what is written on it, so that nothing becomes harder to read.
     away = colour.BLACK if ink == colour.WHITE else colour.WHITE
@@ -98,7 +98,7 @@ def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
     ground, accent = brand_colours(persona)
     veil = colour.mix(ground, _DARK, 0.7)
     lightest = colour.mix(colour.WHITE, veil, _VEIL)
-    if colour.contrast(colour.WHITE, lightest) < colour.READABLE:
+    if colour.contrast(colour.WHITE, lightest) < colour.MIN_TEXT_CONTRAST:
         veil = _DARK
         lightest = colour.mix(colour.WHITE, veil, _VEIL)
     tones = _toned(lightest, lightest, lightest, colour.WHITE, accent)
@@ -116,7 +116,7 @@ def paper_tones(persona: PersonaCard) -> Tones:
         ground, *((colour.BLACK, 0.3) if colour.luminance(ground) > _BLACKISH else (colour.WHITE, 0.07))
     )
     # A light accent has to be darkened on paper until it is another colour, such as olive for yellow.
-    if colour.contrast(accent, paper) < _SEEN <= colour.READABLE <= colour.contrast(accent, shade):
+    if colour.contrast(accent, paper) < _SEEN <= colour.MIN_TEXT_CONTRAST <= colour.contrast(accent, shade):
         paper, ink = shade, colour.WHITE
     return _toned(paper, paper, paper, ink, accent)
 
@@ -127,7 +127,7 @@ def _toned(ground: str, top: str, bottom: str, ink: str, accent: str) -> Tones:
     on_disc = max(
         (colour.WHITE, colour.BLACK), key=lambda one: colour.contrast(one, disc) + (one == colour.WHITE)
     )
-    if colour.contrast(on_disc, disc) < colour.READABLE:
+    if colour.contrast(on_disc, disc) < colour.MIN_TEXT_CONTRAST:
         on_disc = colour.BLACK if on_disc == colour.WHITE else colour.WHITE
     return Tones(top, bottom, ink, faint, colour.readable(accent, ground), disc, on_disc)
 
@@ -177,7 +177,7 @@ def lay_out_face(
         language=persona.language,
     )
     # What is drawn stands in the middle of the disc, not its line.
-    left, top, right, bottom = ink(block)
+    left, top, right, bottom = ink_box(block)
     place = (at[0] + (size - left - right) / 2, at[1] + (size - top - bottom) / 2)
     return [circle, DrawnText(round(place[0], 2), round(place[1], 2), block, on_disc, on_disc)]
 
@@ -258,14 +258,14 @@ class PictureLayout:
 
     def words(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
         """The block at a place; where a letter's curve would reach into the margin, all of it stands aside."""
-        left, _, right, _ = ink(block)
+        left, _, right, _ = ink_box(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
         return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
 
     def ornament(self, sign: str, size: int, y: float, *, weight: int = 800) -> tuple[DrawnText, float]:
         """A large sign whose ink, not its line, begins at the leading margin and at `y`; and the ink's height."""
         block = layout(sign, (self.room, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size)
-        left, top, right, bottom = seen(block)
+        left, top, right, bottom = visible_box(block)
         x = self.leading(right - left) - left
         accent = self.tones.accent
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top

@@ -269,7 +269,7 @@ def inspect(file: BinaryIO, found: Sniffed) -> Sniffed:
     """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `UploadBusy`."""
     try:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
-        with film_process.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
+        with film_process.claim_slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
     except film_process.RenderBusy as busy:
         message = "Other files are being looked at; send it again in some seconds."

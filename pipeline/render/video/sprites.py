@@ -15,7 +15,7 @@ from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video.ycbcr import Plane, Planes, halved, of_weighed
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _said(card: Caption, active: int | None, language: str) -> tuple[str, list[t
     said, accents = "", []
     for place, word in enumerate(card.words):
         told = typeset(word.t.strip(), language)
-        said = joined((said, told))
+        said = join_words((said, told))
         if place == active:
             accents.append((len(said) - len(told), len(said)))
     return said, accents

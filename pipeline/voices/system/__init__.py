@@ -75,10 +75,10 @@ class SystemVoice(Voice):
             "pitch": min(max(pitch, 0), 100),
         }
         try:
-            library = str(child_program.folder_of(LIBRARY))
+            library = str(child_program.package_folder(LIBRARY))
             answer = child_program.run(
-                [*child_program.ours(_PROGRAM), library],
-                given=json.dumps(question).encode(),
+                [*child_program.python_command(_PROGRAM), library],
+                input_data=json.dumps(question).encode(),
                 caps=child_program.Caps(seconds=SECONDS, answer=ANSWER_BYTES),
             )
         except child_program.ChildEnded as ended:
@@ -120,7 +120,7 @@ def voices_for(language: str) -> list[str]:
 @cache
 def _is_installed() -> bool:
     try:
-        return (child_program.folder_of(LIBRARY) / "libespeak-ng.so").exists()
+        return (child_program.package_folder(LIBRARY) / "libespeak-ng.so").exists()
     except child_program.ChildEnded:
         return False
 

@@ -76,7 +76,7 @@ class VoiceTool(Voice):
             try:
                 child_program.run(
                     [environment["VOICE_TOOL"]],
-                    given=json.dumps(question).encode(),
+                    input_data=json.dumps(question).encode(),
                     folder=folder,
                     environment={
                         "PATH": "/usr/local/bin:/usr/bin:/bin",

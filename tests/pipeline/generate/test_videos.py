@@ -259,7 +259,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
 
 
 def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
-    monkeypatch.setattr(film_process, "NEEDED", ("no_such_module",))
+    monkeypatch.setattr(film_process, "REQUIRED_LIBRARIES", ("no_such_module",))
 
     item = make_film(workspace)
 

@@ -12,7 +12,7 @@ from av.video.reformatter import Colorspace
 
 from pipeline.plugins import Refused
 from pipeline.render.audio import mix
-from pipeline.render.audio.loudness import TARGET, measure
+from pipeline.render.audio.loudness import TARGET_LUFS, measure
 from pipeline.render.video.footage import Reel, heard
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import (
@@ -204,10 +204,10 @@ def test_takes_are_where_they_belong_and_as_loud_as_films_are(long):
         (Scene(0.0, 8.0, Visual("clip", asset="a.mp4", since=2.0)),),
         audio=Audio(takes=(Take("a.mp4", 2.0, 0.0, 8.0),)),
     )
-    made = mix.sound_of(board, lambda name: io.BytesIO(long))
+    made = mix.film_sound(board, lambda name: io.BytesIO(long))
     assert made is not None
     assert made.shape == (8 * 48_000, 2)
-    assert measure(made).integrated == pytest.approx(TARGET, abs=0.5)
+    assert measure(made).integrated == pytest.approx(TARGET_LUFS, abs=0.5)
     loud = np.abs(made[:, 0])
     assert abs(int(np.argmax(loud[36_000:60_000])) + 36_000 - 48_000) < 1_600
 
@@ -217,7 +217,7 @@ def test_silent_video_makes_a_silent_film():
     board = Storyboard(
         (Scene(0.0, 1.0, Visual("clip", asset="a.mp4")),), audio=Audio(takes=(Take("a.mp4", 0.0, 0.0, 1.0),))
     )
-    assert mix.sound_of(board, lambda name: io.BytesIO(data)) is None
+    assert mix.film_sound(board, lambda name: io.BytesIO(data)) is None
 
 
 def test_second_that_the_video_does_not_have_is_named(long):

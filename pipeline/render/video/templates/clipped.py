@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.render import colour
-from pipeline.render.captions import cards
+from pipeline.render.captions import caption_cards
 from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
@@ -89,7 +89,7 @@ def plan(
     return Storyboard(
         scenes=tuple(scenes(span, shots, frames)),
         overlays=(*hook(title, min(TITLE_SECONDS, end), look, language), *chip(credit, (0.0, end), language)),
-        captions=cards(words, look=caption_style(look), language=language, until=end),
+        captions=caption_cards(words, style=caption_style(look), language=language, film_seconds=end),
         caption_look=caption_style(look),
         audio=Audio(takes=(Take(span.name, span.start, 0.0, end),)),
         meta=Meta(

@@ -12,7 +12,7 @@ from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
 from pipeline.render.video.templates import clipped, telling
@@ -234,7 +234,7 @@ class _Film(telling.Film):
             return
         words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
         risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = TimedPassage(joined(word.t for word in words), words, risen, piece.end)
+        said = TimedPassage(join_words(word.t for word in words), words, risen, piece.end)
         yield from self._passage(said, self._of_passage(place))
 
 

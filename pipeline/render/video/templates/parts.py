@@ -14,7 +14,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import split_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Parts:
             initials, (size * 0.8, float(size)), _INITIALS, largest=round(size * 0.42), smallest=30
         )
         # What is drawn stands in the middle of the disc, not its line.
-        left, top, right, bottom = ink(block)
+        left, top, right, bottom = ink_box(block)
         place = x + size / 2 - (left + right) / 2, y + size / 2 - (top + bottom) / 2
         letters = colour.readable(look.ground, look.words, 7.0)
         return (disc, DrawnText(round(place[0], 2), round(place[1], 2), block, letters, letters))

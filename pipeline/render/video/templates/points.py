@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import ink, layout
+from pipeline.render.typography.text_layout import ink_box, layout
 from pipeline.render.video.storyboard import (
     FPS,
     HOOK,
@@ -165,7 +165,7 @@ class _Film(Parts):
         text = self.set("point", SLOTS["point"], words, _POINT)
         yield from self._steps(place, span, look)
         number = layout(str(place + 1), (ROOM, 320), _NUMBER, largest=260, smallest=120, direction="ltr")
-        left, top, right, _ = ink(number)
+        left, top, right, _ = ink_box(number)
         x = RIGHT - right if self.is_rtl else LEFT - left
         begun = round(start + 0.12, 4)
         yield Overlay(

@@ -12,12 +12,12 @@ from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
 from pipeline.render.audio.word_timing import written_words
-from pipeline.render.captions import HELD, cards
+from pipeline.render.captions import LAST_CARD_HOLD_SECONDS, caption_cards
 from pipeline.render.find_figures import figures_in
 from pipeline.render.picture_plan import DrawnText
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout
 from pipeline.render.video.storyboard import (
     HOOK,
     SAFE_AREA,
@@ -184,7 +184,7 @@ class Film(Parts):
         begins += [whole_frames(words[0].start - _LEAD) for words in said[1:]]
         last = said[-1][-1].end
         begins.append(whole_frames(called[0].start - _LEAD if called else last + _REST))
-        spoken = called[-1].end + HELD + 0.1 if called else 0.0
+        spoken = called[-1].end + LAST_CARD_HOLD_SECONDS + 0.1 if called else 0.0
         ends = whole_frames(max(begins[-1] + _END_SECONDS, spoken))
         passages = [
             TimedPassage(text, words, start, end)
@@ -209,7 +209,9 @@ class Film(Parts):
     def _captions(self, until: float) -> tuple[Caption, ...]:
         look = self._caption_look()
         title = self._telling.hook if self._telling.says_hook else ""
-        return cards(self._heard.words, look=look, language=self.language, until=until, title=title)
+        return caption_cards(
+            self._heard.words, style=look, language=self.language, film_seconds=until, title=title
+        )
 
     def _caption_look(self) -> CaptionStyle:
         look = CaptionStyle()
@@ -273,7 +275,7 @@ class Film(Parts):
                 last = start
                 sentence_end = next((end for end in ends if end > figure.start), len(span.text))
                 final = span.words[min(bisect_right(places, sentence_end - 1), len(span.words)) - 1]
-                yield start, round(final.end + HELD, 4), figure
+                yield start, round(final.end + LAST_CARD_HOLD_SECONDS, 4), figure
 
     def _kicker(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         """What the film is about, and whose it is, for whoever comes later."""
@@ -320,7 +322,7 @@ class Film(Parts):
 
     def _figure(self, figure: Figure, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
         number = self._number(figure.value)
-        left, top, right, bottom = ink(number)
+        left, top, right, bottom = ink_box(number)
         x = RIGHT - right if self.is_rtl else LEFT - left
         # The number and what it counts stand on the same middle, whatever their sizes.
         height = bottom - top
