@@ -20,7 +20,7 @@ from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.film import to_jpeg
 from pipeline.render.video.frame_composer import Composer
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 from tools import gallery_footage
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
         watch=lambda name: BytesIO(files[name]),
     )
     for scene in board.scenes:
-        target = blank(*composer.size)
+        target = new_planes(*composer.size)
         composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
         yield to_jpeg(Image.fromarray(to_rgb(target)))
     composer.close()

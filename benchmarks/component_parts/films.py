@@ -40,7 +40,7 @@ from pipeline.render.video.storyboard import (
     Zoom,
 )
 from pipeline.render.video.verify import film_faults, probe_film
-from pipeline.render.video.ycbcr import Planes, blank, copy
+from pipeline.render.video.ycbcr import Planes, copy, new_planes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,7 +151,7 @@ def dump(folder: Path, film: Film) -> dict[str, Any]:
     """The very same frames into a file."""
     one = board(film)
     composer = Composer(one, lambda name: (folder / name).read_bytes())
-    target = blank(*composer.size)
+    target = new_planes(*composer.size)
     cpu = spent()
     with (folder / "frames.raw").open("wb") as file:
         for number in range(one.frames):
@@ -173,7 +173,7 @@ def film_floor(folder: Path, film: Film) -> dict[str, Any]:
         half = (size[1] // 2, size[0] // 2)
         copy(target, Planes(y.reshape(size[1], size[0]), u.reshape(half), v.reshape(half)))
 
-    target, cpu = blank(*size), spent()
+    target, cpu = new_planes(*size), spent()
     for number in range(one.frames):
         draw(target, number)
     read = spent() - cpu

@@ -23,7 +23,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
-from pipeline.render.video.storyboard import outside, storyboard_faults
+from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE_ITEMS
 from pipeline.text.content_schema import ItemWords, in_step
@@ -70,7 +70,7 @@ def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
 def read_board(data: Mapping[str, Any]) -> Storyboard:
     """The storyboard of a caller's JSON. Raises `Invalid`, naming the member."""
     try:
-        return storyboard_json.read(data)
+        return storyboard_json.parse(data)
     except storyboard_json.BadStoryboard as bad:
         raise Invalid.one(field=bad.where or ROLE, code=bad.code, message=bad.said) from bad
 
@@ -161,7 +161,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
 
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
     """Words that nobody sees: an app lies over them, and didn't before, or no font draws them."""
-    covered = set(outside(board)) - set(outside(before))
+    covered = set(texts_outside(board)) - set(texts_outside(before))
     for text in storyboard_edits.editable_texts(board):
         where = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):

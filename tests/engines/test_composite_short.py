@@ -16,7 +16,7 @@ from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
-from pipeline.render.video.storyboard import Crop, Word, outside, storyboard_faults
+from pipeline.render.video.storyboard import Crop, Word, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.composite import PIECE, VisualSource, cut
 from pipeline.render.video.templates.telling import Telling
@@ -91,7 +91,7 @@ def test_film_changes_its_picture_every_three_to_five_seconds():
     one = draft()
     board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     assert from_json(json.loads(json.dumps(as_json(board)))) == board
     assert 20 <= board.duration <= 60
     *pieces, end = board.scenes
@@ -161,7 +161,7 @@ def test_cards_stand_where_nothing_is_left_to_show():
     one = showing(*draft().content["clips"][:3])
     board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     kinds = [scene.visual.kind for scene in board.scenes]
     assert kinds[0] == "clip"
     assert kinds.count("colour") > 1

@@ -10,7 +10,7 @@ from pipeline.engines.checks.allowed_contacts import strange_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.video.storyboard import outside, storyboard_faults
+from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def check_fits(film: Callable[[], Storyboard], *, told_elsewhere: frozenset[str]
     except Refused as refused:
         fault = None if refused.code in told_elsewhere else refused.message
     else:
-        beyond = outside(board)
+        beyond = texts_outside(board)
         if beyond:
             fault = f"These words stand where an app covers them: “{beyond[0]}”."
         elif found := storyboard_faults(board):

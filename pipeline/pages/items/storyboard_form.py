@@ -14,7 +14,7 @@ from pipeline.pages.items.display import scene_name
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits, storyboard_rearrange
-from pipeline.render.video.storyboard import LONGEST
+from pipeline.render.video.storyboard import MAX_FILM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class StoryboardForm(VersionedForm):
             self.fields[f"seconds_{place}"] = forms.FloatField(
                 label=_("Seconds"),
                 min_value=storyboard_rearrange.MIN_SCENE_SECONDS,
-                max_value=LONGEST,
+                max_value=MAX_FILM_SECONDS,
                 widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
             )
             self.initial[f"seconds_{place}"] = f"{scene.end - scene.start:.2f}".rstrip("0").rstrip(".")

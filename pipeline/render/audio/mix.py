@@ -16,7 +16,7 @@ from pipeline.render.audio.ffmpeg_filters import (
     to_decibels,
 )
 from pipeline.render.audio.loudness import master, measure
-from pipeline.render.video.footage import heard
+from pipeline.render.video.footage import read_clip_sound
 from pipeline.render.video.storyboard import Audio
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def join_takes(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
     for take in board.audio.takes:
         start, end = round(take.start * SAMPLE_RATE), min(round(take.end * SAMPLE_RATE), len(sound))
         with watch(take.asset) as file:
-            sound[start:end] = _fade_edges(heard(take.asset, file, take.since, end - start))
+            sound[start:end] = _fade_edges(read_clip_sound(take.asset, file, take.since, end - start))
     return sound
 
 

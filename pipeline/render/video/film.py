@@ -14,10 +14,10 @@ from PIL import Image
 from pipeline.plugins import Refused
 from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
-from pipeline.render.video.encode import AUDIO_BITS, SAMPLE_RATE, Quality, encode
+from pipeline.render.video.encode import AUDIO_BITS_PER_SECOND, SAMPLE_RATE, Quality, encode
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import UnusableAsset
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,7 +103,7 @@ def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.floa
         return None
     voice, music = (_decode_asset(name, files) for name in (audio.voice, audio.music))
     mixed = mix.mix(voice=voice, music=music, seconds=board.duration, audio=audio)
-    return loudness.master(mixed, bits_per_second=AUDIO_BITS).sound
+    return loudness.master(mixed, bits_per_second=AUDIO_BITS_PER_SECOND).sound
 
 
 def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
@@ -128,7 +128,7 @@ def _check_film(path: Path, board: Storyboard, size: tuple[int, int], *, is_fina
 
 def _write_thumbnails(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
     """Write the frame that the storyboard names as thumbnail, upright and wide, and describe both files."""
-    target = blank(*composer.size)
+    target = new_planes(*composer.size)
     composer.draw(target, min(board.frame_at(board.meta.thumbnail_at), board.frames - 1))
     picture = Image.fromarray(to_rgb(target))
     files = []
@@ -142,7 +142,7 @@ def _write_strip(board: Storyboard, composer: Composer, folder: Path) -> list[di
     """Write a small frame of each scene, at a moment when everything has come and nothing has left."""
     files = []
     for index, scene in enumerate(board.scenes):
-        target = blank(*composer.size)
+        target = new_planes(*composer.size)
         composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
         frame = Image.fromarray(to_rgb(target))
         small = frame.resize(

@@ -10,7 +10,7 @@ from pipeline.plugins import Refused
 from pipeline.render import child_program
 from pipeline.render.video.film_process import RenderBusy, RenderFailed
 from pipeline.render.video.material import Shot
-from pipeline.render.video.storyboard import LONGEST, Crop, UnusableAsset
+from pipeline.render.video.storyboard import MAX_FILM_SECONDS, Crop, UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,8 +38,10 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
     Raises `Refused` for a span longer than a film, `UnusableAsset`, `RenderFailed` for a video that takes too much time
     or memory, and `RenderBusy`.
     """
-    if not 0 < span.end - span.start <= LONGEST:
-        message = f"A film shows {LONGEST:g} seconds of a video at most, not {span.end - span.start:g}."
+    if not 0 < span.end - span.start <= MAX_FILM_SECONDS:
+        message = (
+            f"A film shows {MAX_FILM_SECONDS:g} seconds of a video at most, not {span.end - span.start:g}."
+        )
         raise Refused(message, code="long_span")
     seconds = timeout_seconds(span)
     request = {

@@ -20,7 +20,7 @@ from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater
 from pipeline.publish.payload import payload_of
 from pipeline.render.video import film_process, storyboard_edits, verify
-from pipeline.render.video.storyboard import outside
+from pipeline.render.video.storyboard import texts_outside
 from pipeline.render.video.storyboard_json import from_json
 from pipeline.review import decisions, storyboards
 from pipeline.voices import system
@@ -129,7 +129,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     facts = verify.probe_film(path)
     assert verify.film_faults(facts, frames=board.frames, fps=30, size=(270, 480), is_final=False) == []
     assert abs(facts.video_seconds - facts.sound_seconds) <= 1 / 30
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
 
     # Sound: by pyloudnorm, and by a filter of SciPy for the peaks between samples.
     sound = decoded(path)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pipeline.render.video import storyboard_edits
-from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, outside, storyboard_faults
+from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_edits import (
     Unfit,
     editable_texts,
@@ -70,7 +70,7 @@ def test_other_words_stand_where_the_others_stood(board, words):
     made = replace_text(board, before, words)
     after = named(made, "point 1")
     assert (after.words, after.scene, after.start, after.end) == (words, 1, before.start, before.end)
-    assert (storyboard_faults(made), outside(made)) == ((), ())
+    assert (storyboard_faults(made), texts_outside(made)) == ((), ())
     # What is said in the caption files follows.
     assert [card.words[0].t for card in made.told][1] == words
     assert [one.words for one in editable_texts(made) if one.name != "point 1"] == [
@@ -86,7 +86,7 @@ def test_words_keep_off_what_stands_below(board):
     words = overlay.items[0]
     face = next(one for one in made.overlays if one.name == "face")
     assert words.y + words.block.height < face.items[0].y
-    assert outside(made) == ()
+    assert texts_outside(made) == ()
 
 
 @pytest.mark.parametrize(

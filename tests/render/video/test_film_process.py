@@ -225,7 +225,7 @@ from pathlib import Path
 from pipeline.render.video import film_child, film as making
 def make(*_):
     raise OSError({number}, "full")
-making.make = make
+making.make_film = make
 film_child.main(Path(sys.argv[1]))
 """
     )
@@ -251,9 +251,9 @@ def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
         f"sys.path[:0] = [{str(child_program.PROJECT)!r}]\n"
-        "from pipeline.render.video.film_child import confine_itself\n"
+        "from pipeline.render.video.film_child import limit_itself\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
-        "confine_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
+        "limit_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
         "print(resource.getrlimit(resource.RLIMIT_FSIZE)[1])\n"
     )
     # Root may raise its limits, so the number is what tells.

@@ -14,8 +14,8 @@ from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.video.storyboard import (
     FPS,
-    HOOK,
     SAFE_AREA,
+    TITLE_BAND,
     Audio,
     CaptionStyle,
     Crop,
@@ -139,7 +139,7 @@ def hook(title: str, end: float, look: ClipColours, language: str) -> Iterator[O
     )
     height = round(block.height) + 2 * _INSET
     # In the middle of the room that a title has.
-    top = round(HOOK[0] + (HOOK[1] - HOOK[0] - height) / 2)
+    top = round(TITLE_BAND[0] + (TITLE_BAND[1] - TITLE_BAND[0] - height) / 2)
     yield Overlay(
         0.0,
         end,
@@ -154,7 +154,7 @@ def hook(title: str, end: float, look: ClipColours, language: str) -> Iterator[O
 
 def set_title(title: str, language: str) -> Block:
     """Raises `TextDoesNotFit` with what to do."""
-    room = (_ROOM - 2 * _INSET, HOOK[1] - HOOK[0] - 2 * _INSET)
+    room = (_ROOM - 2 * _INSET, TITLE_BAND[1] - TITLE_BAND[0] - 2 * _INSET)
     try:
         return layout(
             typeset(title, language),

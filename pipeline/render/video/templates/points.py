@@ -11,7 +11,7 @@ from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import ink_box, layout
 from pipeline.render.video.storyboard import (
     FPS,
-    HOOK,
+    TITLE_BAND,
     Caption,
     Meta,
     Motion,
@@ -48,7 +48,7 @@ POINTS: Final = 3
 
 
 SLOTS: Final[Mapping[str, TextBox]] = {
-    "title": TextBox(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
+    "title": TextBox(72, ROOM, float(TITLE_BAND[1] - TITLE_BAND[0]), 112, 40),
     "point": TextBox(110, ROOM, 620.0, 104, 52),
     "end": TextBox(72, ROOM, 300.0, 84, 44),
 }
@@ -152,7 +152,7 @@ class _Film(Parts):
         yield Overlay(
             0.0,
             end,
-            (DrawnText(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
+            (DrawnText(float(LEFT), float(TITLE_BAND[0]), title, look.words, look.accent),),
             leave=Motion("rise", LEAVE, 46.0),
             name="title",
         )

@@ -19,8 +19,8 @@ from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout
 from pipeline.render.video.storyboard import (
-    HOOK,
     SAFE_AREA,
+    TITLE_BAND,
     Audio,
     CaptionStyle,
     Meta,
@@ -66,7 +66,7 @@ CALL_SECONDS: Final = 4.0
 CALL_WORDS: Final = 11
 SECONDS: Final = (15.0, 60.0)
 SLOTS: Final[Mapping[str, TextBox]] = {
-    "hook": TextBox(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
+    "hook": TextBox(72, ROOM, float(TITLE_BAND[1] - TITLE_BAND[0]), 112, 40),
     "passage": TextBox(420, ROOM, 0.0, 0, 0),
     "call": TextBox(80, ROOM, 300.0, 92, 40),
     "end": TextBox(72, ROOM, 150.0, 64, 28),
@@ -236,7 +236,7 @@ class Film(Parts):
         yield Overlay(
             0.0,
             span.end,
-            (DrawnText(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
+            (DrawnText(float(LEFT), float(TITLE_BAND[0]), title, look.words, look.accent),),
             leave=Motion("rise", LEAVE, 46.0),
             name="title",
         )
