@@ -20,7 +20,7 @@ from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render.draw_layout import QUALITY, render_layout
+from pipeline.render.draw_layout import JPEG_QUALITY, render_layout
 from pipeline.render.picture_plan import AvailableMedia, Layout
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def encoder(finished: bytes, data: bytes | None, side: int, rounds: int) -> floa
                 opened.draft("RGB", (side, side))
                 opened.load()
         out = BytesIO()
-        drawn.save(out, "JPEG", quality=QUALITY, subsampling=0)
+        drawn.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
         return out
 
     return medians(work, rounds)

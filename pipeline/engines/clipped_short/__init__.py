@@ -217,7 +217,7 @@ class ClippedShort(Engine):
             )
             raise Refused(message, code="no_span", field="content.clips")
         if draft.title:
-            clipped.set_title(draft.title, draft.language)
+            clipped.fit_title(draft.title, draft.language)
         material = media.material
         clip = next((one for one in material.clips if one.name == span.name), None) if material else None
         if material is None or clip is None:
@@ -231,7 +231,7 @@ class ClippedShort(Engine):
             _worded(clip, span, draft.body),
             title=draft.title,
             credit=credit_of(material.credit, persona, draft.language),
-            look=clipped.ClipColours(persona.brand.get("primary"), persona.brand.get("accent")),
+            colours=clipped.ClipColours(persona.brand.get("primary"), persona.brand.get("accent")),
             language=draft.language,
             alt_text=f"{draft.title}. {draft.body}"[:1000],
         )
@@ -318,7 +318,7 @@ def _check_title(draft: Draft, persona: PersonaCard) -> Check:
         fault = f"The title has {len(draft.title)} characters; {TITLE_MOST} are the most."
     else:
         try:
-            clipped.set_title(draft.title, draft.language)
+            clipped.fit_title(draft.title, draft.language)
         except Refused as refused:
             fault = refused.message
     return judge("title", f"The title has at most {TITLE_MOST} characters and fits on the film.", fault)

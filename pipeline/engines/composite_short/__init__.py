@@ -28,7 +28,7 @@ from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
-from pipeline.render.video.templates.composite import SECONDS, VisualSource
+from pipeline.render.video.templates.composite import FILM_SECONDS, VisualSource
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class CompositeShort(Engine):
             if _seconds(draft, persona) >= _LEAST_SECONDS
         ]
         if not long_enough:
-            message = f"The source holds too few sentences that stand alone for a story of {SECONDS[0]:.0f} seconds."
+            message = f"The source holds too few sentences that stand alone for a story of {FILM_SECONDS[0]:.0f} seconds."
             raise Refused(message, code="nothing_to_say")
         return tuple(long_enough)
 
@@ -236,7 +236,9 @@ def _check_length(draft: Draft, persona: PersonaCard) -> Check:
     words = sum(len(passage.split()) for passage in script.passages)
     said = f"The script has {counted(words, 'word')}, and the film takes about {counted(round(seconds), 'second')}"
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-        return Check("length", "failed", f"{said}; {SECONDS[0]:.0f} to {SECONDS[1]:.0f} are possible.")
+        return Check(
+            "length", "failed", f"{said}; {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f} are possible."
+        )
     if words > STORY_WORDS[1]:
         return Check("length", "warning", f"{said}; up to {STORY_WORDS[1]} words are best.")
     return Check("length", "passed", f"{said}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pipeline.engines.shared.film_checks import is_span
 from pipeline.render.audio.word_timing import written_words
 from pipeline.render.video.material import VideoSpan
-from pipeline.render.video.templates.composite import PIECE, ROOM, cut
+from pipeline.render.video.templates.composite import MIN_VIDEO_SECONDS, PIECE_SECONDS, cut_pieces
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def find_moments(
     words = outline.heard.words
     told = list(_told(script, claims))
     found: list[float | None] = []
-    for piece in cut(words, outline.card, [PIECE[1]] * MOST):
+    for piece in cut_pieces(words, outline.card, [PIECE_SECONDS[1]] * MOST):
         middle = (piece.start + piece.end) / 2
         place = bisect_right([word.start for word in words], middle) - 1
         claim = told[place] if 0 <= place < len(told) else None
@@ -127,9 +127,7 @@ def fault_in(shown: Sequence[Any], material: FilmMaterial | None) -> str | None:
             return "Each clip names an upload, and of a video its start and end in seconds."
         span = _span_of(one, name)
         if span is None:
-            return (
-                f"The part of {name} has a start and an end, {PIECE[0]:.0f} to {LONGEST:.0f} seconds apart."
-            )
+            return f"The part of {name} has a start and an end, {PIECE_SECONDS[0]:.0f} to {LONGEST:.0f} seconds apart."
         if any(_overlap(span, other) for other in before):
             return f"The film would show the same of {name} twice."
         before.append(span)
@@ -142,7 +140,7 @@ def _span_of(one: Mapping[str, Any], name: str) -> VideoSpan | None:
     """A still has no length; None for what is neither."""
     if "start" not in one and "end" not in one:
         return VideoSpan(name, 0.0, 0.0)
-    if not is_span(one) or not PIECE[0] <= one["end"] - one["start"] <= LONGEST:
+    if not is_span(one) or not PIECE_SECONDS[0] <= one["end"] - one["start"] <= LONGEST:
         return None
     return VideoSpan(name, float(one["start"]), float(one["end"]))
 
@@ -172,11 +170,11 @@ def _seconds(clip: Clip) -> float:
 def _parts(clip: Clip) -> list[VideoSpan]:
     """From all over it, in order, each as long as any piece of a film takes."""
     seconds = _seconds(clip) - _EDGE
-    if seconds < PIECE[0]:
+    if seconds < PIECE_SECONDS[0]:
         return []
-    number = max(1, min(MOST, int(seconds / ROOM)))
+    number = max(1, min(MOST, int(seconds / MIN_VIDEO_SECONDS)))
     each = seconds / number
-    length = min(each, ROOM)
+    length = min(each, MIN_VIDEO_SECONDS)
     starts = (place * each + (each - length) / 2 for place in range(number))
     return [VideoSpan(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
 
@@ -221,8 +219,8 @@ def _around(second: float | None, material: FilmMaterial, taken: Iterable[VideoS
     clip = material.spoken
     if second is None or clip is None:
         return None
-    start = round(min(max(second - _BEFORE, 0.0), _seconds(clip) - _EDGE - ROOM), 2)
-    span = VideoSpan(clip.name, start, round(start + ROOM, 2))
+    start = round(min(max(second - _BEFORE, 0.0), _seconds(clip) - _EDGE - MIN_VIDEO_SECONDS), 2)
+    span = VideoSpan(clip.name, start, round(start + MIN_VIDEO_SECONDS, 2))
     return span if start >= 0 and not any(_overlap(span, other) for other in taken) else None
 
 

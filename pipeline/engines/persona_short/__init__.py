@@ -42,7 +42,7 @@ from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import telling
-from pipeline.render.video.templates.telling import CALL_WORDS, HOOK_SECONDS, SECONDS, SLOTS, Telling
+from pipeline.render.video.templates.telling import CALL_WORDS, FILM_SECONDS, HOOK_SECONDS, SLOTS, Telling
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import collapse, count_words, counted
 
@@ -263,8 +263,10 @@ def _check_length(draft: Draft) -> Check:
     seconds = narration.seconds_of(script)
     words = sum(count_words(one) for one in script.passages)
     said = f"The script has {counted(words, 'word')} and takes about {counted(round(seconds), 'second')}"
-    if not SECONDS[0] - 3 <= seconds <= SECONDS[1] - 8:
-        return Check("length", "failed", f"{said}; a film takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}.")
+    if not FILM_SECONDS[0] - 3 <= seconds <= FILM_SECONDS[1] - 8:
+        return Check(
+            "length", "failed", f"{said}; a film takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
+        )
     if not (STORY_WORDS[0] <= words <= STORY_WORDS[1] and GOOD_SECONDS[0] <= seconds + 2 <= GOOD_SECONDS[1]):
         best = f"{STORY_WORDS[0]} to {STORY_WORDS[1]} words in {GOOD_SECONDS[0]:.0f} to {GOOD_SECONDS[1]:.0f} seconds"
         return Check("length", "warning", f"{said}; {best} are best.")

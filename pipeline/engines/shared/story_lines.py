@@ -18,7 +18,7 @@ from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
+from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, MAX_PASSAGES, SLOTS, Telling
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import goes_on, statements_in
 from pipeline.text.prose.verbatim_edits import (
@@ -53,9 +53,9 @@ def telling_of(draft: Draft) -> Telling:
     lines = [line for one in draft.body.splitlines() if (line := one.strip())]
     told = lines[1:-1]
     call = told.pop() if len(told) > 1 and _is_call(told[-1]) else ""
-    if len(lines) < _LINES_LEAST or len(told) > PASSAGES_MOST:
+    if len(lines) < _LINES_LEAST or len(told) > MAX_PASSAGES:
         message = (
-            f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
+            f"A line each: the hook, one to {MAX_PASSAGES} passages, a call to action of at most {CALL_WORDS} words "
             f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(told), 'passage')} among them."
         )
         raise Refused(message, code="wrong_count")
@@ -142,7 +142,7 @@ def passages_of(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
         # The hook may stand over the beginning of the first one.
         return runs[0] < _FIRST_PASSAGE_WORDS_LEAST, sorted(runs, reverse=True)
 
-    count = min(PASSAGES_MOST, len(chosen))
+    count = min(MAX_PASSAGES, len(chosen))
     best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
     return tuple(
         paragraph_of(one.words for one in chosen[start:end]) for start, end in _runs(best, len(chosen))

@@ -32,7 +32,7 @@ from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
-from pipeline.render.video.templates.points import POINTS, SLOTS, Values
+from pipeline.render.video.templates.points import POINTS, SLOTS, PointsTexts
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.sentences import statements_in
 from pipeline.text.prose.verbatim_edits import (
@@ -133,7 +133,7 @@ class TemplateShort(Engine):
         said = [line for one in answer["points"] if (line := collapse(one.replace("\n", " ")))]
         title = collapse(answer["title"].replace("\n", " "))
         language = persona.language or brief.language
-        values = Values(title, tuple(said), end_of(brief, persona, language))
+        values = PointsTexts(title, tuple(said), end_of(brief, persona, language))
         return _as_draft(
             values,
             brief,
@@ -169,7 +169,7 @@ class TemplateShort(Engine):
         )
 
 
-def values_of(draft: Draft) -> Values:
+def values_of(draft: Draft) -> PointsTexts:
     """The slots of a body, one a line. Raises `Refused` where there are too few or too many."""
     lines = [line for one in draft.body.splitlines() if (line := one.strip())]
     if len(lines) != POINTS + 2:
@@ -178,7 +178,7 @@ def values_of(draft: Draft) -> Values:
             f"card. The text has {counted(len(lines), 'line')}."
         )
         raise Refused(message, code="wrong_count")
-    return Values(lines[0], tuple(lines[1:-1]), lines[-1])
+    return PointsTexts(lines[0], tuple(lines[1:-1]), lines[-1])
 
 
 def _as_point(sentence: str) -> str:
@@ -231,7 +231,9 @@ def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -
 
 
 def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tuple[str, Fact]]) -> Draft:
-    values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
+    values = PointsTexts(
+        title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language)
+    )
     claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
     caption = compose_caption(values.title, "\n".join(values.points), persona)
     return _as_draft(
@@ -240,7 +242,7 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tupl
 
 
 def _as_draft(
-    values: Values,
+    values: PointsTexts,
     brief: Brief,
     *,
     claims: tuple[Claim, ...],

@@ -16,9 +16,9 @@ from pipeline.render.video.storyboard_edits import (
     replace_text,
 )
 from pipeline.render.video.storyboard_rearrange import fixed_scenes_reason, rearrange
-from pipeline.render.video.templates.points import Cast, Values, plan
+from pipeline.render.video.templates.points import Cast, PointsTexts, plan
 
-VALUES = Values(
+VALUES = PointsTexts(
     "Harbour ferries go electric",
     (
         "Forty-two boats carry nine million people a year.",
