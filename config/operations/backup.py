@@ -34,7 +34,7 @@ def back_up(path: Path) -> None:
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.UnusableBackup(unfinished_restore.SENTENCE)
-    refusal = media_root_id.claim()
+    refusal = media_root_id.claim_folder()
     if refusal:
         # It would be a database without its files, under a name that promises both.
         raise backup_archive.UnusableBackup(refusal)

@@ -118,7 +118,7 @@ def _is_refused() -> bool:
     """Asked again after an hour, as the folder is walked where it has no id."""
     if time.monotonic() < _refused_until["at"]:
         return True
-    refusal = media_root_id.claim()
+    refusal = media_root_id.claim_folder()
     if refusal:
         _refused_until["at"] = time.monotonic() + REFUSED_FOR_SECONDS
         log.error("media_sweep_refused", why=refusal)
@@ -164,9 +164,9 @@ def _look(current: SweepRound, folder: Path, now: datetime) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         return
     there = list(_files(folder))
-    whole = [one for one in there if one.suffix != files.PART]
+    whole = [one for one in there if one.suffix != files.PARTIAL_SUFFIX]
     for one in there:
-        if one.suffix == files.PART and _is_older(one, limits.MEDIA_PARTS_KEPT, now):
+        if one.suffix == files.PARTIAL_SUFFIX and _is_older(one, limits.MEDIA_PARTS_KEPT, now):
             one.unlink(missing_ok=True)
             crash_point("retention.unlinked")
     found = _unnamed(folder, [one for one in whole if _is_older(one, limits.MEDIA_LEFT_KEPT, now)])
@@ -184,7 +184,7 @@ def _decide(current: SweepRound, now: datetime) -> bool:
     # A day passes between what was approved and the round.
     approved = row.sweep_approved if row is not None else None
     current.allowed = share + (approved or 0)
-    current.to_empty = sorted(one for one in files.trash().glob("*") if one.is_dir())
+    current.to_empty = sorted(one for one in files.trash_folder().glob("*") if one.is_dir())
     if current.found <= current.allowed:
         return True
     _stop(current, now)
@@ -211,7 +211,7 @@ def _take(current: SweepRound, folder: Path, now: datetime) -> bool:
         _stop(current, now)
         return False
     for one in unnamed:
-        files.throw_away(str(one.relative_to(settings.MEDIA_ROOT)), now=now)
+        files.move_to_trash(str(one.relative_to(settings.MEDIA_ROOT)), now=now)
     _remove_if_left(folder, now)
     return True
 
@@ -222,9 +222,9 @@ def _empty(folder: Path, now: datetime) -> None:
     if named is None:
         return
     for one in list(_whole(folder)):
-        kept = str(one.relative_to(files.trash()))
+        kept = str(one.relative_to(files.trash_folder()))
         if kept in named:
-            files.bring_back(kept)
+            files.restore_from_trash(kept)
         # Not what has just come back; but what lies in its place already.
         if _is_older(one, limits.MEDIA_TRASH_KEPT, now):
             one.unlink(missing_ok=True)
@@ -263,7 +263,7 @@ def _remove_if_left(folder: Path, now: datetime) -> None:
 
 
 def _whole(folder: Path) -> Iterator[Path]:
-    return (one for one in _files(folder) if one.suffix != files.PART)
+    return (one for one in _files(folder) if one.suffix != files.PARTIAL_SUFFIX)
 
 
 def _files(folder: Path) -> Iterator[Path]:

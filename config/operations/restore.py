@@ -201,7 +201,7 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
 def _move_media(stage: Path) -> None:
     """In the place of what is there; killed in the middle, the next run unpacks everything again."""
     for one in settings.MEDIA_ROOT.iterdir():
-        if one != stage and one.name != media_root_id.MARK:
+        if one != stage and one.name != media_root_id.ID_FILE:
             _clean(one)
     crash_point("restore.cleared")
     unpacked = stage / backup_archive.MEDIA

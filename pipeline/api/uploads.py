@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
 
-    from pipeline.media.uploads.file_types import Sniffed
+    from pipeline.media.uploads.file_types import SniffedFile
 
 _FIELD = "file"
 _BODY = {
@@ -47,7 +47,7 @@ class UploadView(PipelineResource):
     body_limit: ClassVar[int] = limits.UPLOAD_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": "raw:write"}
 
-    judged: Sniffed | None = None
+    judged: SniffedFile | None = None
 
     def sent(self, request: Request) -> bytes:
         """The file and its name: each sending has another boundary, and a video has no place in memory.
@@ -71,7 +71,11 @@ class UploadView(PipelineResource):
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""
         given = _read_file(request, self.body_limit)
         row = uploads.store_upload(
-            self.caller.workspace, given, test=self.caller.test, actor=self.caller.actor, judged=self.judged
+            self.caller.workspace,
+            given,
+            test=self.caller.test,
+            actor=self.caller.actor,
+            inspected=self.judged,
         )
         shown = payloads.upload(payloads.row_of(row))
         # There is no address to read it from: whoever has the id names it in a raw item.

@@ -56,7 +56,7 @@ def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dic
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
-    of_files = [one for one in item.checks if one["code"] in drawn_pictures.OF_FILES]
+    of_files = [one for one in item.checks if one["code"] in drawn_pictures.FILE_CHECKS]
     try:
         brief, source = _basis_of(item, engine, persona)
     except Refused:

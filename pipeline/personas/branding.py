@@ -79,7 +79,7 @@ def change_brand(
     with transaction.atomic():
         row = crud.change(persona, {"brand": kit}, by=by, now=now, expected_version=expected_version)
         if kept is not None:
-            uploads.use(workspace.pk, [kept.pk], persona=row, now=now)
+            uploads.mark_used(workspace.pk, [kept.pk], persona=row, now=now)
     return row
 
 
@@ -89,7 +89,7 @@ def _said(number: int | None) -> str:
 
 
 def _square(given: uploads.ReceivedFile) -> uploads.ReceivedFile:
-    if uploads.kind_of(given) != "image":
+    if uploads.sniff_kind(given) != "image":
         message = "A portrait is a picture: JPEG, PNG or WebP."
         raise Invalid.one("portrait", "not_a_picture", message)
     given.file.seek(0)

@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             if options["adopt"]:
-                media_root_id.adopt()
+                media_root_id.adopt_folder()
             if options["approve_sweep"]:
                 self._approve()
         except OSError as error:
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     def _tell(self) -> None:
         found = media_root_id.compare_folder()
         stopped = media_sweep.why_stopped()
-        resting = [one for one in files.trash().rglob("*") if one.is_file()]
+        resting = [one for one in files.trash_folder().rglob("*") if one.is_file()]
         if found.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
         elif not found.said:

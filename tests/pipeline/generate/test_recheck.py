@@ -75,7 +75,7 @@ def of_words(item):
     return {
         code: told
         for code, told in by_code(item.present_checks).items()
-        if code not in drawn_pictures.OF_FILES and not code.startswith(PREFIX)
+        if code not in drawn_pictures.FILE_CHECKS and not code.startswith(PREFIX)
     }
 
 
@@ -84,7 +84,7 @@ def made_again(item):
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     there = storyboards.stored_storyboard(row)
     checks = generate.recheck(row, board=there.board if there is not None else None)
-    return {code: told for code, told in by_code(checks).items() if code not in drawn_pictures.OF_FILES}
+    return {code: told for code, told in by_code(checks).items() if code not in drawn_pictures.FILE_CHECKS}
 
 
 def drawn(item):

@@ -557,8 +557,8 @@ def test_what_killed_processes_left_is_swept(folders):
     past = time.time() - 7300
     os.utime(old, (past, past))
 
-    assert made_films.sweep(now - timedelta(hours=1)) == 0
-    assert made_films.sweep(now) == 1
+    assert made_films.remove_abandoned(now - timedelta(hours=1)) == 0
+    assert made_films.remove_abandoned(now) == 1
     assert not old.exists()
 
 
