@@ -252,7 +252,6 @@ def make_read_only(stage: Stage) -> None:
 
 
 def wait_until_healthy(stage: Stage, port: int, process: subprocess.Popen[bytes], log: Path) -> float:
-    """Return how many seconds the service took to become healthy. Raises `Failed` where it doesn't."""
     started = time.monotonic()
     while True:
         done = stage.run(stage.health, PORT=str(port), **OPERATOR_ENVIRONMENT)
@@ -384,7 +383,6 @@ def main() -> int:
 
 
 def replay_inside(work: Path, base: Path) -> int:
-    """Replay and try the service, inside of the namespaces, and return the exit code."""
     try:
         stage = Replay(work, base).build()
         results = try_service(stage, work / "service.log")
