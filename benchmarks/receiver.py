@@ -69,7 +69,7 @@ class ReceivedEvents:
         self.open: Counter[str] = Counter()
         self.max_open = 0
 
-    def take(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def record(self, path: str, headers: dict[str, str], body: bytes) -> None:
         now = time.time()
         try:
             self.webhook.verify(body, headers)

@@ -228,7 +228,7 @@ def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
 
 
 def test_each_kind_has_its_size(alice, monkeypatch, own_media):
-    monkeypatch.setitem(uploads.file_types.KINDS, "text", ("A text file", 1024 * 1024))
+    monkeypatch.setitem(uploads.file_types.SIZE_LIMITS, "text", ("A text file", 1024 * 1024))
     answer = hand_over(alice.api, b"words " * 200_000)
     assert (answer.status_code, answer.json()) == (
         413,

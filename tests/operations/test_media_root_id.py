@@ -47,7 +47,7 @@ def item(db):
 
 def sweep(now=NOW):
     """A whole round, as it is at that moment."""
-    (media_root_id.files.trash().parent / media_sweep.MARK).unlink(missing_ok=True)
+    (media_root_id.files.trash_folder().parent / media_sweep.MARK).unlink(missing_ok=True)
     media_sweep._refused_until["at"] = 0.0
     while media_sweep.sweep_some(now):
         pass

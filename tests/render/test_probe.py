@@ -295,7 +295,7 @@ def test_a_child_has_few_arenas(monkeypatch):
 def test_every_reason_has_a_sentence():
     there = Path(module.__file__).read_text() + Path(module._PROGRAM).read_text()
     raised = set(re.findall(r'_(?:N|n)o\(\s*"([a-z_]+)"', there)) | {"too_complex"}
-    assert raised == set(module._SENTENCES)
+    assert raised == set(module._MESSAGES)
 
 
 def test_demuxers_are_named_by_bytes_alone():
