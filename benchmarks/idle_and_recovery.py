@@ -195,4 +195,4 @@ def _is_ok(http: requests.Session, url: str) -> bool:
 
 def _is_processed(http: requests.Session, url: str, head: dict[str, str], raw: str) -> bool:
     item = http.get(f"{url}/v1/raw/{raw}", headers=head, timeout=60).json()
-    return item["status"] == "processed" and any(one["outcome"] == "made" for one in item["outcomes"])
+    return item["status"] == "processed" and any(outcome["outcome"] == "made" for outcome in item["outcomes"])

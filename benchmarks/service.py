@@ -203,7 +203,7 @@ class Receiver:
 
 @dataclass
 class Session:
-    """What a script measures with. Django is set up on the session's own database."""
+    """The means with which a script measures. Django is set up on the session's own database."""
 
     database: str
     """`sqlite` or `postgres`."""

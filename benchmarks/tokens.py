@@ -90,7 +90,7 @@ def _sentences_of(data: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _AnswerShape:
-    """How many sentences a variant of an engine has, and how its answer holds them."""
+    """The number of sentences in an engine's variant, and the form of its answer."""
 
     sentences: int
 

@@ -25,7 +25,7 @@ UV_REQUIREMENT = "uv>=0.13.8,<0.14"
 
 @dataclass(frozen=True)
 class LockFile:
-    """What a lock file pins: extras of pyproject.toml, with the project's own dependencies or without them."""
+    """The content of a lock file: extras of pyproject.toml, with the project's own dependencies or without them."""
 
     extras: tuple[str, ...] = ()
     has_own_dependencies: bool = True

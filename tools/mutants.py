@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OPPOSITES = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
-OPPOSITES |= {other: one for one, other in OPPOSITES.items()}
+OPPOSITES |= {opposite: name for name, opposite in OPPOSITES.items()}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 # Logs and crash points are no behaviour; calls for the present time differ between the commits that are compared.
 IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})

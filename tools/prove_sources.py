@@ -42,7 +42,7 @@ TARGETS = {
 
 
 class SourceResult(NamedTuple):
-    """What one source was sent and brought; `told` is its error messages, `seconds` the time until the first item."""
+    """The input and the yield of one source; `told` is its error messages, `seconds` the time until the first item."""
 
     kind: str
     sent: str

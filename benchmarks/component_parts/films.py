@@ -75,6 +75,8 @@ def make_still(seed: int) -> bytes:
 
 @dataclass(frozen=True)
 class FilmSize:
+    """The size of a measured film: its length in seconds, and its number of stills."""
+
     seconds: float
     stills: int
 

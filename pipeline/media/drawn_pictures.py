@@ -41,7 +41,7 @@ FILE_CHECKS: Final = frozenset({"portrait", "photo", "film", "voice", "sound"})
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What the pictures are drawn from, beside the text; None for what isn't there or can't be used."""
+    """The inputs of the pictures beside the text; None for one that isn't there or can't be used."""
 
     shown_on: date | None
     portrait: bytes | None

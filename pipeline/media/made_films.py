@@ -50,7 +50,7 @@ UNUSABLE_PORTRAIT: Final = "unusable_picture"
 
 @dataclass(frozen=True)
 class _FilmOrder:
-    """What is to be filmed, with its persona and voice; a `board` is filmed unchanged.
+    """A film to be made, with its persona and voice; a `board` is filmed unchanged.
 
     `look` finds the shots of a span of a video.
     """

@@ -38,7 +38,7 @@ _unclear_cache: Final[dict[Path, tuple[float, FolderComparison]]] = {}
 
 @dataclass(frozen=True)
 class FolderComparison:
-    """How folder and database compare: `new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
+    """The result of a comparison: `new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]
     said: str = ""

@@ -85,7 +85,7 @@ class Figure(NamedTuple):
 
     @property
     def says_what(self) -> bool:
-        """Whether a reader sees what the figure counts: "412" alone may be anything."""
+        """True where a reader sees what the figure counts: "412" alone may be anything."""
         return bool(self.of) or _UNIT_CHARACTER.search(self.value) is not None
 
 

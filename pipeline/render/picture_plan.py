@@ -20,7 +20,7 @@ MARGIN: Final = 96
 
 @dataclass(frozen=True)
 class AvailableMedia:
-    """What an engine may rely on when it plans: which files there are, the picture's size, the day that is shown."""
+    """The media that an engine may rely on when it plans: which files there are, the picture's size, the day that is shown."""
 
     has_portrait: bool = False
     size: tuple[int, int] = UPRIGHT

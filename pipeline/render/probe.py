@@ -73,7 +73,7 @@ class AudioStream:
 
 @dataclass(frozen=True)
 class Probed:
-    """What a usable file holds. `width` and `height` are those of the picture or of the video, in pixels."""
+    """The content of a usable file. `width` and `height` are those of the picture or of the video, in pixels."""
 
     kind: Literal["image", "audio", "video"]
     container: str

@@ -98,7 +98,7 @@ _TYPE_BY_CONTENT: Final[Mapping[tuple[str, str], str]] = {
 
 @dataclass(frozen=True)
 class SniffedFile:
-    """What a file is: `width` and `height` in pixels of a picture or video, `seconds` of a sound or video."""
+    """The type of a file: `width` and `height` in pixels of a picture or video, `seconds` of a sound or video."""
 
     kind: str
     mime_type: str

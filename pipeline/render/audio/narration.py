@@ -37,7 +37,7 @@ _SYLLABIC_SCRIPTS: Final = (
 
 @dataclass(frozen=True)
 class NarrationScript:
-    """What a voice says: passages in order, in one language. `rate` in words a minute, `pitch` 0 to 100."""
+    """The text for a voice: passages in order, in one language. `rate` in words a minute, `pitch` 0 to 100."""
 
     passages: tuple[str, ...]
     language: str

@@ -11,7 +11,7 @@ Align = Literal["start", "center", "end"]
 
 @dataclass(frozen=True)
 class Style:
-    """How text looks, except its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
+    """The look of text, except its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
 
     weight: int = 400
     optical: int = 28

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Motion, Overlay, Storyboard
 
 ALLOWED_SHRINKS: Final = (1, 2, 4)
-"""How many times smaller than its storyboard a film may be made."""
+"""The factors by which a film may be made smaller than its storyboard."""
 _MAX_CACHED_CARDS: Final = 12
 
 
 class _Pose(NamedTuple):
-    """How an overlay is drawn on one frame: its opacity, pixels downwards, and the share that is seen from the left."""
+    """The pose of an overlay on one frame: its opacity, pixels downwards, and the share that is seen from the left."""
 
     strength: float
     drop: float

@@ -1,4 +1,4 @@
-"""What a raw item brings for films, as data: its videos with the words spoken in them, and its pictures."""
+"""The material that a raw item brings for films, as data: its videos with the words spoken in them, and its pictures."""
 
 from __future__ import annotations
 

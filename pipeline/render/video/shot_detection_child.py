@@ -15,11 +15,11 @@ from typing import Any, Final
 _BUFFER_BYTES: Final = 1024 * 1024
 
 
-def main(asked: dict[str, Any]) -> dict[str, Any]:
+def main(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to a request: the shots of a span, or the refusal."""
     from pipeline.render.rlimits import confine  # noqa: PLC0415  it stands on a path of the arguments
 
-    confine(memory=asked["memory"], seconds=asked["clock"])
+    confine(memory=request["memory"], seconds=request["clock"])
     import av  # noqa: PLC0415  after the limits
     import cv2  # noqa: PLC0415
 
@@ -31,8 +31,8 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     av.logging.set_level(None)
     cv2.setNumThreads(1)
     try:
-        reel = Reel(asked["name"], io.BufferedReader(OpenInput(), _BUFFER_BYTES))
-        shots = find_shots(reel, asked["start"], asked["end"])
+        reel = Reel(request["name"], io.BufferedReader(OpenInput(), _BUFFER_BYTES))
+        shots = find_shots(reel, request["start"], request["end"])
     except Refused as refused:
         return {"refused": {"code": refused.code, "message": refused.message}}
     return {"shots": [dataclasses.asdict(shot) for shot in shots]}

@@ -71,32 +71,32 @@ def _shift(item: Item, left: int, top: int) -> Item:
 
 
 def sprite_of_caption(
-    card: Caption, look: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
+    card: Caption, caption_style: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
 ) -> Sprite:
     """Draw a caption card with one of its words highlighted; `active` is the word's index, None for none.
 
     Raises `MissingGlyphs` or `TextDoesNotFit`.
     """
     text, accents = _marked_text(card, active, language)
-    style = dataclasses.replace(_CAPTION_STYLE, weight=look.weight)
-    height = look.size * style.line_height * _MAX_LINES + 1
+    style = dataclasses.replace(_CAPTION_STYLE, weight=caption_style.weight)
+    height = caption_style.size * style.line_height * _MAX_LINES + 1
     block = layout(
         text,
-        (look.width, height),
+        (caption_style.width, height),
         style,
-        largest=look.size,
-        smallest=look.smallest,
+        largest=caption_style.size,
+        smallest=caption_style.smallest,
         language=language,
         accents=accents,
     )
-    margin = look.outline_width + 4
-    x, y = look.x - look.width / 2, look.y - block.height / 2
+    margin = caption_style.outline_width + 4
+    x, y = caption_style.x - caption_style.width / 2, caption_style.y - block.height / 2
     step = 2 * shrink
     left, top, right, bottom = _round_outwards(
-        (x - margin, y - margin, x + look.width + margin, y + block.height + margin), step
+        (x - margin, y - margin, x + caption_style.width + margin, y + block.height + margin), step
     )
-    words = DrawnText(x - left, y - top, block, look.colour, look.accent)
-    pixels = _add_outline(_premultiplied((words,), (right - left, bottom - top), None), look)
+    words = DrawnText(x - left, y - top, block, caption_style.colour, caption_style.accent)
+    pixels = _add_outline(_premultiplied((words,), (right - left, bottom - top), None), caption_style)
     return _to_sprite(pixels, left, top, shrink)
 
 
@@ -168,18 +168,18 @@ def _premultiplied(items: tuple[Item, ...], size: tuple[int, int], portrait: byt
     return np.dstack([drawings[0], opacity])
 
 
-def _add_outline(pixels: Plane, look: CaptionStyle) -> Plane:
+def _add_outline(pixels: Plane, caption_style: CaptionStyle) -> Plane:
     """Add a round outline behind the letters."""
-    if look.outline_width < 1:
+    if caption_style.outline_width < 1:
         return pixels
     opacity = np.ascontiguousarray(pixels[:, :, 3])
-    side = 2 * look.outline_width + 1
+    side = 2 * caption_style.outline_width + 1
     widened = cv2.dilate(opacity, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)))
     widened = cv2.GaussianBlur(widened, (3, 3), 0)
     outline = cv2.multiply(widened, 255 - opacity, scale=1 / 255)
     layers = [
         cv2.add(np.ascontiguousarray(pixels[:, :, channel]), cv2.convertScaleAbs(outline, alpha=level / 255))
-        for channel, level in enumerate((*rgb(look.outline), 255))
+        for channel, level in enumerate((*rgb(caption_style.outline), 255))
     ]
     return np.dstack(layers)
 

@@ -55,7 +55,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class Zoom:
-    """How near the camera is at the scene's first and last frame; 1 shows the whole crop.
+    """The camera's zoom at the scene's first and last frame; 1 shows the whole crop.
 
     `x` and `y` are the point of the frame, in shares, that stays in place.
     """
@@ -68,7 +68,7 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Visual:
-    """What fills the frame behind everything else.
+    """The background of a scene, which fills the frame behind everything else.
 
     `colour` is flat, or a gradient down to `colour_to`. `picture` is a still, `clip` a film from its second `since` on;
     both cover the frame, or with `fit` `pad` stand whole before a blurred copy. `shade` darkens, 0 to 1.
@@ -87,7 +87,7 @@ class Visual:
 
 @dataclass(frozen=True)
 class Transition:
-    """How a scene takes over from the one before, during its own first `seconds`."""
+    """The change from the scene before, during this scene's first `seconds`."""
 
     kind: Literal["cut", "fade", "wipe"] = "cut"
     seconds: float = 0.0
@@ -123,7 +123,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class CaptionStyle:
-    """How captions look: `y` is the middle of a card, `width` its maximum, centred on `x`; all in pixels."""
+    """The look of captions: `y` is the middle of a card, `width` its maximum, centred on `x`; all in pixels."""
 
     x: float = 540.0
     y: float = 1200.0
@@ -139,7 +139,7 @@ class CaptionStyle:
 
 @dataclass(frozen=True)
 class Motion:
-    """How an overlay comes or goes.
+    """The motion with which an overlay comes or goes.
 
     `fade` only fades; `rise` and `drop` move by `distance` pixels while fading, `drift` moves upwards without fading;
     `grow` uncovers it from its left edge.
@@ -164,7 +164,7 @@ class Overlay:
 
 @dataclass(frozen=True)
 class Duck:
-    """How music gives way to a voice: a compressor's ratio, and its attack and release in seconds."""
+    """The compressor with which music gives way to a voice: its ratio, and its attack and release in seconds."""
 
     ratio: float = 8.0
     attack: float = 0.02

@@ -66,15 +66,23 @@ def rearrange(board: Storyboard, order: Sequence[int], seconds: Mapping[int, flo
                 "s" + str(index), f"A scene lasts {MIN_SCENE_SECONDS:g} seconds at least.", code="too_short"
             )
     moved_scenes = list(_move_scenes(board, order, lengths))
-    scenes, spans = [one[0] for one in moved_scenes], [one[1] for one in moved_scenes]
+    scenes, spans = [moved[0] for moved in moved_scenes], [moved[1] for moved in moved_scenes]
     overlays: list[Overlay] = []
     captions: list[Caption] = []
     told_cards: list[Caption] = []
     for index, span in zip(order, spans, strict=True):
         times = _SceneTimes(board.scenes[index], span)
-        overlays += [times.move_overlay(one) for one in board.overlays if scene_at(board, one.start) == index]
-        captions += [times.move_caption(one) for one in board.captions if scene_at(board, one.start) == index]
-        told_cards += [times.move_caption(one) for one in board.told if scene_at(board, one.start) == index]
+        overlays += [
+            times.move_overlay(overlay)
+            for overlay in board.overlays
+            if scene_at(board, overlay.start) == index
+        ]
+        captions += [
+            times.move_caption(card) for card in board.captions if scene_at(board, card.start) == index
+        ]
+        told_cards += [
+            times.move_caption(card) for card in board.told if scene_at(board, card.start) == index
+        ]
     thumbnail = scene_at(board, board.meta.thumbnail_at)
     if thumbnail in order:
         times = _SceneTimes(board.scenes[thumbnail], spans[list(order).index(thumbnail)])

@@ -20,7 +20,7 @@ _LONG_BOX_HEADER: Final = 16
 
 @dataclass(frozen=True)
 class FilmFacts:
-    """What a film's file declares, and what was counted in it; times in seconds."""
+    """The facts that a film's file declares, and that were counted in it; times in seconds."""
 
     frames: int
     is_constant: bool
@@ -37,7 +37,7 @@ class FilmFacts:
     sound_seconds: Fraction
     is_fast_start: bool
     first_is_seen: bool
-    """Whether the first frame could be decoded."""
+    """True where the first frame could be decoded."""
 
 
 _BT709: Final = (

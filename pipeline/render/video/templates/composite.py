@@ -80,7 +80,7 @@ class TimedVisual:
 
 @dataclass(frozen=True)
 class Outline:
-    """How long a silent story takes: its words, when its end card comes, and when it ends, in seconds."""
+    """The times of a story that nobody has spoken yet: its words, when its end card comes, and when it ends, in seconds."""
 
     heard: Narration
     card: float

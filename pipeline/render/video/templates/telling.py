@@ -101,7 +101,7 @@ class Telling:
 
     @property
     def says_hook(self) -> bool:
-        """Whether the voice speaks the hook; a longer one is only shown, while the first passage is spoken."""
+        """True where the voice speaks the hook; a longer one is only shown, while the first passage is spoken."""
         silent = narration.silent(NarrationScript((self.hook,), ""))
         return silent.words[-1].end <= HOOK_SECONDS if silent.words else False
 
