@@ -195,7 +195,7 @@ def test_a_film_that_is_cut_off_says_where():
 
 
 def test_a_size_is_refused_before_the_file_is_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_ask", None)
+    monkeypatch.setattr(module, "_run_child", None)
     for name, head, most in (
         ("a.mp4", b"\0\0\0\x18ftypisom", limits.MEDIA_VIDEO_BYTES),
         ("a.png", b"\x89PNG\r\n\x1a\n", limits.UPLOAD_IMAGE_BYTES),
@@ -294,7 +294,7 @@ def test_a_child_has_few_arenas(monkeypatch):
 
 def test_every_reason_has_a_sentence():
     there = Path(module.__file__).read_text() + Path(module._PROGRAM).read_text()
-    raised = set(re.findall(r'_(?:N|n)o\(\s*"([a-z_]+)"', there)) | {"too_complex"}
+    raised = set(re.findall(r'_(?:ProbeRefused|refusal)\(\s*"([a-z_]+)"', there)) | {"too_complex"}
     assert raised == set(module._MESSAGES)
 
 
